@@ -1,0 +1,157 @@
+package fault
+
+// Code names a kind of error. API codes are what a client switches on; page codes are what a link's error says.
+type Code string
+
+// Entry describes a code. Status 0 marks a page code: it stands on a link or a job, never on an answer of its own.
+type Entry struct {
+	Status int
+	Title  string
+}
+
+// Codes that an API answer can carry.
+const (
+	Internal              Code = "internal_error"
+	Unavailable           Code = "unavailable"
+	InvalidRequest        Code = "invalid_request"
+	InvalidBody           Code = "invalid_body"
+	InvalidID             Code = "invalid_id"
+	InvalidFilter         Code = "invalid_filter"
+	InvalidSort           Code = "invalid_sort"
+	InvalidCursor         Code = "invalid_cursor"
+	InvalidPage           Code = "invalid_page"
+	InvalidURL            Code = "INVALID_URL"
+	InvalidScope          Code = "invalid_scope"
+	UnknownField          Code = "unknown_field"
+	UnknownParameter      Code = "unknown_parameter"
+	SchemaValidation      Code = "schema_validation_failed"
+	TypeNotRunnable       Code = "type_not_runnable"
+	IdempotencyRequired   Code = "idempotency_key_required"
+	IdempotencyReused     Code = "idempotency_key_reused"
+	IdempotencyInFlight   Code = "idempotency_in_flight"
+	IdempotencyOverflow   Code = "idempotency_keys_exhausted"
+	Unauthorized          Code = "unauthorized"
+	ScopeRejected         Code = "scope_rejected"
+	SignInOnly            Code = "sign_in_required"
+	NotFound              Code = "not_found"
+	RouteNotFound         Code = "route_not_found"
+	MethodNotAllowed      Code = "method_not_allowed"
+	ScraperNotFound       Code = "scraper_not_found"
+	GroupNotFound         Code = "GROUP_NOT_FOUND"
+	JobNotFound           Code = "job_not_found"
+	KeyNotFound           Code = "key_not_found"
+	ScraperAlreadyRunning Code = "scraper_already_running"
+	StartURLsUnreachable  Code = "start_urls_unreachable"
+	NameTaken             Code = "NAME_TAKEN"
+	ListTooLarge          Code = "LIST_TOO_LARGE"
+	TagNotResolved        Code = "TAG_NOT_RESOLVED"
+	WalletInsufficient    Code = "WALLET_INSUFFICIENT_BALANCE"
+	LimitReached          Code = "limit_reached"
+	RateLimited           Code = "rate_limited"
+	TooManyStreams        Code = "too_many_streams"
+	PayloadTooLarge       Code = "payload_too_large"
+	LengthRequired        Code = "length_required"
+	UnsupportedMediaType  Code = "unsupported_media_type"
+	UploadTooSlow         Code = "request_timeout"
+	AmountOverflow        Code = "amount_overflow"
+)
+
+// Codes that a link's error or a job's error message can carry.
+const (
+	PageRobots            Code = "robots_forbidden"
+	PageAddressForbidden  Code = "address_forbidden"
+	PageDNS               Code = "dns_failed"
+	PageConnect           Code = "connect_failed"
+	PageTLS               Code = "tls_failed"
+	PageTimeout           Code = "timeout"
+	PageProtocol          Code = "protocol_error"
+	PageTooLarge          Code = "body_too_large"
+	PageDecompression     Code = "decompression_failed"
+	PageRedirects         Code = "too_many_redirects"
+	PageStatus            Code = "http_status"
+	PageBlocked           Code = "blocked"
+	PageNotHTML           Code = "not_html"
+	PageUnparsable        Code = "unparsable"
+	PageNoRows            Code = "no_rows"
+	PageRowTooLarge       Code = "row_too_large"
+	PageInvalidURL        Code = "invalid_url"
+	PageAttemptsExhausted Code = "attempts_exhausted"
+	PageRecipeMissing     Code = "recipe_missing"
+)
+
+// Catalog is the closed list: a code that is not here does not exist. Its tests hold the constants and it together.
+func Catalog() map[Code]Entry {
+	return map[Code]Entry{
+		Internal:              {500, "Unexpected error"},
+		Unavailable:           {503, "Not available at the moment"},
+		InvalidRequest:        {400, "Invalid request"},
+		InvalidBody:           {400, "Invalid body"},
+		InvalidID:             {400, "Malformed id"},
+		InvalidFilter:         {400, "Invalid filter"},
+		InvalidSort:           {400, "Invalid sort"},
+		InvalidCursor:         {400, "Invalid cursor"},
+		InvalidPage:           {400, "Invalid page"},
+		InvalidURL:            {400, "Invalid address"},
+		InvalidScope:          {422, "Invalid scope"},
+		UnknownField:          {400, "Unknown field"},
+		UnknownParameter:      {400, "Unknown parameter"},
+		SchemaValidation:      {400, "Validation failed"},
+		TypeNotRunnable:       {400, "This scraper type cannot run"},
+		IdempotencyRequired:   {400, "Idempotency-Key required"},
+		IdempotencyReused:     {422, "Idempotency-Key used for another request"},
+		IdempotencyInFlight:   {409, "The first call is still running"},
+		IdempotencyOverflow:   {429, "Too many idempotency keys"},
+		Unauthorized:          {401, "Not authenticated"},
+		ScopeRejected:         {403, "Scope not allowed"},
+		SignInOnly:            {403, "Sign-in required"},
+		NotFound:              {400, "Not found"},
+		RouteNotFound:         {404, "No such route"},
+		MethodNotAllowed:      {405, "Method not allowed"},
+		ScraperNotFound:       {404, "Scraper not found"},
+		GroupNotFound:         {404, "Group not found"},
+		JobNotFound:           {400, "Job not found"},
+		KeyNotFound:           {404, "Key not found"},
+		ScraperAlreadyRunning: {400, "Scraper already running"},
+		StartURLsUnreachable:  {400, "Start addresses unreachable"},
+		NameTaken:             {409, "Name taken"},
+		ListTooLarge:          {400, "List too large"},
+		TagNotResolved:        {400, "Unknown endpoint tag"},
+		WalletInsufficient:    {402, "Wallet balance insufficient"},
+		LimitReached:          {402, "Limit reached"},
+		RateLimited:           {429, "Too many requests"},
+		TooManyStreams:        {429, "Too many open streams"},
+		PayloadTooLarge:       {413, "Payload too large"},
+		LengthRequired:        {413, "Content-Length required"},
+		UnsupportedMediaType:  {415, "Unsupported Content-Type"},
+		UploadTooSlow:         {408, "Request too slow"},
+		AmountOverflow:        {400, "Amount out of range"},
+
+		PageRobots:            {0, "robots.txt forbids the page"},
+		PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},
+		PageDNS:               {0, "The host name does not resolve"},
+		PageConnect:           {0, "No connection"},
+		PageTLS:               {0, "TLS failed"},
+		PageTimeout:           {0, "Time ran out"},
+		PageProtocol:          {0, "The answer is not HTTP"},
+		PageTooLarge:          {0, "The page is too large"},
+		PageDecompression:     {0, "The body does not decompress"},
+		PageRedirects:         {0, "Too many redirects"},
+		PageStatus:            {0, "The site answered with an error status"},
+		PageBlocked:           {0, "The site showed a bot or login wall"},
+		PageNotHTML:           {0, "The answer is not a page"},
+		PageUnparsable:        {0, "The page cannot be parsed"},
+		PageNoRows:            {0, "No row on the page"},
+		PageRowTooLarge:       {0, "A row is too large"},
+		PageInvalidURL:        {0, "The address is invalid"},
+		PageAttemptsExhausted: {0, "Given up after repeated losses"},
+		PageRecipeMissing:     {0, "The run's recipe is gone"},
+	}
+}
+
+// Lookup is the entry of a code. An unknown code answers as Internal, so that a slip never invents one.
+func Lookup(code Code) Entry {
+	if entry, ok := Catalog()[code]; ok {
+		return entry
+	}
+	return Catalog()[Internal]
+}

@@ -1,0 +1,98 @@
+// Package fault owns the closed catalogue of coded errors: every error that a user can meet has a Code here, with its
+// title and HTTP status. It does not write responses (apiserver does) and knows no resource.
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Error is an error with a catalogue code. Detail is a sentence for the user and may be empty; Field names the input
+// that is at fault, as a path (`itemsConfig[2].selector`), and may be empty. Cause is for logs and never shown.
+type Error struct {
+	Code   Code
+	Detail string
+	Field  string
+	Cause  error
+}
+
+// New makes a coded error with a detail for the user.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Invalid makes a coded error that names the input at fault.
+func Invalid(code Code, field, format string, args ...any) *Error {
+	return &Error{Code: code, Field: field, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Wrap makes a coded error around a cause that only logs see.
+func Wrap(code Code, cause error, format string, args ...any) *Error {
+	return &Error{Code: code, Detail: fmt.Sprintf(format, args...), Cause: cause}
+}
+
+func (e *Error) Error() string {
+	text := string(e.Code)
+	if e.Field != "" {
+		text += " (" + e.Field + ")"
+	}
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Is makes errors.Is(err, fault.New(code, "")) match on the code alone.
+func (e *Error) Is(target error) bool {
+	other, ok := target.(*Error)
+	return ok && other.Code == e.Code
+}
+
+// CodeOf is the code of the first coded error in err's chain; Internal when there is none, "" when err is nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var coded *Error
+	if errors.As(err, &coded) {
+		return coded.Code
+	}
+	return Internal
+}
+
+// List is several errors about one input. The first one gives the answer its code.
+type List []*Error
+
+func (l List) Error() string {
+	if len(l) == 0 {
+		return "no errors"
+	}
+	text := l[0].Error()
+	if len(l) > 1 {
+		text += fmt.Sprintf(" (and %d more)", len(l)-1)
+	}
+	return text
+}
+
+// Unwrap lets errors.Is and errors.As look into each.
+func (l List) Unwrap() []error {
+	errs := make([]error, len(l))
+	for i, e := range l {
+		errs[i] = e
+	}
+	return errs
+}
+
+// OrNil is the list as an error, nil when it is empty.
+func (l List) OrNil() error {
+	if len(l) == 0 {
+		return nil
+	}
+	return l
+}

@@ -1,5 +1,7 @@
 package fault
 
+import "maps"
+
 // Code names a kind of error. API codes are what a client switches on; page codes are what a link's error says.
 type Code string
 
@@ -79,79 +81,80 @@ const (
 	PageRecipeMissing     Code = "recipe_missing"
 )
 
-// Catalog is the closed list: a code that is not here does not exist. Its tests hold the constants and it together.
-func Catalog() map[Code]Entry {
-	return map[Code]Entry{
-		Internal:              {500, "Unexpected error"},
-		Unavailable:           {503, "Not available at the moment"},
-		InvalidRequest:        {400, "Invalid request"},
-		InvalidBody:           {400, "Invalid body"},
-		InvalidID:             {400, "Malformed id"},
-		InvalidFilter:         {400, "Invalid filter"},
-		InvalidSort:           {400, "Invalid sort"},
-		InvalidCursor:         {400, "Invalid cursor"},
-		InvalidPage:           {400, "Invalid page"},
-		InvalidURL:            {400, "Invalid address"},
-		InvalidScope:          {422, "Invalid scope"},
-		UnknownField:          {400, "Unknown field"},
-		UnknownParameter:      {400, "Unknown parameter"},
-		SchemaValidation:      {400, "Validation failed"},
-		TypeNotRunnable:       {400, "This scraper type cannot run"},
-		IdempotencyRequired:   {400, "Idempotency-Key required"},
-		IdempotencyReused:     {422, "Idempotency-Key used for another request"},
-		IdempotencyInFlight:   {409, "The first call is still running"},
-		IdempotencyOverflow:   {429, "Too many idempotency keys"},
-		Unauthorized:          {401, "Not authenticated"},
-		ScopeRejected:         {403, "Scope not allowed"},
-		SignInOnly:            {403, "Sign-in required"},
-		NotFound:              {400, "Not found"},
-		RouteNotFound:         {404, "No such route"},
-		MethodNotAllowed:      {405, "Method not allowed"},
-		ScraperNotFound:       {404, "Scraper not found"},
-		GroupNotFound:         {404, "Group not found"},
-		JobNotFound:           {400, "Job not found"},
-		KeyNotFound:           {404, "Key not found"},
-		ScraperAlreadyRunning: {400, "Scraper already running"},
-		StartURLsUnreachable:  {400, "Start addresses unreachable"},
-		NameTaken:             {409, "Name taken"},
-		ListTooLarge:          {400, "List too large"},
-		TagNotResolved:        {400, "Unknown endpoint tag"},
-		WalletInsufficient:    {402, "Wallet balance insufficient"},
-		LimitReached:          {402, "Limit reached"},
-		RateLimited:           {429, "Too many requests"},
-		TooManyStreams:        {429, "Too many open streams"},
-		PayloadTooLarge:       {413, "Payload too large"},
-		LengthRequired:        {413, "Content-Length required"},
-		UnsupportedMediaType:  {415, "Unsupported Content-Type"},
-		UploadTooSlow:         {408, "Request too slow"},
-		AmountOverflow:        {400, "Amount out of range"},
+// catalog is the closed list: a code that is not here does not exist.
+var catalog = map[Code]Entry{
+	Internal:              {500, "Unexpected error"},
+	Unavailable:           {503, "Not available at the moment"},
+	InvalidRequest:        {400, "Invalid request"},
+	InvalidBody:           {400, "Invalid body"},
+	InvalidID:             {400, "Malformed id"},
+	InvalidFilter:         {400, "Invalid filter"},
+	InvalidSort:           {400, "Invalid sort"},
+	InvalidCursor:         {400, "Invalid cursor"},
+	InvalidPage:           {400, "Invalid page"},
+	InvalidURL:            {400, "Invalid address"},
+	InvalidScope:          {422, "Invalid scope"},
+	UnknownField:          {400, "Unknown field"},
+	UnknownParameter:      {400, "Unknown parameter"},
+	SchemaValidation:      {400, "Validation failed"},
+	TypeNotRunnable:       {400, "This scraper type cannot run"},
+	IdempotencyRequired:   {400, "Idempotency-Key required"},
+	IdempotencyReused:     {422, "Idempotency-Key used for another request"},
+	IdempotencyInFlight:   {409, "The first call is still running"},
+	IdempotencyOverflow:   {429, "Too many idempotency keys"},
+	Unauthorized:          {401, "Not authenticated"},
+	ScopeRejected:         {403, "Scope not allowed"},
+	SignInOnly:            {403, "Sign-in required"},
+	NotFound:              {400, "Not found"},
+	RouteNotFound:         {404, "No such route"},
+	MethodNotAllowed:      {405, "Method not allowed"},
+	ScraperNotFound:       {404, "Scraper not found"},
+	GroupNotFound:         {404, "Group not found"},
+	JobNotFound:           {400, "Job not found"},
+	KeyNotFound:           {404, "Key not found"},
+	ScraperAlreadyRunning: {400, "Scraper already running"},
+	StartURLsUnreachable:  {400, "Start addresses unreachable"},
+	NameTaken:             {409, "Name taken"},
+	ListTooLarge:          {400, "List too large"},
+	TagNotResolved:        {400, "Unknown endpoint tag"},
+	WalletInsufficient:    {402, "Wallet balance insufficient"},
+	LimitReached:          {402, "Limit reached"},
+	RateLimited:           {429, "Too many requests"},
+	TooManyStreams:        {429, "Too many open streams"},
+	PayloadTooLarge:       {413, "Payload too large"},
+	LengthRequired:        {413, "Content-Length required"},
+	UnsupportedMediaType:  {415, "Unsupported Content-Type"},
+	UploadTooSlow:         {408, "Request too slow"},
+	AmountOverflow:        {400, "Amount out of range"},
 
-		PageRobots:            {0, "robots.txt forbids the page"},
-		PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},
-		PageDNS:               {0, "The host name does not resolve"},
-		PageConnect:           {0, "No connection"},
-		PageTLS:               {0, "TLS failed"},
-		PageTimeout:           {0, "Time ran out"},
-		PageProtocol:          {0, "The answer is not HTTP"},
-		PageTooLarge:          {0, "The page is too large"},
-		PageDecompression:     {0, "The body does not decompress"},
-		PageRedirects:         {0, "Too many redirects"},
-		PageStatus:            {0, "The site answered with an error status"},
-		PageBlocked:           {0, "The site showed a bot or login wall"},
-		PageNotHTML:           {0, "The answer is not a page"},
-		PageUnparsable:        {0, "The page cannot be parsed"},
-		PageNoRows:            {0, "No row on the page"},
-		PageRowTooLarge:       {0, "A row is too large"},
-		PageInvalidURL:        {0, "The address is invalid"},
-		PageAttemptsExhausted: {0, "Given up after repeated losses"},
-		PageRecipeMissing:     {0, "The run's recipe is gone"},
-	}
+	PageRobots:            {0, "robots.txt forbids the page"},
+	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},
+	PageDNS:               {0, "The host name does not resolve"},
+	PageConnect:           {0, "No connection"},
+	PageTLS:               {0, "TLS failed"},
+	PageTimeout:           {0, "Time ran out"},
+	PageProtocol:          {0, "The answer is not HTTP"},
+	PageTooLarge:          {0, "The page is too large"},
+	PageDecompression:     {0, "The body does not decompress"},
+	PageRedirects:         {0, "Too many redirects"},
+	PageStatus:            {0, "The site answered with an error status"},
+	PageBlocked:           {0, "The site showed a bot or login wall"},
+	PageNotHTML:           {0, "The answer is not a page"},
+	PageUnparsable:        {0, "The page cannot be parsed"},
+	PageNoRows:            {0, "No row on the page"},
+	PageRowTooLarge:       {0, "A row is too large"},
+	PageInvalidURL:        {0, "The address is invalid"},
+	PageAttemptsExhausted: {0, "Given up after repeated losses"},
+	PageRecipeMissing:     {0, "The run's recipe is gone"},
 }
+
+// Catalog is a copy of the closed list, for documentation and tests.
+func Catalog() map[Code]Entry { return maps.Clone(catalog) }
 
 // Lookup is the entry of a code. An unknown code answers as Internal, so that a slip never invents one.
 func Lookup(code Code) Entry {
-	if entry, ok := Catalog()[code]; ok {
+	if entry, ok := catalog[code]; ok {
 		return entry
 	}
-	return Catalog()[Internal]
+	return catalog[Internal]
 }

@@ -1,0 +1,89 @@
+// Package model owns the words that the roles share: scrapers, recipes, tiers, outcomes, the records on the three
+// topics. It holds data and its validation bounds, no behaviour that needs a clock, a store or a network.
+package model
+
+// ScraperType says how pages become rows.
+type ScraperType string
+
+// The scraper types of the specification (2.1).
+const (
+	SingleProduct      ScraperType = "SINGLE_PRODUCT"
+	MultipleProducts   ScraperType = "MULTIPLE_PRODUCTS"
+	ApplicationLDJSON  ScraperType = "APPLICATION_LD_JSON"
+	AIConf             ScraperType = "AI_CONF"
+	Marketplace        ScraperType = "MARKETPLACE"
+	SearchEngineSearch ScraperType = "SEARCH_ENGINE_SEARCH"
+	File               ScraperType = "FILE"
+)
+
+// FieldKind says what of the selected element becomes the value.
+type FieldKind string
+
+// The kinds of the specification (2.1).
+const (
+	Text   FieldKind = "TEXT"
+	Attr   FieldKind = "ATTR"
+	Exists FieldKind = "EXISTS"
+)
+
+// Field is one entry of itemsConfig.
+type Field struct {
+	Name     string    `json:"name" cbor:"1,keyasint"`
+	Selector string    `json:"selector" cbor:"2,keyasint"`
+	Kind     FieldKind `json:"kind" cbor:"3,keyasint"`
+	Attr     string    `json:"attr,omitempty" cbor:"4,keyasint,omitempty"`
+}
+
+// PaginationType says how a page leads to the next one (decision 14).
+type PaginationType string
+
+// The pagination types that the loop itself knows; the others of decision 14 join as additions.
+const (
+	PaginationNone PaginationType = "NONE"
+	URLPageParam   PaginationType = "URL_PAGE_PARAM"
+	NextLink       PaginationType = "NEXT_LINK"
+)
+
+// Pagination is sourceConfig.pagination. Max is the most pages of one chain, 1 to 10,000, 50 unless told.
+type Pagination struct {
+	Type     PaginationType `json:"type" cbor:"1,keyasint"`
+	Param    string         `json:"param,omitempty" cbor:"2,keyasint,omitempty"`
+	Start    *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty"`
+	Step     *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty"`
+	Selector string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty"`
+	Max      *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty"`
+}
+
+// Bounds of decision 14.
+const (
+	DefaultMaxPages = 50
+	MaxMaxPages     = 10_000
+)
+
+// MaxPages is the most pages one chain may have: 1 without pagination.
+func (p *Pagination) MaxPages() int {
+	if p == nil || p.Type == "" || p.Type == PaginationNone {
+		return 1
+	}
+	if p.Max == nil {
+		return DefaultMaxPages
+	}
+	return *p.Max
+}
+
+// Recipe is the part of a scraper that a fetcher needs, frozen under (scraper, revision): a revision never changes, so
+// whatever is compiled from it may be kept as long as one likes.
+type Recipe struct {
+	Type       ScraperType `cbor:"1,keyasint"`
+	Fields     []Field     `cbor:"2,keyasint,omitempty"`
+	Pagination *Pagination `cbor:"3,keyasint,omitempty"`
+	Politeness Politeness  `cbor:"4,keyasint,omitempty"`
+}
+
+// Politeness is what a scraper asks of its hosts (decision 17). Zero values mean the operator's defaults; the operator's
+// ceilings hold whatever is asked.
+type Politeness struct {
+	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty" cbor:"1,keyasint,omitempty"`
+	Connections       int     `json:"connections,omitempty" cbor:"2,keyasint,omitempty"`
+	IgnoreRobots      bool    `json:"ignoreRobots,omitempty" cbor:"3,keyasint,omitempty"`
+}

@@ -1,0 +1,4 @@
+package state
+
+// Run stub
+type Run struct{}

@@ -88,9 +88,10 @@ type Pages interface {
 	PutPages(ctx context.Context, pages []PageWrite) ([]*model.Receipt, error)
 	// Records returns the receipts of the records of one seq with page >= from, ascending, at most most of them.
 	Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error)
-	// Seal closes a job for good: from now on PutPages drops its pages, and every record for whose unit settled is false
-	// is removed with its rows. settled nil keeps all. Atomic, idempotent; an unknown job is sealed too.
-	Seal(ctx context.Context, job ids.ID, settled func(model.Unit) bool) error
+	// Seal closes a job for good: from now on PutPages drops its pages, and every record for which settled is false is
+	// removed with its rows. settled is asked in the order of units, and told whether the record is its chain's last; nil
+	// keeps all. Atomic, idempotent; an unknown job is sealed too.
+	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
 	// DeleteJob removes a job's rows and, with records, its page records too. Idempotent.
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
 	// Recount sums up the page records of a job: what the ledger must say.

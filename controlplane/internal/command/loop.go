@@ -55,12 +55,11 @@ type TickPayload struct{}
 // Number implements Payload.
 func (TickPayload) Number() Number { return Tick }
 
-// WindowRun extends one run's window. Scanned is how far the list has been read once this is applied: seqs below it that
-// are neither out nor closed are set aside.
+// WindowRun are the seqs of one run that the dispatcher wants out, in its order. Seqs that are out or closed are passed
+// over.
 type WindowRun struct {
-	Job     ids.ID   `cbor:"1,keyasint"`
-	Scanned uint32   `cbor:"2,keyasint"`
-	Seqs    []uint32 `cbor:"3,keyasint,omitempty"`
+	Job  ids.ID   `cbor:"1,keyasint"`
+	Seqs []uint32 `cbor:"2,keyasint,omitempty"`
 }
 
 // ExtendWindowPayload sends units out, each with its reservation, as far as wallet and cap reach; run by run in the
@@ -72,25 +71,36 @@ type ExtendWindowPayload struct {
 // Number implements Payload.
 func (ExtendWindowPayload) Number() Number { return ExtendWindow }
 
-// Grant is a unit that went out.
+// Grant is a seq that went out.
 type Grant struct {
-	Job     ids.ID
-	Seq     uint32
-	Number  uint64 // of this dispatch
+	DispatchRef
 	Attempt uint8
 	Tiers   model.TierSet
 	Budget  uint32              // pages
 	From    *model.Continuation // nil: from page 0
 }
 
-// Window answers ExtendWindowPayload and RedispatchPayload: what is out now, and the runs that were refused money.
+// Window answers ExtendWindowPayload and RedispatchPayload: what went out, and what was given back instead.
 type Window struct {
 	Grants []Grant
-	// Refused runs got less than they asked for; the dispatcher asks again when money of their wallet comes back.
-	Refused []ids.ID
+	// Refused are seqs that money did not reach; they stay set aside.
+	Refused []SeqRef
+	Gone    []SeqRef
 }
 
-// SettlePayload is a batch of receipts in the order in which billing read them. Result: nil.
+// SeqRef names a seq of a run. Closed says that it is done with; otherwise it is set aside again.
+type SeqRef struct {
+	Job    ids.ID
+	Seq    uint32
+	Closed bool
+}
+
+// Settled answers SettlePayload: the seqs that are not out any more.
+type Settled struct {
+	Gone []SeqRef
+}
+
+// SettlePayload is a batch of receipts in the order in which billing read them. Result: Settled.
 type SettlePayload struct {
 	Receipts []model.Receipt `cbor:"1,keyasint"`
 }

@@ -55,3 +55,18 @@ func (v *View) Entries(customer string, visit func(*Entry) bool) {
 
 // PutEntry adds or replaces.
 func (t *Tx) PutEntry(e *Entry) { put(t, "entries", e) }
+
+func booksTable() *memdb.TableSchema {
+	return table("books", index("id", true, func(*Books) []any { return []any{"books"} }))
+}
+
+// Books are the system's accounts, all zero at first.
+func (v *View) Books() *Books {
+	if b := first[Books](v, "books", "id", "books"); b != nil {
+		return b
+	}
+	return &Books{}
+}
+
+// PutBooks sets them.
+func (t *Tx) PutBooks(b *Books) { put(t, "books", b) }

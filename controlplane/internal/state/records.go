@@ -12,6 +12,7 @@ import (
 type Customer struct {
 	Ref       string `cbor:"1,keyasint"`
 	CreatedAt int64  `cbor:"2,keyasint"`
+	Claims    int    `cbor:"3,keyasint,omitempty"` // idempotency records kept
 }
 
 // Key is an API key; only the hash of its secret is known.
@@ -206,4 +207,13 @@ type Cluster struct {
 	FreeGrant  int64  `cbor:"3,keyasint"` // free requests of a new wallet
 	CreatedAt  int64  `cbor:"4,keyasint"`
 	HashSecret uint64 `cbor:"5,keyasint"` // seed of URL hashes
+}
+
+// Books are the system's accounts of the ledger; the customers' stand in their wallets. Every movement is between two
+// accounts, so all accounts together sum to zero, for money and for free requests alike.
+type Books struct {
+	Revenue     int64 `cbor:"1,keyasint,omitempty"` // charged
+	Adjustments int64 `cbor:"2,keyasint,omitempty"` // counterpart of adjustments
+	FreeIssued  int64 `cbor:"3,keyasint,omitempty"` // counterpart of free requests granted
+	FreeUsed    int64 `cbor:"4,keyasint,omitempty"` // free requests used
 }

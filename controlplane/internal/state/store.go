@@ -14,9 +14,13 @@ import (
 
 // Store is one node's copy of the state. Writes come from one goroutine, the state machine's; reads from any.
 type Store struct {
-	db   *memdb.MemDB
-	mu   sync.RWMutex // guards runs and the sets behind them
-	runs map[ids.ID]*Run
+	db *memdb.MemDB
+
+	mu         sync.RWMutex // guards what follows; the state machine holds it while it applies a command
+	runs       map[ids.ID]*Run
+	dispatched uint64 // number of the newest dispatch
+	now        int64  // state time, Unix milliseconds
+	index      uint64 // Raft index of the newest command
 }
 
 // NewStore makes an empty state.
@@ -32,26 +36,75 @@ func NewStore() *Store {
 	return &Store{db: db, runs: map[ids.ID]*Run{}}
 }
 
+// ReadRun shows a run's sets, which must not be changed or kept; nil when the run is closed or unknown.
+func (s *Store) ReadRun(job ids.ID, read func(*Run)) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	read(s.runs[job])
+}
+
+// Progress is the newest command's index and the state's time in Unix milliseconds.
+func (s *Store) Progress() (index uint64, now int64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.index, s.now
+}
+
+// OutTotal counts the seqs that are out, over all runs.
+func (s *Store) OutTotal() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	total := 0
+	for _, run := range s.runs {
+		total += len(run.Out)
+	}
+	return total
+}
+
 // View is a consistent snapshot of the tables. It never changes.
 type View struct{ txn *memdb.Txn }
 
 // View takes a snapshot.
 func (s *Store) View() *View { return &View{txn: s.db.Txn(false)} }
 
-// Tx is a write to the tables: all of it or nothing is seen.
+// Tx is one command's write. Tables change all at once when it is committed, or not at all; the sets of runs change in
+// place, so a command refuses what it must refuse before it touches them.
 type Tx struct {
 	View
 	store *Store
+	Index uint64 // Raft index of the command
+	Now   int64  // state time, Unix milliseconds
 }
 
-// Begin starts a write. The caller ends it with Commit or Abort.
-func (s *Store) Begin() *Tx { return &Tx{View: View{txn: s.db.Txn(true)}, store: s} }
+// Update applies one command under the store's lock: state time becomes the larger of its last value and stamp. When
+// apply fails the tables stay as they were.
+func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now, s.index = max(s.now, stamp), index
+	t := &Tx{View: View{txn: s.db.Txn(true)}, store: s, Index: index, Now: s.now}
+	if err := apply(t); err != nil {
+		t.txn.Abort()
+		return err
+	}
+	t.txn.Commit()
+	return nil
+}
 
-// Commit makes the write visible.
-func (t *Tx) Commit() { t.txn.Commit() }
+// Run is the sets of a run, to be changed in place; nil when the run is closed or unknown.
+func (t *Tx) Run(job ids.ID) *Run { return t.store.runs[job] }
 
-// Abort drops the write.
-func (t *Tx) Abort() { t.txn.Abort() }
+// AddRun keeps the sets of a new run.
+func (t *Tx) AddRun(r *Run) { t.store.runs[r.Job] = r }
+
+// DropRun forgets the sets of a closed run.
+func (t *Tx) DropRun(job ids.ID) { delete(t.store.runs, job) }
+
+// NextDispatch numbers a dispatch.
+func (t *Tx) NextDispatch() uint64 {
+	t.store.dispatched++
+	return t.store.dispatched
+}
 
 // put and remove panic on a record that does not fit its table: only a programmer's slip does that.
 func put[R any](t *Tx, table string, record *R) {

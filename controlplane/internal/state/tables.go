@@ -13,7 +13,7 @@ import (
 func tableList() []*memdb.TableSchema {
 	return []*memdb.TableSchema{
 		clusterTable(), nodesTable(), shardsTable(), customersTable(), keysTable(), groupsTable(), scrapersTable(),
-		recipesTable(), jobsTable(), pricesTable(), walletsTable(), entriesTable(), claimsTable(), resultsTable(),
+		recipesTable(), jobsTable(), pricesTable(), walletsTable(), entriesTable(), claimsTable(), resultsTable(), booksTable(),
 	}
 }
 

@@ -5,6 +5,7 @@
 package dispatch
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -318,6 +319,7 @@ func (d *Dispatcher) Closable() []ids.ID {
 			done = append(done, id)
 		}
 	}
+	slices.SortFunc(done, func(a, b ids.ID) int { return slices.Compare(a[:], b[:]) })
 	return done
 }
 
@@ -331,15 +333,13 @@ func (d *Dispatcher) Unwanted(most int) []command.DispatchRef {
 			continue
 		}
 		for _, o := range r.outs {
-			if len(refs) == most {
-				return refs
-			}
 			if !o.isSent {
 				refs = append(refs, o.grant.DispatchRef)
 			}
 		}
 	}
-	return refs
+	slices.SortFunc(refs, byNumber)
+	return refs[:min(most, len(refs))]
 }
 
 // Out counts the seqs out or proposed.

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -12,9 +13,9 @@ type host struct {
 	name    string
 	shard   int
 	out     int
-	waiting map[*run]struct{} // runs with seqs set aside for it
-	blocked bool              // stands in its shard's blocked list
-	kept    float64           // endings a second, decaying
+	waiting []*run  // runs with seqs set aside for it
+	blocked bool    // stands in its shard's blocked list
+	kept    float64 // endings a second, decaying
 	keptAt  time.Time
 }
 
@@ -30,13 +31,15 @@ func (h *host) pace(now time.Time) float64 {
 	return h.kept * math.Exp(-now.Sub(h.keptAt).Seconds()/decay.Seconds())
 }
 
-func (h *host) forget(r *run) { delete(h.waiting, r) }
+func (h *host) forget(r *run) {
+	h.waiting = slices.DeleteFunc(h.waiting, func(other *run) bool { return other == r })
+}
 
 func (d *Dispatcher) hostOf(url string) *host {
 	name := d.cfg.HostOf(url)
 	h := d.hosts[name]
 	if h == nil {
-		h = &host{name: name, shard: d.cfg.ShardOf(name), waiting: map[*run]struct{}{}, keptAt: d.cfg.Now()}
+		h = &host{name: name, shard: d.cfg.ShardOf(name), keptAt: d.cfg.Now()}
 		d.hosts[name] = h
 		if d.shards[h.shard].outs == nil {
 			d.shards[h.shard].open()
@@ -68,7 +71,7 @@ func (d *Dispatcher) left(h *host, finished bool) {
 	if finished {
 		h.ended(d.cfg.Now())
 	}
-	for r := range h.waiting {
+	for _, r := range h.waiting {
 		r.offer(h)
 	}
 	if h.out == 0 && len(h.waiting) == 0 {
@@ -83,7 +86,7 @@ func (d *Dispatcher) unblock(s *shard) {
 	}
 	for _, h := range s.blocked {
 		h.blocked = false
-		for r := range h.waiting {
+		for _, r := range h.waiting {
 			r.offer(h)
 		}
 	}
@@ -109,7 +112,7 @@ func (d *Dispatcher) setAside(r *run, h *host, seq uint32) {
 	if w == nil {
 		w = &waiting{seqs: roaring.New()}
 		r.aside[h] = w
-		h.waiting[r] = struct{}{}
+		h.waiting = append(h.waiting, r)
 		d.hosts[h.name] = h // it may have been forgotten while nothing was out
 	}
 	w.seqs.Add(seq)

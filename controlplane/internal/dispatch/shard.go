@@ -1,6 +1,9 @@
 package dispatch
 
 import (
+	"cmp"
+	"slices"
+
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -136,5 +139,8 @@ func (d *Dispatcher) Returned(m model.Marker) []command.DispatchRef {
 			lost = append(lost, o.grant.DispatchRef)
 		}
 	}
+	slices.SortFunc(lost, byNumber)
 	return lost
 }
+
+func byNumber(a, b command.DispatchRef) int { return cmp.Compare(a.Number, b.Number) }

@@ -13,7 +13,7 @@ import (
 const templateNumber = "12345"
 
 // barePageBytes is about what a product page has besides its filler.
-const barePageBytes = 1800
+const barePageBytes = 1400
 
 const style = `<style>
 body{font:16px/1.5 system-ui,sans-serif;color:#222;background:#faf8f5;max-width:52rem;margin:0 auto;padding:1rem}

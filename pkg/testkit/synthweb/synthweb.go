@@ -18,6 +18,7 @@ import (
 	"iter"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -82,6 +83,9 @@ type Web struct {
 	ln      net.Listener
 	stopped chan error
 	started time.Time
+
+	closing  sync.Once
+	closeErr error
 }
 
 // New makes a web that does not serve yet: enough for URLs and Truth. The error names every setting at fault.
@@ -159,6 +163,11 @@ func (w *Web) serve(ln net.Listener) {
 
 // Close stops serving, cuts answers that are still waiting short, and returns once every handler is done.
 func (w *Web) Close() error {
+	w.closing.Do(func() { w.closeErr = w.stop() })
+	return w.closeErr
+}
+
+func (w *Web) stop() error {
 	w.cancel()
 	if w.server == nil {
 		return nil
@@ -172,7 +181,8 @@ func (w *Web) Close() error {
 	return nil
 }
 
-// Addr is the host:port that an origin map has to lead every site to. It is known once serving began.
+// Addr is the host:port that an origin map has to lead every site to, of a web that Start returned. (Who calls Serve
+// has the listener.)
 func (w *Web) Addr() string { return w.ln.Addr().String() }
 
 // Pattern is the left side of that origin map: "*." and the suffix.

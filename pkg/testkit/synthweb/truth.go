@@ -55,6 +55,7 @@ const (
 type Truth struct {
 	URL   string
 	Class Class
+	Slow  bool // the site is one of the SlowHosts
 	// Pages are the pages of the run's unit chain in order: one, but for listings. Rows are those of ProductFields, on
 	// listings those of ItemFields.
 	Pages []Page
@@ -97,7 +98,7 @@ func (w *Web) Truth(address string) (Truth, error) {
 		return Truth{}, fmt.Errorf("synthweb: truth: %q is not of this web", address)
 	}
 	p := w.parse(host, u.RequestURI())
-	truth := Truth{URL: address, Class: p.class, RepeatsLast: w.repeatsLast(p)}
+	truth := Truth{URL: address, Class: p.class, Slow: w.slow(host), RepeatsLast: w.repeatsLast(p)}
 	if !p.class.isListing() {
 		truth.Pages = []Page{w.pageTruth(p, address)}
 		return truth, nil

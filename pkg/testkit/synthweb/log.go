@@ -3,6 +3,8 @@ package synthweb
 import (
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -131,6 +133,9 @@ type HostCount struct {
 	Requests, RobotsRequests int
 	// MaxInFlight is the most requests in work at once. A client that gives up still counts until the answer is ready.
 	MaxInFlight int
+	// MaxConnections is the most connections in use at once, each from its first request on the site to its last one's
+	// end: what a client holds open before and after is not seen.
+	MaxConnections int
 	// MinGap is the shortest time between the begins of two requests that followed each other; -1 with fewer than two.
 	MinGap time.Duration
 }
@@ -140,6 +145,7 @@ func (w *Web) Recount() (*Recount, error) {
 	if _, unlogged := w.log.counts(); unlogged > 0 {
 		return nil, fmt.Errorf("synthweb: the log left %d requests out: raise LogLimit above %d", unlogged, w.cfg.LogLimit)
 	}
+	spans := make(map[string]map[uint64]span)
 	recount := &Recount{URLs: make(map[string]URLCount), Hosts: make(map[string]HostCount)}
 	lastStart := make(map[string]time.Time)
 	for r := range w.Requests() {
@@ -151,6 +157,10 @@ func (w *Web) Recount() (*Recount, error) {
 			host.MinGap = -1
 		}
 		host.MaxInFlight = max(host.MaxInFlight, r.InFlight)
+		if spans[r.Host] == nil {
+			spans[r.Host] = make(map[uint64]span)
+		}
+		spans[r.Host][r.Conn] = spans[r.Host][r.Conn].with(r)
 		if r.Robots {
 			host.RobotsRequests++
 			recount.Hosts[r.Host] = host
@@ -173,5 +183,40 @@ func (w *Web) Recount() (*Recount, error) {
 		count.Last, count.LastStatus = r.Start, r.Status
 		recount.URLs[url] = count
 	}
+	for name, conns := range spans {
+		host := recount.Hosts[name]
+		host.MaxConnections = mostAtOnce(slices.Collect(maps.Values(conns)))
+		recount.Hosts[name] = host
+	}
 	return recount, nil
+}
+
+// span is the time in which a connection was in use; open when it still is.
+type span struct {
+	begin, end time.Time
+	open       bool
+}
+
+func (s span) with(r Request) span {
+	if s.begin.IsZero() {
+		s.begin = r.Start
+	}
+	if r.End.After(s.end) {
+		s.end = r.End
+	}
+	s.open = r.End.IsZero()
+	return s
+}
+
+// mostAtOnce is the largest number of spans that share an instant.
+func mostAtOnce(spans []span) int {
+	slices.SortFunc(spans, func(a, b span) int { return a.begin.Compare(b.begin) })
+	var current []span
+	most := 0
+	for _, s := range spans {
+		current = slices.DeleteFunc(current, func(c span) bool { return !c.open && c.end.Before(s.begin) })
+		current = append(current, s)
+		most = max(most, len(current))
+	}
+	return most
 }

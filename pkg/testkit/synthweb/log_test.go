@@ -1,6 +1,7 @@
 package synthweb_test
 
 import (
+	"net/url"
 	"strconv"
 	"sync"
 	"testing"
@@ -9,6 +10,15 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/testkit/synthweb"
 )
+
+func hostOf(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
@@ -47,8 +57,8 @@ func TestRecountOfPoliteness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := recount.Hosts["shop-00000.example"], (synthweb.HostCount{Requests: 3, RobotsRequests: 2, MaxInFlight: 1,
-		MinGap: 2 * time.Second}); got != want {
+	want := synthweb.HostCount{Requests: 3, RobotsRequests: 2, MaxInFlight: 1, MaxConnections: 1, MinGap: 2 * time.Second}
+	if got := recount.Hosts["shop-00000.example"]; got != want {
 		t.Errorf("first site: %+v, want %+v", got, want)
 	}
 	if got := recount.Hosts["shop-00001.example"].MinGap; got != -1 {
@@ -89,8 +99,11 @@ func TestRecountOfConcurrency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if recount.Open != 3 {
-		t.Errorf("%d open, want 3", recount.Open)
+	if host := recount.Hosts[hostOf(t, slow)]; recount.Open != 3 || host.MaxConnections != 3 || host.MaxInFlight != 3 {
+		t.Errorf("%d open, want 3; the site: %+v", recount.Open, host)
+	}
+	if host := recount.Hosts[hostOf(t, quick)]; host.MaxConnections != 1 {
+		t.Errorf("%d connections to the quick site, want 1", host.MaxConnections)
 	}
 	now.Advance(10 * time.Second)
 	done.Wait()

@@ -141,8 +141,8 @@ func (w *Web) frontPage(dst []byte, host int) []byte {
 // index shows people the sites, under names that browsers take to the loopback by themselves.
 func (w *Web) index(dst []byte) []byte {
 	_, port, _ := net.SplitHostPort(w.Addr())
-	dst = append(dst, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>The synthetic web</title>"...)
-	dst = append(dst, style...)
+	dst = append(dst, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"+
+		"<title>The synthetic web</title>"+style...)
 	dst = append(dst, "</head>\n<body><main><h1>The synthetic web</h1>\n<ul>\n"...)
 	for _, name := range w.names[:min(len(w.names), 1000)] {
 		label := strings.TrimSuffix(name, "."+w.cfg.Suffix)

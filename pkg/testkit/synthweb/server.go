@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,7 +20,7 @@ func (w *Web) newServer() *fasthttp.Server {
 		Handler:               w.handle,
 		Name:                  "synthweb",
 		ReadBufferSize:        16 << 10,
-		WriteBufferSize:       16 << 10,
+		WriteBufferSize:       min(w.largestPage()+1<<10, 64<<10), // one write call a page is a third faster,
 		MaxRequestBodySize:    1 << 20,
 		TCPKeepalive:          true,
 		CloseOnShutdown:       true,
@@ -28,6 +29,9 @@ func (w *Web) newServer() *fasthttp.Server {
 		SecureErrorLogMessage: true,
 	}
 }
+
+// largestPage is about the size of the largest page that the web has many of, in bytes.
+func (w *Web) largestPage() int { return max(slices.Max(w.cfg.PageBytes), len(w.cfg.Template)) }
 
 // handle answers one request and logs it, from when it is read whole until its answer is ready to be written (for the
 // answers that are broken or slow on purpose: until the last byte).

@@ -389,7 +389,8 @@ func TestTruthOfWhatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, address := range []string{"http://shop-99999.example/", "https://shop-00001.example/product/1", "http://[", ""} {
+	for _, address := range []string{"http://shop-99999.example/", "https://shop-00001.example/product/1", "http://[",
+		""} {
 		if truth, err := web.Truth(address); err == nil {
 			t.Errorf("%q has the truth %+v", address, truth)
 		}

@@ -106,7 +106,7 @@ func (c *client) mustGet(t testing.TB, address string) fetched {
 
 // found is what the client makes of a page, in the words of a Truth.
 type found struct {
-	Outcome synthweb.Outcome
+	Outcome model.Outcome
 	Rows    []synthweb.Row
 	Final   string
 	Code    fault.Code
@@ -125,7 +125,7 @@ func (c *client) crawl(t *testing.T, address string, fields []model.Field, patie
 	for line := range strings.Lines(string(robots.body)) {
 		prefix, ok := strings.CutPrefix(strings.TrimSpace(line), "Disallow: ")
 		if ok && strings.HasPrefix(u.Path, prefix) {
-			return found{Outcome: synthweb.Errored, Code: fault.PageRobots}
+			return found{Outcome: model.Errored, Code: fault.PageRobots}
 		}
 	}
 	var page fetched
@@ -140,20 +140,20 @@ func (c *client) crawl(t *testing.T, address string, fields []model.Field, patie
 	}
 	switch {
 	case err != nil:
-		return found{Outcome: synthweb.Errored, Code: codeOf(t, err)}
+		return found{Outcome: model.Errored, Code: codeOf(t, err)}
 	case page.status != http.StatusOK:
-		return found{Outcome: synthweb.Errored, Code: fault.PageStatus, Status: page.status}
+		return found{Outcome: model.Errored, Code: fault.PageStatus, Status: page.status}
 	case !strings.HasPrefix(page.header.Get("Content-Type"), "text/html"):
-		return found{Outcome: synthweb.Errored, Code: fault.PageNotHTML}
+		return found{Outcome: model.Errored, Code: fault.PageNotHTML}
 	}
 	rows, next := extract(t, page.body, fields)
 	if len(rows) == 0 {
-		return found{Outcome: synthweb.Errored, Code: fault.PageNoRows}
+		return found{Outcome: model.Errored, Code: fault.PageNoRows}
 	}
 	if next != "" {
 		next = resolve(t, page.final, next)
 	}
-	return found{Outcome: synthweb.Delivered, Rows: rows, Final: page.final, next: next}
+	return found{Outcome: model.Delivered, Rows: rows, Final: page.final, next: next}
 }
 
 func codeOf(t *testing.T, err error) fault.Code {
@@ -244,5 +244,5 @@ func withTemplate() synthweb.Config {
 }
 
 func describe(p synthweb.Page) string {
-	return fmt.Sprintf("%s %s", p.URL, p.Outcome)
+	return fmt.Sprintf("%s (outcome %d)", p.URL, p.Outcome)
 }

@@ -71,10 +71,10 @@ func TestTruthIsWhatAClientSees(t *testing.T) {
 func compare(t *testing.T, want synthweb.Page, got found) {
 	t.Helper()
 	if got.Outcome != want.Outcome {
-		t.Errorf("%s: got %s (%s %d)", describe(want), got.Outcome, got.Code, got.Status)
+		t.Errorf("%s: got outcome %d (%s %d)", describe(want), got.Outcome, got.Code, got.Status)
 		return
 	}
-	if want.Outcome == synthweb.Errored {
+	if want.Outcome == model.Errored {
 		if !slices.Contains(want.Codes, got.Code) || got.Status != want.Status {
 			t.Errorf("%s: want %v %d, got %s %d", describe(want), want.Codes, want.Status, got.Code, got.Status)
 		}
@@ -298,7 +298,7 @@ func TestRobots(t *testing.T) {
 func TestDemo(t *testing.T) {
 	web := start(t, synthweb.Demo())
 	client := newClient(t, web)
-	outcomes := map[synthweb.Outcome]int{}
+	outcomes := map[model.Outcome]int{}
 	for address := range web.URLs(10_000) {
 		truth, err := web.Truth(address)
 		if err != nil {
@@ -306,10 +306,10 @@ func TestDemo(t *testing.T) {
 		}
 		outcomes[truth.Pages[0].Outcome]++
 	}
-	if total := outcomes[synthweb.Delivered] + outcomes[synthweb.Errored]; total != 2000 || len(web.Hosts()) != 40 {
+	if total := outcomes[model.Delivered] + outcomes[model.Errored]; total != 2000 || len(web.Hosts()) != 40 {
 		t.Errorf("%d addresses on %d sites", total, len(web.Hosts()))
 	}
-	if errored := outcomes[synthweb.Errored]; errored < 10 || errored > 100 {
+	if errored := outcomes[model.Errored]; errored < 10 || errored > 100 {
 		t.Errorf("%d errors: a few, not many, are wanted", errored)
 	}
 	_, port, err := net.SplitHostPort(web.Addr())

@@ -42,15 +42,6 @@ func ItemFields() []model.Field {
 // NextSelector selects a listing's link to its next page.
 const NextSelector = "a[rel=next]"
 
-// Outcome is how a page ends.
-type Outcome string
-
-// The outcomes.
-const (
-	Delivered Outcome = "DELIVERED"
-	Errored   Outcome = "ERRORED"
-)
-
 // Truth is what a correct run that starts at an address finds.
 type Truth struct {
 	URL   string
@@ -66,9 +57,9 @@ type Truth struct {
 
 // Page is the truth of one page.
 type Page struct {
-	URL     string   // as listed, or as the link to it says
-	Hops    []string // where redirects lead, in order
-	Outcome Outcome
+	URL     string        // as listed, or as the link to it says
+	Hops    []string      // where redirects lead, in order
+	Outcome model.Outcome // Delivered or Errored
 	Rows    []Row
 	// Changes: the rows' stock says by which fetch they were made (FetchOf); Rows hold those of the first.
 	Changes bool
@@ -121,7 +112,7 @@ func (w *Web) Truth(address string) (Truth, error) {
 // pageTruth is the truth of a page alone.
 func (w *Web) pageTruth(p page, address string) Page {
 	p = p.shown()
-	t := Page{URL: address, Outcome: Delivered, Changes: p.class.isChanging()}
+	t := Page{URL: address, Outcome: model.Delivered, Changes: p.class.isChanging()}
 	switch p.class {
 	case Reset, Truncated:
 		return t.errored(fault.PageConnect, fault.PageProtocol)
@@ -158,7 +149,7 @@ func (w *Web) pageTruth(p page, address string) Page {
 }
 
 func (p Page) errored(codes ...fault.Code) Page {
-	p.Outcome, p.Codes = Errored, codes
+	p.Outcome, p.Codes = model.Errored, codes
 	return p
 }
 

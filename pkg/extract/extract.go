@@ -84,5 +84,9 @@ func (e *Extractor) Extract(p Page) (Result, error) {
 	if err := e.rows(doc, &out); err != nil {
 		return Result{}, fmt.Errorf("rows of %s: %w", p.URL, err)
 	}
-	return Result{Rows: out.Rows(), Next: nextLink(doc, e.next, p.URL)}, nil
+	next := nextLink(doc, e.next, p.URL)
+	if err := doc.Err(); err != nil {
+		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the selectors take too long on this page")
+	}
+	return Result{Rows: out.Rows(), Next: next}, nil
 }

@@ -1,25 +1,92 @@
 package dom
 
-import "github.com/andybalholm/cascadia"
+import "regexp"
 
-// Selector is a compiled CSS selector. It is safe for concurrent use.
-type Selector struct {
-	group cascadia.SelectorGroup
+// Selector is a compiled list of CSS selectors: Selectors Level 3, and of Level 4 :is, :where and :has of descendants,
+// and as in jQuery :contains, :containsOwn, :matches, :matchesOwn, :haschild, [name!=value] and [name#=expression]. It
+// is safe for concurrent use.
+type Selector struct{ list selectorList }
+
+// selectorList matches what any of its selectors matches.
+type selectorList []complexSelector
+
+// complexSelector is the compounds of a selector from right to left; combinators[i] stands between the compounds i+1
+// and i.
+type complexSelector struct {
+	compounds   []compound
+	combinators []byte
 }
 
-// CompileSelector compiles a selector or a list of them.
+// compound is what a single element must fulfil.
+type compound struct {
+	tag     tag
+	name    string // "" for any
+	id      string
+	hasID   bool
+	classes []string
+	attrs   []attrTest
+	pseudos []pseudo
+}
+
+// attrTest is one [name op value]; op is the operator's first byte, 0 for mere presence.
+type attrTest struct {
+	name, value string
+	op          byte
+	fold        bool
+	re          *regexp.Regexp
+}
+
+// pseudo is a pseudo-class. Which of the other members count depends on the kind.
+type pseudo struct {
+	kind   pseudoKind
+	list   selectorList // of not, is, has, hasChild
+	a, b   int          // of nth: an+b
+	ofType bool
+	last   bool
+	own    bool // of contains, matches: only the element's own text
+	text   string
+	re     *regexp.Regexp
+}
+
+type pseudoKind uint8
+
+const (
+	pseudoNever pseudoKind = iota
+	pseudoNot
+	pseudoIs
+	pseudoHas
+	pseudoHasChild
+	pseudoNth
+	pseudoOnly
+	pseudoContains
+	pseudoMatches
+	pseudoEmpty
+	pseudoRoot
+	pseudoLink
+	pseudoLang
+	pseudoInput
+	pseudoEnabled
+	pseudoDisabled
+	pseudoChecked
+)
+
+// CompileSelector compiles a selector or a list of them. Errors name the place.
 func CompileSelector(css string) (*Selector, error) {
-	group, err := cascadia.ParseGroup(css)
+	p := cssParser{s: css}
+	list, err := p.list()
+	if err == nil && p.i < len(p.s) {
+		err = p.unexpected("a selector")
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &Selector{group}, nil
+	return &Selector{list}, nil
 }
 
 // First is the first match among e and all that it holds, None if there is none.
 func (s *Selector) First(d *Document, e Elem) Elem {
-	for i := e; i < d.End(e); i++ {
-		if s.group.Match(d.nodes[i]) {
+	for i, end := e, d.elems[e].end; i < end && d.steps >= 0; i++ {
+		if s.list.match(d, i) {
 			return i
 		}
 	}
@@ -29,8 +96,8 @@ func (s *Selector) First(d *Document, e Elem) Elem {
 // All are the matches in the document, in its order.
 func (s *Selector) All(d *Document) []Elem {
 	var all []Elem
-	for i := range Elem(len(d.elems)) {
-		if s.group.Match(d.nodes[i]) {
+	for i := Root; i < Elem(len(d.elems)) && d.steps >= 0; i++ {
+		if s.list.match(d, i) {
 			all = append(all, i)
 		}
 	}

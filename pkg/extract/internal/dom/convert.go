@@ -14,21 +14,22 @@ func (d *Document) convert(page string) error {
 		return err
 	}
 	d.decoded = true
-	d.convertChildren(root, None)
+	d.convertChildren(root, None, None)
 	return nil
 }
 
-func (d *Document) convertChildren(n *html.Node, parent Elem) {
+// convertChildren adds what n holds; hider is the innermost element that hides it.
+func (d *Document) convertChildren(n *html.Node, parent, hider Elem) {
 	prev, index := None, int32(0)
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch c.Type {
 		case html.TextNode:
-			d.texts = append(d.texts, text{s: c.Data, parent: parent})
+			d.texts = append(d.texts, text{s: c.Data, parent: parent, hider: hider})
 		case html.ElementNode:
 			e := Elem(len(d.elems))
 			index++
 			d.elems = append(d.elems, element{parent: parent, prev: prev, index: index, text: int32(len(d.texts))})
-			d.convertElement(c, e)
+			d.convertElement(c, e, hider)
 			prev = e
 		}
 	}
@@ -37,7 +38,7 @@ func (d *Document) convertChildren(n *html.Node, parent Elem) {
 	}
 }
 
-func (d *Document) convertElement(n *html.Node, e Elem) {
+func (d *Document) convertElement(n *html.Node, e, hider Elem) {
 	el := element{name: lowerASCII(n.Data), attrs: int32(len(d.attrs)), class: -1, id: -1}
 	el.tag = tagOf(el.name)
 	for _, a := range n.Attr {
@@ -57,8 +58,11 @@ func (d *Document) convertElement(n *html.Node, e Elem) {
 	el.attrsEnd = int32(len(d.attrs))
 	el.parent, el.prev, el.index, el.text = old.parent, old.prev, old.index, old.text
 	*old = el
+	if el.tag.is(hidden) {
+		hider = e
+	}
 	if el.tag != tTemplate {
-		d.convertChildren(n, e)
+		d.convertChildren(n, e, hider)
 	}
 	d.elems[e].end, d.elems[e].textEnd = Elem(len(d.elems)), int32(len(d.texts))
 }

@@ -56,6 +56,7 @@ type attr struct {
 type text struct {
 	s      string // as written; see Document.decode
 	parent Elem
+	hider  Elem // the innermost element around it that hides its contents, None if none does
 	raw    bool // without character references
 }
 

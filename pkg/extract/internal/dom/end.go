@@ -257,10 +257,11 @@ func (b *builder) addForeign() {
 	}
 }
 
-// startForeign places a start tag inside SVG. HTML in it, by escape or by invitation, is odd.
+// startForeign places a start tag inside SVG. HTML in it, by escape or by invitation, is odd, and so is an element in a
+// style sheet or a script.
 func (b *builder) startForeign() {
 	switch b.d.elems[b.top().elem].name {
-	case "desc", "foreignobject", "title":
+	case "desc", "foreignobject", "title", "style", "script":
 		b.odd = true
 		return
 	}

@@ -27,9 +27,9 @@ func parseOracle(page string) (*oracle, error) {
 func (o *oracle) normalise(n *html.Node) {
 	if n.Type == html.ElementNode {
 		o.elems = append(o.elems, n)
-		n.Data = strings.ToLower(n.Data)
+		n.Data = lowerASCII(n.Data)
 		for i, a := range n.Attr {
-			key := strings.ToLower(a.Key)
+			key := lowerASCII(a.Key)
 			if a.Namespace != "" {
 				key = a.Namespace + ":" + key
 			}

@@ -243,9 +243,14 @@ func (b *builder) addText(s string) {
 }
 
 func (b *builder) appendText(s string, raw bool) {
-	if s != "" {
-		b.d.texts = append(b.d.texts, text{s: s, parent: b.top().elem, raw: raw})
+	if s == "" {
+		return
 	}
+	t := text{s: s, parent: b.top().elem, hider: None, raw: raw}
+	if b.top().tag.is(hidden) {
+		t.hider = t.parent
+	}
+	b.d.texts = append(b.d.texts, t)
 }
 
 // textBeforeBody takes the white space that belongs before the body and opens the body if something is left.

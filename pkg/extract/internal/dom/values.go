@@ -55,7 +55,7 @@ func (d *Document) AppendText(dst []byte, e Elem) []byte {
 	el := &d.elems[e]
 	for i := range d.texts[el.text:el.textEnd] {
 		t := &d.texts[int(el.text)+i]
-		if d.elems[t.parent].tag.is(hidden) && t.parent != e {
+		if t.hider > e {
 			continue
 		}
 		if d.decoded || t.raw || strings.IndexByte(t.s, '&') < 0 {

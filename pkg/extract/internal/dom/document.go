@@ -32,6 +32,7 @@ type Document struct {
 	steps   int  // work that selectors may still do
 
 	typeIndex []ofType // of elems, made when a selector asks for it
+	searched  map[siblingSearch]siblingResult
 	scratch   []byte
 	build     builder
 }
@@ -61,7 +62,7 @@ type text struct {
 }
 
 // A page whose selectors need more steps than this is given up; ordinary ones need some thousand.
-const maxSteps = 200_000_000
+const maxSteps = 100_000_000
 
 var (
 	errTooLong = errors.New("the page is too long")
@@ -98,6 +99,7 @@ func (d *Document) Reset() {
 	clear(d.texts)
 	d.elems, d.attrs, d.texts = d.elems[:0], d.attrs[:0], d.texts[:0]
 	d.typeIndex = d.typeIndex[:0]
+	clear(d.searched)
 	d.decoded = false
 	d.steps = maxSteps
 }

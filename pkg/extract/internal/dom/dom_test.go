@@ -73,6 +73,7 @@ var pages = []string{
 	"<dd><div><dd>x<dt>y",
 	"<x-card data-a=1><X-Item>v</x-item></x-card>",
 	"<ſcript>x</ſcript><p>ſ",
+	strings.Repeat("<p>x<i></i></p><b>y</b>", 40) + "<u></u><div class=c>" + strings.Repeat("<p class=c></p><b></b>", 40),
 }
 
 // checkSame fails unless the two parsers give the same document or ours gives up.
@@ -171,7 +172,8 @@ var selectors = []string{
 	"*:containsown('one')", "td:matches(^y$)", "*:matchesown([0-9])", "*:lang(en)", "*:link", "*:input", "*:enabled",
 	"*:disabled", "*:checked", "a:hover", "link[rel=canonical]", "link[rel]", "*:not(:nth-child(n+2))", "x-card > x-item",
 	"p b i", "b + i", "head > *", "tr td + td", "tr > td ~ td", "a:not([href=\"1\"])", "x-y", "span ~ b > i", "*|*",
-	"div:not(:has(p)) > a", "p\\:x", "#\\31 ", "[a=\"1\\\n2\"]", "/* c */ p", "td/**/a",
+	"div:not(:has(p)) > a", "p\\:x", "#\\31 ", "[a=\"1\\\n2\"]", "/* c */ p", "td/**/a", "u ~ b", "b ~ p",
+	"u ~ div p.c ~ b", "i ~ b", "p ~ b ~ p ~ b", "p + b ~ p", "*:not(u ~ *) ~ b", "p.c ~ u, p > i ~ b",
 }
 
 // checkSelector fails unless the selector finds what cascadia finds.

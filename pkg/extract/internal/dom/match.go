@@ -64,13 +64,49 @@ func (s *complexSelector) matchFrom(d *Document, e Elem, i int) outcome {
 		}
 		return failed
 	default: // '~'
-		for p := d.elems[e].prev; p != None; p = d.elems[p].prev {
-			if got := s.matchFrom(d, p, i+1); got != failed {
-				return got
-			}
-		}
-		return failedBefore
+		return s.matchBefore(d, e, i)
 	}
+}
+
+// siblingSearch is a search among the siblings before an element: for what, and whose children they are.
+type siblingSearch struct {
+	compound *compound
+	parent   Elem
+}
+
+// siblingResult is what the search found from the sibling upTo on backwards.
+type siblingResult struct {
+	upTo Elem
+	got  outcome
+}
+
+// manySiblings is the place from which on a search is remembered, so that the next sibling's need not repeat it.
+const manySiblings = 32
+
+// matchBefore matches the compounds left of the "~" before compound i, which stands for e, with the siblings before e.
+func (s *complexSelector) matchBefore(d *Document, e Elem, i int) outcome {
+	el := &d.elems[e]
+	search := siblingSearch{&s.compounds[i], el.parent}
+	known := siblingResult{upTo: None, got: failedBefore}
+	if el.index > manySiblings {
+		if r, ok := d.searched[search]; ok && r.upTo < e {
+			known = r
+		}
+	}
+	got := known.got
+	for p := el.prev; p > known.upTo; p = d.elems[p].prev {
+		if tried := s.matchFrom(d, p, i+1); tried != failed {
+			got = tried
+			break
+		}
+	}
+	if el.index > manySiblings {
+		if d.searched == nil {
+			d.searched = make(map[siblingSearch]siblingResult)
+		}
+		d.searched[search] = siblingResult{el.prev, got}
+	}
+	return got
 }
 
 func (c *compound) match(d *Document, e Elem) bool {

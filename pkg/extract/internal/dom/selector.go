@@ -85,6 +85,7 @@ func CompileSelector(css string) (*Selector, error) {
 
 // First is the first match among e and all that it holds, None if there is none.
 func (s *Selector) First(d *Document, e Elem) Elem {
+	clear(d.searched)
 	for i, end := e, d.elems[e].end; i < end && d.steps >= 0; i++ {
 		if s.list.match(d, i) {
 			return i
@@ -95,6 +96,7 @@ func (s *Selector) First(d *Document, e Elem) Elem {
 
 // All are the matches in the document, in its order.
 func (s *Selector) All(d *Document) []Elem {
+	clear(d.searched)
 	var all []Elem
 	for i := Root; i < Elem(len(d.elems)) && d.steps >= 0; i++ {
 		if s.list.match(d, i) {

@@ -76,8 +76,14 @@ var pages = []string{
 	strings.Repeat("<p>x<i></i></p><b>y</b>", 40) + "<u></u><div class=c>" + strings.Repeat("<p class=c></p><b></b>", 40),
 }
 
+// failer is *testing.T and *rapid.T.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
 // checkSame fails unless the two parsers give the same document or ours gives up.
-func checkSame(t *testing.T, page string) (odd bool) {
+func checkSame(t failer, page string) (odd bool) {
 	t.Helper()
 	oracle, err := parseOracle(page)
 	var ours, theirs Document
@@ -103,7 +109,7 @@ func checkSame(t *testing.T, page string) (odd bool) {
 	return odd
 }
 
-func diff(t *testing.T, page, what string, got, want []string) {
+func diff(t failer, page, what string, got, want []string) {
 	t.Helper()
 	for i := range max(len(got), len(want)) {
 		g, w := "nothing", "nothing"
@@ -146,7 +152,7 @@ func TestBuilderIsXNetHTMLAtRandom(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		page := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 25).Draw(rt, "page"), "")
-		checkSame(t, page)
+		checkSame(rt, page)
 	})
 }
 

@@ -18,9 +18,9 @@ import (
 func Compile(fields []model.Field) (rows.Maker, fault.List) {
 	columns, faults := rows.CompileColumns(fields)
 	if len(faults) > 0 {
-		return nil, faults
+		return rows.Maker{}, faults
 	}
-	return func(doc *dom.Document, out *rows.Writer) error { return extract(doc, columns, out) }, nil
+	return rows.Maker{Rows: func(doc *dom.Document, out *rows.Writer) error { return extract(doc, columns, out) }}, nil
 }
 
 func extract(doc *dom.Document, columns []rows.Column, out *rows.Writer) error {

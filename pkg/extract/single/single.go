@@ -12,13 +12,18 @@ import (
 func Compile(fields []model.Field) (rows.Maker, fault.List) {
 	columns, faults := rows.CompileColumns(fields)
 	if len(faults) > 0 {
-		return nil, faults
+		return rows.Maker{}, faults
 	}
-	return func(doc *dom.Document, out *rows.Writer) error {
+	extract := func(doc *dom.Document, out *rows.Writer) error {
 		row := out.Begin()
 		for i := range columns {
 			row.Add(doc, &columns[i], columns[i].Selector.First(doc, dom.Whole))
 		}
 		return row.End()
-	}, nil
+	}
+	only := make([]*dom.Selector, len(columns))
+	for i := range columns {
+		only[i] = columns[i].Selector
+	}
+	return rows.Maker{Rows: extract, Only: only}, nil
 }

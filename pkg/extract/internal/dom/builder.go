@@ -12,6 +12,8 @@ type builder struct {
 	s      string // the page
 	pos    int
 	odd    bool
+	enough bool // all that is wanted of the page is known
+	missed int  // how many of the selectors wanted have no match yet
 	phase  phase
 	quirks quirks
 	head   Elem
@@ -91,11 +93,12 @@ const (
 
 // run builds d from the page; false if the page is odd.
 func (b *builder) run(d *Document, page string) bool {
-	*b = builder{d: d, s: page, head: None, form: None, stack: b.stack[:0], active: b.active[:0]}
+	*b = builder{d: d, s: page, head: None, form: None, missed: len(d.wanted), stack: b.stack[:0],
+		active: b.active[:0]}
 	if strings.IndexByte(page, 0) >= 0 {
 		return false
 	}
-	for b.pos < len(b.s) && !b.odd {
+	for b.pos < len(b.s) && !b.odd && !b.enough {
 		i := strings.IndexByte(b.s[b.pos:], '<')
 		if i != 0 {
 			if i < 0 {

@@ -31,6 +31,9 @@ type Document struct {
 	decoded bool // names, values and texts are decoded already: the document comes from x/net/html
 	steps   int  // work that selectors may still do
 
+	wanted []*Selector // whose first matches are looked for while the page is read
+	found  []Elem      // of wanted
+
 	typeIndex []ofType // of elems, made when a selector asks for it
 	searched  map[siblingSearch]siblingResult
 	scratch   []byte
@@ -69,19 +72,34 @@ var (
 	errTooSlow = errors.New("the selectors take too long on this page")
 )
 
-// Parse reads a page as HTML, like a browser with scripting enabled.
-func (d *Document) Parse(body []byte) error {
+// Parse reads a page as HTML, like a browser with scripting enabled. With only, nothing will be asked of the document but
+// the first match of these selectors and what it holds, so that the page may be read no further than that.
+func (d *Document) Parse(body []byte, only ...*Selector) error {
 	if len(body) > math.MaxInt32 {
 		return errTooLong
 	}
 	d.Reset()
 	// The caller keeps the bytes unchanged until Reset, so names and values can point into them.
 	page := strings.TrimPrefix(unsafe.String(unsafe.SliceData(body), len(body)), "\ufeff")
+	d.want(only)
 	if d.build.run(d, page) {
 		return nil
 	}
 	d.Reset()
 	return d.convert(page)
+}
+
+// want notes the selectors to look for while the page is read, if all can be told from what comes before a match.
+func (d *Document) want(only []*Selector) {
+	for _, s := range only {
+		if !s.forward {
+			return
+		}
+	}
+	for _, s := range only {
+		d.wanted = append(d.wanted, s)
+		d.found = append(d.found, None)
+	}
 }
 
 // Err says that the selectors asked so far took too long, so that what they answered does not count.
@@ -92,14 +110,22 @@ func (d *Document) Err() error {
 	return nil
 }
 
-// Reset forgets the page and keeps the memory.
+// keptElems bounds the memory kept for the next page.
+const keptElems = 1 << 16
+
+// Reset forgets the page and keeps the memory of an ordinary one.
 func (d *Document) Reset() {
+	if cap(d.elems) > keptElems || cap(d.attrs) > 4*keptElems || cap(d.texts) > 2*keptElems || cap(d.scratch) > 1<<20 {
+		*d = Document{}
+	}
 	clear(d.elems)
 	clear(d.attrs)
 	clear(d.texts)
 	d.elems, d.attrs, d.texts = d.elems[:0], d.attrs[:0], d.texts[:0]
 	d.typeIndex = d.typeIndex[:0]
 	clear(d.searched)
+	clear(d.wanted)
+	d.wanted, d.found = d.wanted[:0], d.found[:0]
 	d.decoded = false
 	d.steps = maxSteps
 }

@@ -140,8 +140,8 @@ func TestBuilderIsXNetHTML(t *testing.T) {
 	}
 }
 
-// TestBuilderIsXNetHTMLAtRandom strings pieces of markup together.
-func TestBuilderIsXNetHTMLAtRandom(t *testing.T) {
+// markup is pieces of pages.
+func markup() []string {
 	pieces := []string{" ", "x", "&amp;", "<!-- c -->", "<br>", "<img src=a>", "<input type=hidden>", "<script>a<b</script>",
 		"<title>t</title>", "<textarea>a</textarea>", "<template><p>x</template>", "<svg><path/></svg>", "<link rel=x>",
 		"<hr>", "</br>", "</p>", "<!doctype html>"}
@@ -150,10 +150,62 @@ func TestBuilderIsXNetHTMLAtRandom(t *testing.T) {
 		"optgroup", "h1", "h2", "pre", "svg", "g", "object", "section", "nobr", "font", "ruby", "rt", "address", "x-y"} {
 		pieces = append(pieces, "<"+name+">", "<"+name+" class=c id=i>", "</"+name+">")
 	}
+	return pieces
+}
+
+// TestBuilderIsXNetHTMLAtRandom strings pieces of markup together.
+func TestBuilderIsXNetHTMLAtRandom(t *testing.T) {
+	pieces := markup()
 	rapid.Check(t, func(rt *rapid.T) {
 		page := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 25).Draw(rt, "page"), "")
 		checkSame(rt, page)
 	})
+}
+
+// checkEnough fails unless a page that is read only as far as needed gives the same first matches and texts.
+func checkEnough(t failer, page string, only []*Selector) (read float64) {
+	t.Helper()
+	var part, whole Document
+	if whole.Parse([]byte(page)) != nil {
+		return 1
+	}
+	if err := part.Parse([]byte(page), only...); err != nil {
+		t.Fatalf("%v", err)
+	}
+	for _, s := range only {
+		got, want := s.First(&part, Whole), s.First(&whole, Whole)
+		if got != want {
+			t.Fatalf("%q: first match %d, want %d", page, got, want)
+		}
+		if got == None {
+			continue
+		}
+		if got, want := part.AppendText(nil, got), whole.AppendText(nil, want); string(got) != string(want) {
+			t.Fatalf("%q: text %q, want %q", page, got, want)
+		}
+	}
+	return float64(len(part.elems)) / float64(len(whole.elems))
+}
+
+func TestEnoughOfAPageIsAllOfIt(t *testing.T) {
+	pieces := markup()
+	rapid.Check(t, func(rt *rapid.T) {
+		page := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 40).Draw(rt, "page"), "")
+		var only []*Selector
+		for range rapid.IntRange(1, 3).Draw(rt, "selectors") {
+			s, err := CompileSelector(rapid.SampledFrom([]string{"p", "div", "b", "li", "a", ".c", "b div", "a > b", "p + b",
+				"p ~ a", "td", "li:nth-child(2)", "*:not(html, body, head)", "svg *", "div:is(.c, #i)"}).Draw(rt, "selector"))
+			if err != nil {
+				rt.Fatal(err)
+			}
+			only = append(only, s)
+		}
+		checkEnough(rt, page, only)
+	})
+	title, _ := CompileSelector("h1")
+	if read := checkEnough(t, "<h1>x</h1>"+strings.Repeat("<p>", 100), []*Selector{title}); read > 0.1 {
+		t.Errorf("%.2f of the page read", read)
+	}
 }
 
 func FuzzBuilder(f *testing.F) {

@@ -5,7 +5,11 @@ import "regexp"
 // Selector is a compiled list of CSS selectors: Selectors Level 3, and of Level 4 :is, :where and :has of descendants,
 // and as in jQuery :contains, :containsOwn, :matches, :matchesOwn, :haschild, [name!=value] and [name#=expression]. It
 // is safe for concurrent use.
-type Selector struct{ list selectorList }
+type Selector struct {
+	list    selectorList
+	tag     tag  // that every match has, other if there is none such
+	forward bool // whether an element matches can be told when its start tag has been read
+}
 
 // selectorList matches what any of its selectors matches.
 type selectorList []complexSelector
@@ -80,11 +84,51 @@ func CompileSelector(css string) (*Selector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Selector{list}, nil
+	s := &Selector{list: list, tag: list[0].compounds[0].tag, forward: list.isForward()}
+	for i := range list {
+		if list[i].compounds[0].tag != s.tag {
+			s.tag = other
+		}
+	}
+	return s, nil
+}
+
+func (l selectorList) isForward() bool {
+	for i := range l {
+		for j := range l[i].compounds {
+			for k := range l[i].compounds[j].pseudos {
+				if !l[i].compounds[j].pseudos[k].isForward() {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// isForward leaves out what depends on contents and on siblings to come, and of-type, whose counts are of a whole
+// document.
+func (p *pseudo) isForward() bool {
+	switch p.kind {
+	case pseudoNot, pseudoIs:
+		return p.list.isForward()
+	case pseudoNth:
+		return !p.last && !p.ofType
+	case pseudoHas, pseudoHasChild, pseudoOnly, pseudoContains, pseudoMatches, pseudoEmpty:
+		return false
+	}
+	return true
 }
 
 // First is the first match among e and all that it holds, None if there is none.
 func (s *Selector) First(d *Document, e Elem) Elem {
+	if e == Whole {
+		for i := range d.found {
+			if d.wanted[i] == s {
+				return d.found[i]
+			}
+		}
+	}
 	clear(d.searched)
 	for i, end := e, d.elems[e].end; i < end && d.steps >= 0; i++ {
 		if s.list.match(d, i) {

@@ -36,7 +36,43 @@ func (b *builder) push(el element) Elem {
 	b.stack = append(b.stack, o)
 	b.opened[el.tag]++
 	b.odd = b.odd || len(b.stack) > maxDepth
+	if b.missed > 0 {
+		b.look(e)
+	}
 	return e
+}
+
+// look notes which of the wanted selectors have their first match in e.
+func (b *builder) look(e Elem) {
+	d := b.d
+	for i, s := range d.wanted {
+		if d.found[i] == None && (s.tag == other || s.tag == d.elems[e].tag) && s.list.match(d, e) {
+			d.found[i] = e
+			b.missed--
+		}
+	}
+}
+
+// isEnough says whether what is to come can no longer change the first matches nor what they hold: all have ended, and
+// nothing is open that could still be moved or have something moved before it (tables, formatting elements, and a body
+// without text, which a frameset may replace). What html and body tags to come would add to the attributes of the first
+// ones does not count, nor that the page may nest too deep further on.
+func (b *builder) isEnough() bool {
+	d := b.d
+	if len(b.active) > 0 || b.opened[tTable] > 0 || b.phase != inBody {
+		return false
+	}
+	for _, e := range d.found {
+		if d.elems[e].end == 0 {
+			return false
+		}
+	}
+	for i := d.elems[b.head].textEnd; i < int32(len(d.texts)); i++ {
+		if strings.TrimLeft(d.texts[i].s, whitespace) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // add opens an element for the tag at hand.
@@ -68,8 +104,11 @@ func (b *builder) pop() {
 		}
 		b.stack = b.stack[:len(b.stack)-1]
 		if len(b.stack) == 0 || !b.top().gone {
-			return
+			break
 		}
+	}
+	if b.missed == 0 && len(b.d.wanted) > 0 && !b.enough {
+		b.enough = b.isEnough()
 	}
 }
 

@@ -1,0 +1,134 @@
+// Package client is the control plane as the other roles see it: the only package of it that they import. It reads
+// replicated state, proposes commands, reports receipts and holds leases; in one process by direct calls, across
+// machines by the same interface.
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// The replicated records, and a snapshot of them. Records are shared: never change one.
+type (
+	View       = state.View
+	Customer   = state.Customer
+	Key        = state.Key
+	Group      = state.Group
+	Scraper    = state.Scraper
+	Recipe     = state.Recipe
+	Job        = state.Job
+	Wallet     = state.Wallet
+	Entry      = state.Entry
+	Line       = state.Line
+	PriceTable = state.PriceTable
+	Claim      = state.Claim
+	Node       = state.Node
+	Shard      = state.Shard
+)
+
+// The commands that roles propose. Each one's comment names its result and its faults.
+type (
+	OpenCustomer = command.OpenCustomerPayload
+	MintKey      = command.MintKeyPayload
+	RevokeKey    = command.RevokeKeyPayload
+	KeyTouch     = command.KeyTouch
+	TouchKeys    = command.TouchKeysPayload
+	PutGroup     = command.PutGroupPayload
+	PutScraper   = command.PutScraperPayload
+	ClaimCall    = command.ClaimCallPayload
+	RenewClaims  = command.RenewClaimsPayload
+	ReleaseClaim = command.ReleaseClaimPayload
+	LaunchRun    = command.LaunchRunPayload
+	Launched     = command.Launched
+	StopRun      = command.StopRunPayload
+	Stopped      = command.Stopped
+	AdjustWallet = command.AdjustWalletPayload
+	PutPrices    = command.PutPricesPayload
+)
+
+// Call is the idempotency of an API call. Its claim and the command's effect are one step: when the key's result is
+// there already the command changes nothing, Replayed becomes true and the first result (or fault) comes back.
+type Call struct {
+	Customer  string
+	Operation string
+	Key       string // the client's key, 1 to 255 bytes
+	Request   uint64 // hash of the request: another one under the same key is refused
+	Replayed  bool   // out
+}
+
+// Client is safe for concurrent use.
+type Client interface {
+	// Do proposes a command and waits until this node has applied it; the result's type stands at the command. call may
+	// be nil. Faults of the command are *fault.Error; when the outcome cannot be learnt within ctx the error's code is
+	// unavailable and the command may or may not have been applied: Do has tried the same command id all along.
+	Do(ctx context.Context, payload command.Payload, call *Call) (any, error)
+	// View is this node's copy of the state, which may lag behind the leader's.
+	View() *View
+	// Fresh is a view that holds everything that was applied anywhere before the call (a linearizable read).
+	Fresh(ctx context.Context) (*View, error)
+	// Settle applies a batch of receipts, in the order in which they were read, and then hands the markers that stood
+	// behind them to the leader. Repeating it changes nothing.
+	Settle(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error
+	// Heartbeat renews a fetcher's leases and tells it what to hold.
+	Heartbeat(ctx context.Context, beat Heartbeat) (Leases, error)
+	// Status describes the cluster for people.
+	Status(ctx context.Context) (Status, error)
+}
+
+// Heartbeat is sent by each fetcher every third of a lease.
+type Heartbeat struct {
+	Node string
+	Boot ids.ID // this start of the process
+	// Holding are the shards whose task partition it has open, with the epochs under which it took them.
+	Holding []ShardEpoch
+}
+
+// ShardEpoch names a shard's tenure.
+type ShardEpoch struct {
+	Shard uint16
+	Epoch uint64
+}
+
+// Leases answers a heartbeat.
+type Leases struct {
+	// For is how long every shard in Hold may be worked on, counted from before the heartbeat was sent.
+	For time.Duration
+	// Hold are the shards to hold from now on; one not yet in Holding is to be opened, one of another epoch anew.
+	Hold []ShardEpoch
+	// Release are held shards to be handed over: take nothing new, finish what is open, then leave it out of Holding.
+	Release []ShardEpoch
+}
+
+// Status is what `shoal status` shows.
+type Status struct {
+	Node     string
+	Roles    []string
+	Leader   string
+	Term     uint64
+	Applied  uint64 // Raft index
+	Commands uint64 // applied since the process started
+	Shards   int
+	Owned    int // shards with an owner
+	OpenJobs int
+	Out      int // units out
+}
+
+// Do is Client.Do with the result's type.
+func Do[R any](ctx context.Context, c Client, payload command.Payload, call *Call) (R, error) {
+	var none R
+	result, err := c.Do(ctx, payload, call)
+	if err != nil {
+		return none, err
+	}
+	typed, ok := result.(R)
+	if !ok {
+		return none, fmt.Errorf("client: command %d answered %T", payload.Number(), result)
+	}
+	return typed, nil
+}

@@ -1,0 +1,177 @@
+package command
+
+import (
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// The payloads that API calls propose. Beside each stands the result of applying it.
+
+// OpenCustomerPayload makes the customer and its wallet with the free grant, unless both exist. Result: state.Customer.
+type OpenCustomerPayload struct {
+	Customer string `cbor:"1,keyasint"`
+	Entry    ids.ID `cbor:"2,keyasint"` // ledger entry of the free grant
+}
+
+// Number implements Payload.
+func (OpenCustomerPayload) Number() Number { return OpenCustomer }
+
+// MintKeyPayload makes an API key. Result: state.Key. Faults: limit_reached (1,000 keys a customer).
+type MintKeyPayload struct {
+	ID       ids.ID      `cbor:"1,keyasint"`
+	Customer string      `cbor:"2,keyasint"`
+	Prefix   string      `cbor:"3,keyasint"`
+	Hash     [32]byte    `cbor:"4,keyasint"`
+	Name     string      `cbor:"5,keyasint"`
+	Scope    model.Scope `cbor:"6,keyasint"`
+}
+
+// Number implements Payload.
+func (MintKeyPayload) Number() Number { return MintKey }
+
+// RevokeKeyPayload removes a key. Result: state.Key as it was. Faults: key_not_found.
+type RevokeKeyPayload struct {
+	Customer string `cbor:"1,keyasint"`
+	ID       ids.ID `cbor:"2,keyasint"`
+}
+
+// Number implements Payload.
+func (RevokeKeyPayload) Number() Number { return RevokeKey }
+
+// KeyTouch says when a key was last used, in Unix milliseconds.
+type KeyTouch struct {
+	ID ids.ID `cbor:"1,keyasint"`
+	At int64  `cbor:"2,keyasint"`
+}
+
+// TouchKeysPayload records the last uses of keys, gathered over a minute. Result: nil.
+type TouchKeysPayload struct {
+	Keys []KeyTouch `cbor:"1,keyasint"`
+}
+
+// Number implements Payload.
+func (TouchKeysPayload) Number() Number { return TouchKeys }
+
+// PutGroupPayload creates (Create) or replaces a group. Result: state.Group. Faults: GROUP_NOT_FOUND on an update of a
+// group that is not the customer's, NAME_TAKEN, limit_reached (10,000 groups a customer).
+type PutGroupPayload struct {
+	Create              bool   `cbor:"1,keyasint,omitempty"`
+	ID                  ids.ID `cbor:"2,keyasint"`
+	Customer            string `cbor:"3,keyasint"`
+	Name                string `cbor:"4,keyasint"`
+	DataTable           string `cbor:"5,keyasint"`
+	StartType           string `cbor:"6,keyasint"`
+	ShouldMatchProducts bool   `cbor:"7,keyasint,omitempty"`
+}
+
+// Number implements Payload.
+func (PutGroupPayload) Number() Number { return PutGroup }
+
+// PutScraperPayload creates (Create) or replaces a scraper. Result: state.Scraper. Faults: scraper_not_found on an
+// update of a scraper that is not the customer's, GROUP_NOT_FOUND, NAME_TAKEN (names are unique per customer),
+// limit_reached (100,000 scrapers a customer).
+type PutScraperPayload struct {
+	Create   bool          `cbor:"1,keyasint,omitempty"`
+	ID       ids.ID        `cbor:"2,keyasint"`
+	Customer string        `cbor:"3,keyasint"`
+	Group    ids.ID        `cbor:"4,keyasint"`
+	Spec     model.Scraper `cbor:"5,keyasint"`
+	ListRun  bool          `cbor:"6,keyasint,omitempty"`
+	Tag      string        `cbor:"7,keyasint,omitempty"`
+}
+
+// Number implements Payload.
+func (PutScraperPayload) Number() Number { return PutScraper }
+
+// ClaimCallPayload claims the envelope's idempotency key before the call's effect, for calls that stream a body or go
+// outside. List is the link list that the call takes in. Result: nil, or the replay of a finished call. Faults:
+// idempotency_in_flight, idempotency_key_reused, idempotency_keys_exhausted.
+type ClaimCallPayload struct {
+	List ids.ID `cbor:"1,keyasint"`
+	Node string `cbor:"2,keyasint"`
+	Boot ids.ID `cbor:"3,keyasint"`
+}
+
+// Number implements Payload.
+func (ClaimCallPayload) Number() Number { return ClaimCall }
+
+// RenewClaimsPayload keeps the node's claims under way from expiring. Result: nil.
+type RenewClaimsPayload struct {
+	Node string `cbor:"1,keyasint"`
+	Boot ids.ID `cbor:"2,keyasint"`
+}
+
+// Number implements Payload.
+func (RenewClaimsPayload) Number() Number { return RenewClaims }
+
+// ReleaseClaimPayload drops the envelope's claim of a call that failed before its effect. Result: nil.
+type ReleaseClaimPayload struct{}
+
+// Number implements Payload.
+func (ReleaseClaimPayload) Number() Number { return ReleaseClaim }
+
+// LaunchRunPayload makes a run of a finished link list. With NewScraper the run's scraper is made in the same step (a
+// list run). Result: Launched. Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN, scraper_already_running,
+// WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not closed).
+type LaunchRunPayload struct {
+	Job           ids.ID             `cbor:"1,keyasint"`
+	Entry         ids.ID             `cbor:"2,keyasint"` // its ledger entry
+	Customer      string             `cbor:"3,keyasint"`
+	Scraper       ids.ID             `cbor:"4,keyasint"`
+	NewScraper    *PutScraperPayload `cbor:"5,keyasint,omitempty"`
+	List          ids.ID             `cbor:"6,keyasint"`
+	Links         uint32             `cbor:"7,keyasint"`           // 1 or more
+	Dropped       uint32             `cbor:"8,keyasint,omitempty"` // duplicates left out of the list, for the answer
+	Tiers         model.TierSet      `cbor:"9,keyasint"`
+	MaxCharge     *int64             `cbor:"10,keyasint,omitempty"` // micro-cents, 0 or more
+	IgnoresRobots bool               `cbor:"11,keyasint,omitempty"`
+}
+
+// Number implements Payload.
+func (LaunchRunPayload) Number() Number { return LaunchRun }
+
+// Launched answers LaunchRunPayload.
+type Launched struct {
+	Job     ids.ID         `cbor:"1,keyasint"`
+	Scraper ids.ID         `cbor:"2,keyasint"`
+	Tag     string         `cbor:"3,keyasint,omitempty"`
+	Links   uint32         `cbor:"4,keyasint"`
+	Dropped uint32         `cbor:"5,keyasint,omitempty"`
+	State   model.JobState `cbor:"6,keyasint"`
+	Queued  int64          `cbor:"7,keyasint"` // Unix milliseconds
+}
+
+// StopRunPayload stops the scraper's active runs: their state is final at once, they drain and close by themselves.
+// Result: Stopped. Faults: scraper_not_found.
+type StopRunPayload struct {
+	Customer string `cbor:"1,keyasint"`
+	Scraper  ids.ID `cbor:"2,keyasint"`
+}
+
+// Number implements Payload.
+func (StopRunPayload) Number() Number { return StopRun }
+
+// Stopped answers StopRunPayload.
+type Stopped struct {
+	Jobs []ids.ID `cbor:"1,keyasint,omitempty"`
+}
+
+// AdjustWalletPayload books an operator's adjustment. Result: state.Entry. Faults: amount_overflow, not_found for a
+// customer that does not exist.
+type AdjustWalletPayload struct {
+	Customer string `cbor:"1,keyasint"`
+	Entry    ids.ID `cbor:"2,keyasint"`
+	Amount   int64  `cbor:"3,keyasint"` // not 0
+	Note     string `cbor:"4,keyasint,omitempty"`
+}
+
+// Number implements Payload.
+func (AdjustWalletPayload) Number() Number { return AdjustWallet }
+
+// PutPricesPayload makes a new version of the price table. Result: state.PriceTable.
+type PutPricesPayload struct {
+	Rows []model.Price `cbor:"1,keyasint"`
+}
+
+// Number implements Payload.
+func (PutPricesPayload) Number() Number { return PutPrices }

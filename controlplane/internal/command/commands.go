@@ -1,0 +1,38 @@
+// Package command owns the replicated commands: the numbered, append-only list, their payloads and their encoding. What
+// a command does is the state machine's (fsm). A payload holds everything random or new that its effect needs, put there
+// by the proposer; the only time is the leader's stamp in the envelope.
+package command
+
+// Number names a kind of command in the log. Numbers are never reused or reordered.
+type Number uint16
+
+// The commands.
+const (
+	CreateCluster Number = 1
+	RegisterNode  Number = 2
+	AssignShards  Number = 3
+	Tick          Number = 4
+	OpenCustomer  Number = 10
+	MintKey       Number = 11
+	RevokeKey     Number = 12
+	TouchKeys     Number = 13
+	PutGroup      Number = 20
+	PutScraper    Number = 21
+	ClaimCall     Number = 30
+	RenewClaims   Number = 31
+	ReleaseClaim  Number = 32
+	LaunchRun     Number = 40
+	StopRun       Number = 41
+	ExtendWindow  Number = 42
+	Settle        Number = 43
+	Redispatch    Number = 44
+	CloseRun      Number = 45
+	AdjustWallet  Number = 50
+	PutPrices     Number = 51
+)
+
+// Payload is a command without its envelope.
+type Payload interface {
+	// Number is the payload's place in the list.
+	Number() Number
+}

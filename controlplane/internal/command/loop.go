@@ -1,0 +1,135 @@
+package command
+
+import (
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// The payloads that the loop and the cluster itself propose. They are idempotent by nature and keep no result.
+
+// CreateClusterPayload is the first command of a cluster. Result: nil; a second one changes nothing.
+type CreateClusterPayload struct {
+	ID         ids.ID        `cbor:"1,keyasint"`
+	Shards     uint16        `cbor:"2,keyasint"` // 1 or more
+	FreeGrant  int64         `cbor:"3,keyasint"`
+	HashSecret uint64        `cbor:"4,keyasint"`
+	Prices     []model.Price `cbor:"5,keyasint"` // the first price table
+}
+
+// Number implements Payload.
+func (CreateClusterPayload) Number() Number { return CreateCluster }
+
+// RegisterNodePayload makes a started process known; claims of its earlier starts are dropped. Result: nil.
+type RegisterNodePayload struct {
+	Name     string   `cbor:"1,keyasint"`
+	Boot     ids.ID   `cbor:"2,keyasint"`
+	Roles    []string `cbor:"3,keyasint"`
+	Address  string   `cbor:"4,keyasint,omitempty"`
+	Version  string   `cbor:"5,keyasint,omitempty"`
+	Capacity uint32   `cbor:"6,keyasint,omitempty"`
+}
+
+// Number implements Payload.
+func (RegisterNodePayload) Number() Number { return RegisterNode }
+
+// ShardChange gives a shard to a node, or names who comes next.
+type ShardChange struct {
+	Number uint16 `cbor:"1,keyasint"`
+	Owner  string `cbor:"2,keyasint,omitempty"`
+	Next   string `cbor:"3,keyasint,omitempty"`
+	// Epoch is the epoch that the change was planned against: at another one it changes nothing.
+	Epoch uint64 `cbor:"4,keyasint"`
+}
+
+// AssignShardsPayload changes who fetches what. A change of owner raises the shard's epoch. Result: nil.
+type AssignShardsPayload struct {
+	Changes []ShardChange `cbor:"1,keyasint"`
+}
+
+// Number implements Payload.
+func (AssignShardsPayload) Number() Number { return AssignShards }
+
+// TickPayload lets the stamp's time expire what has come due: claims, stored results. Result: nil.
+type TickPayload struct{}
+
+// Number implements Payload.
+func (TickPayload) Number() Number { return Tick }
+
+// WindowRun are the seqs of one run that the dispatcher wants out, in its order. Seqs that are out or closed are passed
+// over.
+type WindowRun struct {
+	Job  ids.ID   `cbor:"1,keyasint"`
+	Seqs []uint32 `cbor:"2,keyasint,omitempty"`
+}
+
+// ExtendWindowPayload sends units out, each with its reservation, as far as wallet and cap reach; run by run in the
+// order given. Result: Window.
+type ExtendWindowPayload struct {
+	Runs []WindowRun `cbor:"1,keyasint"`
+}
+
+// Number implements Payload.
+func (ExtendWindowPayload) Number() Number { return ExtendWindow }
+
+// Grant is a seq that went out.
+type Grant struct {
+	DispatchRef
+	Attempt uint8
+	Tiers   model.TierSet
+	Budget  uint32              // pages
+	From    *model.Continuation // nil: from page 0
+}
+
+// Window answers ExtendWindowPayload and RedispatchPayload: what went out, and what was given back instead.
+type Window struct {
+	Grants []Grant
+	// Refused are seqs that money did not reach; they stay set aside.
+	Refused []SeqRef
+	Gone    []SeqRef
+}
+
+// SeqRef names a seq of a run. Closed says that it is done with; otherwise it is set aside again.
+type SeqRef struct {
+	Job    ids.ID
+	Seq    uint32
+	Closed bool
+}
+
+// Settled answers SettlePayload: the seqs that are not out any more.
+type Settled struct {
+	Gone []SeqRef
+}
+
+// SettlePayload is a batch of receipts in the order in which billing read them. Result: Settled.
+type SettlePayload struct {
+	Receipts []model.Receipt `cbor:"1,keyasint"`
+}
+
+// Number implements Payload.
+func (SettlePayload) Number() Number { return Settle }
+
+// DispatchRef names one dispatch of a seq.
+type DispatchRef struct {
+	Job    ids.ID `cbor:"1,keyasint"`
+	Seq    uint32 `cbor:"2,keyasint"`
+	Number uint64 `cbor:"3,keyasint"`
+}
+
+// RedispatchPayload handles dispatches found lost, or never sent by a leader that saw its run end: of a running run each
+// goes out again under a new number with Attempt one higher, of an ended run it is given back. A dispatch that is not
+// the unit's newest changes nothing. Result: Window.
+type RedispatchPayload struct {
+	Lost []DispatchRef `cbor:"1,keyasint"`
+}
+
+// Number implements Payload.
+func (RedispatchPayload) Number() Number { return Redispatch }
+
+// CloseRunPayload seals a run of which nothing is out or set aside, or that has ended and of which nothing is out; its
+// sets are dropped. Otherwise it changes nothing. Result: nil.
+type CloseRunPayload struct {
+	Job ids.ID `cbor:"1,keyasint"`
+}
+
+// Number implements Payload.
+func (CloseRunPayload) Number() Number { return CloseRun }

@@ -1,0 +1,39 @@
+package state
+
+import "github.com/hashicorp/go-memdb"
+
+func clusterTable() *memdb.TableSchema {
+	return table("cluster", index("id", true, func(*Cluster) []any { return []any{"cluster"} }))
+}
+
+// Cluster is nil before the cluster's first command.
+func (v *View) Cluster() *Cluster { return first[Cluster](v, "cluster", "id", "cluster") }
+
+// PutCluster sets it.
+func (t *Tx) PutCluster(c *Cluster) { put(t, "cluster", c) }
+
+func nodesTable() *memdb.TableSchema {
+	return table("nodes", index("id", true, func(n *Node) []any { return []any{n.Name} }))
+}
+
+// Node is nil when it never registered.
+func (v *View) Node(name string) *Node { return first[Node](v, "nodes", "id", name) }
+
+// Nodes lists the registered nodes by name.
+func (v *View) Nodes() []*Node { return all[Node](v, "nodes", "id_prefix") }
+
+// PutNode adds or replaces.
+func (t *Tx) PutNode(n *Node) { put(t, "nodes", n) }
+
+func shardsTable() *memdb.TableSchema {
+	return table("shards", index("id", true, func(s *Shard) []any { return []any{s.Number} }))
+}
+
+// Shard is nil for a number the cluster does not have.
+func (v *View) Shard(number uint16) *Shard { return first[Shard](v, "shards", "id", number) }
+
+// Shards lists them by number.
+func (v *View) Shards() []*Shard { return all[Shard](v, "shards", "id_prefix") }
+
+// PutShard adds or replaces.
+func (t *Tx) PutShard(s *Shard) { put(t, "shards", s) }

@@ -1,0 +1,168 @@
+// Package state owns the replicated state: one table per kind of record in a go-memdb database, and the sets of units of
+// runs that are not closed (runs.go), which are too large and change too often for copies. It reads no clock, no random
+// source and no network, and decides nothing: commands (fsm) do.
+package state
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/go-memdb"
+
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Store is one node's copy of the state. Writes come from one goroutine, the state machine's; reads from any.
+type Store struct {
+	db *memdb.MemDB
+
+	mu         sync.RWMutex // guards what follows; the state machine holds it while it applies a command
+	runs       map[ids.ID]*Run
+	dispatched uint64 // number of the newest dispatch
+	now        int64  // state time, Unix milliseconds
+	index      uint64 // Raft index of the newest command
+}
+
+// NewStore makes an empty state.
+func NewStore() *Store {
+	tables := map[string]*memdb.TableSchema{}
+	for _, t := range tableList() {
+		tables[t.Name] = t
+	}
+	db, err := memdb.NewMemDB(&memdb.DBSchema{Tables: tables})
+	if err != nil {
+		panic(fmt.Sprintf("state: the schema is wrong: %v", err)) // a constant schema: a programmer's slip
+	}
+	return &Store{db: db, runs: map[ids.ID]*Run{}}
+}
+
+// ReadRun shows a run's sets, which must not be changed or kept; nil when the run is closed or unknown.
+func (s *Store) ReadRun(job ids.ID, read func(*Run)) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	read(s.runs[job])
+}
+
+// Progress is the newest command's index and the state's time in Unix milliseconds.
+func (s *Store) Progress() (index uint64, now int64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.index, s.now
+}
+
+// OutTotal counts the seqs that are out, over all runs.
+func (s *Store) OutTotal() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	total := 0
+	for _, run := range s.runs {
+		total += len(run.Out)
+	}
+	return total
+}
+
+// View is a consistent snapshot of the tables. It never changes.
+type View struct{ txn *memdb.Txn }
+
+// View takes a snapshot.
+func (s *Store) View() *View { return &View{txn: s.db.Txn(false)} }
+
+// Tx is one command's write. Tables change all at once when it is committed, or not at all; the sets of runs change in
+// place, so a command refuses what it must refuse before it touches them.
+type Tx struct {
+	View
+	store *Store
+	Index uint64 // Raft index of the command
+	Now   int64  // state time, Unix milliseconds
+}
+
+// Update applies one command under the store's lock: state time becomes the larger of its last value and stamp. When
+// apply fails the tables stay as they were.
+func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now, s.index = max(s.now, stamp), index
+	t := &Tx{View: View{txn: s.db.Txn(true)}, store: s, Index: index, Now: s.now}
+	if err := apply(t); err != nil {
+		t.txn.Abort()
+		return err
+	}
+	t.txn.Commit()
+	return nil
+}
+
+// Run is the sets of a run, to be changed in place; nil when the run is closed or unknown.
+func (t *Tx) Run(job ids.ID) *Run { return t.store.runs[job] }
+
+// AddRun keeps the sets of a new run.
+func (t *Tx) AddRun(r *Run) { t.store.runs[r.Job] = r }
+
+// DropRun forgets the sets of a closed run.
+func (t *Tx) DropRun(job ids.ID) { delete(t.store.runs, job) }
+
+// NextDispatch numbers a dispatch.
+func (t *Tx) NextDispatch() uint64 {
+	t.store.dispatched++
+	return t.store.dispatched
+}
+
+// put and remove panic on a record that does not fit its table: only a programmer's slip does that.
+func put[R any](t *Tx, table string, record *R) {
+	if err := t.txn.Insert(table, record); err != nil {
+		panic(fmt.Sprintf("state: insert into %s: %v", table, err))
+	}
+}
+
+func remove[R any](t *Tx, table string, record *R) {
+	if err := t.txn.Delete(table, record); err != nil {
+		panic(fmt.Sprintf("state: delete from %s: %v", table, err))
+	}
+}
+
+// first is the record under an index, nil when there is none.
+func first[R any](v *View, table, index string, args ...any) *R {
+	raw, err := v.txn.First(table, index, args...)
+	if err != nil {
+		panic(fmt.Sprintf("state: read %s by %s: %v", table, index, err))
+	}
+	if raw == nil {
+		return nil
+	}
+	return raw.(*R)
+}
+
+// watch is first with a channel that is closed when the answer may have changed.
+func watch[R any](v *View, table, index string, args ...any) (*R, <-chan struct{}) {
+	ch, raw, err := v.txn.FirstWatch(table, index, args...)
+	if err != nil {
+		panic(fmt.Sprintf("state: watch %s by %s: %v", table, index, err))
+	}
+	if raw == nil {
+		return nil, ch
+	}
+	return raw.(*R), ch
+}
+
+// each calls visit for the records under an index, in its order, until visit returns false.
+func each[R any](v *View, reverse bool, visit func(*R) bool, table, index string, args ...any) {
+	get := v.txn.Get
+	if reverse {
+		get = v.txn.GetReverse
+	}
+	rows, err := get(table, index, args...)
+	if err != nil {
+		panic(fmt.Sprintf("state: read %s by %s: %v", table, index, err))
+	}
+	for raw := rows.Next(); raw != nil; raw = rows.Next() {
+		if !visit(raw.(*R)) {
+			return
+		}
+	}
+}
+
+// all collects the records under an index.
+func all[R any](v *View, table, index string, args ...any) []*R {
+	var list []*R
+	each(v, false, func(r *R) bool { list = append(list, r); return true }, table, index, args...)
+	return list
+}

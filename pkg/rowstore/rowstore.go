@@ -1,0 +1,179 @@
+// Package rowstore owns what is stored and never lost outside the control plane: rows, page records, link lists and the
+// errors of links. One interface, one implementation per engine, one conformance suite (rowstoretest). Which jobs a
+// customer may see, and which run is the latest, is the control plane's to say: a Scope carries the answer.
+package rowstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// ErrListUnknown is the answer for a link list that does not exist or was never finished.
+var ErrListUnknown = errors.New("rowstore: no such link list")
+
+// Store is a row store. Implementations are safe for concurrent use; writes are durable when they return.
+type Store interface {
+	Lists
+	Pages
+	Reads
+	// Close waits for writes under way and releases the engine.
+	Close() error
+}
+
+// Link is one entry of a link list.
+type Link struct {
+	Seq uint32
+	URL string
+}
+
+// ListInfo describes a stored list. An unfinished one has Finished false and belongs to an intake under way, or to one
+// that died: an orphan.
+type ListInfo struct {
+	ID       ids.ID
+	Count    uint32
+	Finished bool
+}
+
+// Lists keeps the immutable link lists of runs.
+type Lists interface {
+	// CreateList starts a list. Its id must be new.
+	CreateList(ctx context.Context, list ids.ID) (ListWriter, error)
+	// Links returns the links with seq >= from, ascending, at most most of them. Past the end it returns none.
+	Links(ctx context.Context, list ids.ID, from uint32, most int) ([]Link, error)
+	// LinksAt returns the links with the given seqs (ascending), at most 100,000.
+	LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]Link, error)
+	// AllLists returns every list there is, for the removal of orphans.
+	AllLists(ctx context.Context) ([]ListInfo, error)
+	// DropList removes a list, finished or not. Idempotent.
+	DropList(ctx context.Context, list ids.ID) error
+}
+
+// ListWriter takes in one list. Its writes take turns with the other writes of the store, a chunk at a time.
+type ListWriter interface {
+	// Add appends the address under its canonical form; it reports false, and stores nothing, when the list has that
+	// canonical form already. Memory: at most 24 bytes per address of the list, whatever their length.
+	Add(ctx context.Context, url, canonical string) (added bool, err error)
+	// Finish makes the list durable and readable and returns its length. Nothing can be added after it.
+	Finish(ctx context.Context) (uint32, error)
+	// Abort removes what was added. A no-op after Finish.
+	Abort(ctx context.Context) error
+}
+
+// Job says whose rows a page brings. Started (Unix microseconds) decides when they expire.
+type Job struct {
+	ID       ids.ID
+	Customer string
+	Group    ids.ID
+	Scraper  ids.ID
+	Started  int64
+}
+
+// PageWrite is a fetched page of a job, to be stored. Rows are complete documents: `_` keys included.
+type PageWrite struct {
+	Job  Job
+	Page *model.Page
+}
+
+// Pages stores fetched pages: the first complete record of a unit stands for good.
+type Pages interface {
+	// PutPages stores, in one transaction, each page's rows and its page record, and returns for each the receipt of the
+	// record that stands, in the same order. A unit that has a record keeps it: nothing is written and its receipt is
+	// returned again. A page whose URLHash (when not 0) another unit of the job was delivered under becomes a Duplicate:
+	// its record is stored with that outcome, Last, and without rows. A page of a sealed job is dropped: nil.
+	PutPages(ctx context.Context, pages []PageWrite) ([]*model.Receipt, error)
+	// Records returns the receipts of the records of one seq with page >= from, ascending, at most most of them.
+	Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error)
+	// Seal closes a job for good: from now on PutPages drops its pages, and every record for which settled is false is
+	// removed with its rows. settled is asked in the order of units, and told whether the record is its chain's last; nil
+	// keeps all. Atomic, idempotent; an unknown job is sealed too.
+	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
+	// DeleteJob removes a job's rows and, with records, its page records too. Idempotent.
+	DeleteJob(ctx context.Context, job ids.ID, records bool) error
+	// Recount sums up the page records of a job: what the ledger must say.
+	Recount(ctx context.Context, job ids.ID) (Recount, error)
+	// EachRecord calls visit for every page record of a job in the order of units.
+	EachRecord(ctx context.Context, job ids.ID, visit func(Record) error) error
+}
+
+// Recount is the sum over a job's page records.
+type Recount struct {
+	Delivered uint64            // records with outcome Delivered
+	Errored   uint64            // records with outcome Errored
+	Items     uint64            // rows of delivered pages
+	Quantity  map[string]uint64 // delivered quantity by price row
+}
+
+// Record is a page record as it is stored.
+type Record struct {
+	Unit     model.Unit
+	Fetch    ids.ID
+	Outcome  model.Outcome
+	Code     string
+	Status   uint16
+	URL      string
+	PriceRow string
+	Quantity uint32
+	Items    uint32
+	Last     bool
+	At       int64 // Unix microseconds
+}
+
+// Scope says whose rows are read: those of the group, of one scraper when Scraper is not zero, of the named jobs when
+// Jobs is not nil (an empty Jobs reads nothing), and never those of the jobs in Without.
+type Scope struct {
+	Group   ids.ID
+	Scraper ids.ID
+	Jobs    []ids.ID
+	Without []ids.ID
+}
+
+// Sort orders by a field of the document; rows without it, or with null, come last whatever the direction. Numbers come
+// before text before booleans before other values.
+type Sort struct {
+	Field      string
+	Descending bool
+}
+
+// Page of rows by number.
+type RowsQuery struct {
+	Scope  Scope
+	Filter filter.Node // nil: all
+	Sort   []Sort      // nil: newest scraped first; ties, and the end of every Sort, are broken by the row's place
+	Offset int
+	Limit  int // 1 to 1,000
+}
+
+// ScanQuery reads rows in the order in which they were stored, from a place on.
+type ScanQuery struct {
+	Scope  Scope
+	Filter filter.Node
+	After  int64 // the place of the last row read, 0 to begin
+	Upto   int64 // the last place that this scan may see: Horizon at its beginning
+	Limit  int   // 1 to 1,000
+}
+
+// LinkError is a link of a run that ended with an error.
+type LinkError struct {
+	Unit   model.Unit
+	URL    string
+	Status uint16 // 0 without an answer
+	Code   string
+}
+
+// Reads are the customers' reads. A document is returned as it was stored.
+type Reads interface {
+	Rows(ctx context.Context, q RowsQuery) ([]json.RawMessage, error)
+	// Count counts the rows that Rows would return without a limit.
+	Count(ctx context.Context, scope Scope, f filter.Node) (int64, error)
+	// Horizon is the newest place there is: rows stored later have a greater one.
+	Horizon(ctx context.Context) (int64, error)
+	// Scan returns the next rows and the place to go on after; fewer than Limit rows means the end.
+	Scan(ctx context.Context, q ScanQuery) (docs []json.RawMessage, last int64, err error)
+	// LinkErrors returns the errored links of a job after a unit (nil: from the first), ascending.
+	LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, most int) ([]LinkError, error)
+}

@@ -1,0 +1,85 @@
+// Package stream owns the three topics: tasks, pages and receipts. A log here orders the records of one partition,
+// delivers each at least once while it lives, and may be lost at any time: nobody keeps in it what must not be lost. The
+// package knows record encodings (record.go) and nothing of what records mean.
+package stream
+
+import (
+	"context"
+	"errors"
+)
+
+// Topic is one of the three.
+type Topic uint8
+
+// The topics, in the order in which a page passes them.
+const (
+	Tasks Topic = iota
+	Pages
+	Receipts
+	topicCount
+)
+
+// String is the topic's name.
+func (t Topic) String() string {
+	switch t {
+	case Tasks:
+		return "tasks"
+	case Pages:
+		return "pages"
+	case Receipts:
+		return "receipts"
+	}
+	return "unknown"
+}
+
+// ErrFull is TryPublish's answer when the partition has no room.
+var ErrFull = errors.New("stream: partition is full")
+
+// ErrClosed is the answer of every call on a closed log or reader.
+var ErrClosed = errors.New("stream: closed")
+
+// ErrTooLarge is the answer to a record of more than MaxRecordBytes.
+var ErrTooLarge = errors.New("stream: record is too large")
+
+// MaxRecordBytes bounds one encoded record.
+const MaxRecordBytes = 8 << 20
+
+// Message is a record with its place. Value must not be changed or kept past the next Fetch of its reader.
+type Message struct {
+	Partition int
+	Offset    int64
+	Value     []byte
+}
+
+// Log is the three topics with Partitions() partitions each. Implementations are safe for concurrent use.
+type Log interface {
+	// Partitions is fixed for the log's life, 1 to 65,535.
+	Partitions() int
+	// Publish appends the records in order to one partition and returns when the log has accepted them all; while the
+	// partition is full it waits, until ctx ends. After an error any prefix of the records may have been accepted. The
+	// log takes over the slices.
+	Publish(ctx context.Context, topic Topic, partition int, records ...[]byte) error
+	// TryPublish is Publish that never waits: it accepts all records or returns ErrFull and accepts none.
+	TryPublish(topic Topic, partition int, records ...[]byte) error
+	// Tail reads one partition from its end on: what was there before is not delivered. A new Tail of a partition takes
+	// over: an older one's calls return ErrClosed.
+	Tail(topic Topic, partition int) (Reader, error)
+	// Consume reads all partitions of a topic as one member of a named group. The log keeps the group's committed
+	// positions and deals the partitions out among its members; what is not committed comes again after a member's end.
+	Consume(topic Topic, group string) (Reader, error)
+	// Lag is how many accepted records a topic still holds: unread ones for Tail, uncommitted ones for Consume.
+	Lag(topic Topic) int64
+	// Close ends every call with ErrClosed. Idempotent.
+	Close() error
+}
+
+// Reader delivers messages to one goroutine.
+type Reader interface {
+	// Fetch waits for at least one message and returns up to most of them, in order within each partition. It ends with
+	// ctx's error, or ErrClosed.
+	Fetch(ctx context.Context, most int) ([]Message, error)
+	// Commit makes everything up to and with the given messages read for good (Consume only; a no-op for Tail).
+	Commit(ctx context.Context, messages []Message) error
+	// Close gives the partitions back. Idempotent.
+	Close() error
+}

@@ -54,7 +54,7 @@ func Compile(r model.Recipe) (*Extractor, error) {
 	if t := lookup(r.Type); t == nil {
 		faults = append(faults, fault.Invalid(fault.TypeNotRunnable, "type", "no extraction for the type %q", r.Type))
 	} else {
-		e.rows, faults = t.compile(r.Fields)
+		e.rows, faults = t.compile(r)
 	}
 	next, f := compileNext(r.Pagination)
 	if f != nil {

@@ -15,8 +15,8 @@ import (
 // lies in another one, or no item holds a match of any other field, items say nothing, and the n-th matches of all
 // fields form row n. Either way there are as many rows as matches of the first field, without those in which every
 // field is null or false.
-func Compile(fields []model.Field) (rows.Maker, fault.List) {
-	columns, faults := rows.CompileColumns(fields)
+func Compile(r model.Recipe) (rows.Maker, fault.List) {
+	columns, faults := rows.CompileColumns(r.Fields)
 	if len(faults) > 0 {
 		return rows.Maker{}, faults
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // Compile checks and compiles the fields. A page on which every field is null or false gives no row.
-func Compile(fields []model.Field) (rows.Maker, fault.List) {
-	columns, faults := rows.CompileColumns(fields)
+func Compile(r model.Recipe) (rows.Maker, fault.List) {
+	columns, faults := rows.CompileColumns(r.Fields)
 	if len(faults) > 0 {
 		return rows.Maker{}, faults
 	}

@@ -15,8 +15,8 @@ func (l selectorList) match(d *Document, e Elem) bool {
 }
 
 // outcome of a try to match the rest of a selector. What fails for want of ancestors fails for every element above as
-// well, so that no search is repeated from there: matching takes steps in proportion to depth and length, not to a power
-// of the depth.
+// well, so that no search is repeated from there: matching takes steps in proportion to depth and length, not to a
+// power of the depth.
 type outcome uint8
 
 const (

@@ -65,7 +65,7 @@ type text struct {
 }
 
 // A page whose selectors need more steps than this is given up; ordinary ones need some thousand.
-const maxSteps = 100_000_000
+const maxSteps = 50_000_000
 
 var (
 	errTooLong = errors.New("the page is too long")

@@ -122,6 +122,9 @@ func (w *world) fetch(s int) {
 	page := &model.Page{Job: key.job, Unit: model.Unit{Seq: key.seq, Page: o.page}, Fetch: w.ids.New(), URL: "u"}
 	w.fetched[unitKey{key.job, page.Unit}]++
 	page.Last = int(o.page)+1 >= truth.pages
+	if truth.changing && o.page < 28 {
+		page.Last = w.r.IntN(4) == 0
+	}
 	if page.Last && truth.bad {
 		page.Outcome, page.Code = model.Errored, "timeout"
 	} else {

@@ -31,6 +31,8 @@ type link struct {
 	host  int
 	pages int  // of its chain
 	bad   bool // its last page fails for good
+	// changing: each fetch of a page may find the chain's end there, or that it goes on.
+	changing bool
 }
 
 // runTruth is what a run must come to.
@@ -139,6 +141,7 @@ func (w *world) addCustomer(ref string) error {
 			l := link{host: w.r.IntN(3), pages: 1, bad: w.r.IntN(10) == 0}
 			if maxPages > 1 {
 				l.pages = []int{1, 1, 2, 3, 5, 12, 25}[w.r.IntN(7)]
+				l.changing = w.r.IntN(4) == 0
 			}
 			truth.links = append(truth.links, l)
 		}

@@ -3,13 +3,14 @@
 // reads and proposes changes for. It sends nothing and keeps no clock of its own.
 //
 // The rule that everything here serves: no two fetchers work one shard at once. A fetcher's side of it:
-//   - it sends one heartbeat at a time; a call that it gave up is never delivered after a later one;
-//   - from an answer on it works nothing but what stands in Hold, and finishes what it has open of Release; before the
-//     next heartbeat it has opened what is new in Hold and left what stands in neither;
+//   - it sends one heartbeat at a time; of a call that it gave up it takes no answer, and the call does not arrive after
+//     a later one;
+//   - from an answer on it takes work of the shards in Hold alone, and goes on with what it has open of those in Release;
+//     what is new in Hold it opens before the next heartbeat, and a shard stays in Holding while anything of it is open;
 //   - it starts a request only within For of the moment at which it sent the heartbeat, by its monotonic clock; a request
 //     ends within the fetch deadline.
 //
-// The leader's side: an owner is replaced only when it has let the shard go, which two heartbeats in a row show, or when
+// The leader's side: an owner is replaced only when its heartbeat shows that it does not hold the shard, or when
 // nothing was heard of it for a lease and a fetch deadline. A new leader counts that from its own start, since its
 // predecessor may have heard the owner just before. A process that registers again under its node's name has died
 // before: the directory of its Raft log is locked by one process at a time. So a restarted node has its shards at once.
@@ -50,10 +51,13 @@ type member struct {
 	boot    ids.ID
 	heard   time.Time
 	holding map[uint16]uint64 // shard → epoch, by the newest heartbeat
-	// answered: an answer was given before the newest heartbeat; told are the shards in Hold of that answer or a newer one.
-	answered bool
-	told     map[uint16]bool
-	newest   map[uint16]bool // Hold of the newest answer, which the newest heartbeat did not know yet
+	told    map[uint16]bool   // Hold of the answer to that heartbeat
+}
+
+// released says that the node does not hold a shard, and was not told to since it said so.
+func (m *member) released(shard uint16) bool {
+	_, holds := m.holding[shard]
+	return !holds && !m.told[shard]
 }
 
 // New begins a leadership's memory: nobody has been heard yet.
@@ -76,17 +80,17 @@ func (t *Tracker) Heard(beat client.Heartbeat) []uint16 {
 		m = &member{boot: beat.Boot}
 		t.members[beat.Node] = m
 	}
-	before := m.holding
+	held := m.holding
 	m.heard = t.cfg.Now()
 	m.holding = make(map[uint16]uint64, len(beat.Holding))
 	var taken []uint16
-	for _, held := range beat.Holding {
-		m.holding[held.Shard] = held.Epoch
-		if epoch, known := before[held.Shard]; !known || epoch != held.Epoch {
-			taken = append(taken, held.Shard)
+	for _, tenure := range beat.Holding {
+		m.holding[tenure.Shard] = tenure.Epoch
+		if epoch, known := held[tenure.Shard]; !known || epoch != tenure.Epoch {
+			taken = append(taken, tenure.Shard)
 		}
 	}
-	m.answered, m.told, m.newest = m.newest != nil, m.newest, nil
+	m.told = nil
 	return taken
 }
 
@@ -125,16 +129,14 @@ func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.Sha
 
 // gone says that a shard's owner does not work it any more and will not begin to.
 func (t *Tracker) gone(owner *state.Node, s *state.Shard, now time.Time) bool {
-	if owner == nil {
+	var m *member
+	if owner != nil {
+		m = t.members[owner.Name]
+	}
+	if m == nil || m.boot != owner.Boot { // an earlier leader may have heard this start of it
 		return now.Sub(t.started) >= t.wait()
 	}
-	m := t.members[owner.Name]
-	if m == nil || m.boot != owner.Boot {
-		return now.Sub(t.started) >= t.wait()
-	}
-	_, holds := m.holding[s.Number]
-	released := m.answered && !m.told[s.Number] && !m.newest[s.Number] && !holds
-	return released || now.Sub(m.heard) >= t.wait()
+	return m.released(s.Number) || now.Sub(m.heard) >= t.wait()
 }
 
 // Answer is what a heartbeat that was just heard is answered.
@@ -146,7 +148,7 @@ func (t *Tracker) Answer(node string, shards []*state.Shard) client.Leases {
 	if m == nil {
 		return leases
 	}
-	m.newest = map[uint16]bool{}
+	m.told = map[uint16]bool{}
 	for _, s := range shards {
 		if s.Owner != node {
 			continue
@@ -154,7 +156,7 @@ func (t *Tracker) Answer(node string, shards []*state.Shard) client.Leases {
 		tenure := client.ShardEpoch{Shard: s.Number, Epoch: s.Epoch}
 		if s.Next == "" {
 			leases.Hold = append(leases.Hold, tenure)
-			m.newest[s.Number] = true
+			m.told[s.Number] = true
 		} else if epoch, holds := m.holding[s.Number]; holds && epoch == s.Epoch {
 			leases.Release = append(leases.Release, tenure)
 		}

@@ -132,8 +132,8 @@ type Scope struct {
 	Without []ids.ID
 }
 
-// Sort orders by a field of the document; rows without it, or with null, come last whatever the direction. Numbers come
-// before text before booleans before other values.
+// Sort orders by a field of the document. Numbers, and text that is a number (filter.ParseNumber), come before other text
+// before booleans before other values before rows without the field or with null, whatever the direction.
 type Sort struct {
 	Field      string
 	Descending bool

@@ -14,6 +14,11 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
+// maxChunkBytes is what a chunk of the longest links takes.
+const maxChunkBytes = chunkLinks * (maxLinkBytes + binary.MaxVarintLen32)
+
+var errMalformedChunk = errors.New("malformed chunk")
+
 func chunkID(list int64, n int) int64 { return list<<chunkIDBits | int64(n) }
 
 func appendLink(chunk []byte, url string) []byte {
@@ -25,18 +30,22 @@ func packChunk(chunk []byte) []byte { return s2.EncodeBetter(nil, chunk) }
 
 // unpackChunk returns the links of a chunk; they share one piece of memory.
 func unpackChunk(data []byte) ([]string, error) {
+	size, err := s2.DecodedLen(data)
+	if err != nil || size > maxChunkBytes {
+		return nil, errors.Join(err, errMalformedChunk)
+	}
 	chunk, err := s2.Decode(nil, data)
 	if err != nil {
 		return nil, err
 	}
 	links := make([]string, 0, chunkLinks)
-	for rest := string(chunk); rest != ""; {
-		length, n := binary.Uvarint(chunk[len(chunk)-len(rest):])
-		if n <= 0 || length > uint64(len(rest)-n) {
-			return nil, errors.New("malformed chunk")
+	for text, at := string(chunk), 0; at < len(chunk); {
+		length, n := binary.Uvarint(chunk[at:])
+		if at += max(n, 0); n <= 0 || length > uint64(len(chunk)-at) {
+			return nil, errMalformedChunk
 		}
-		links = append(links, rest[n:n+int(length)])
-		rest = rest[n+int(length):]
+		links = append(links, text[at:at+int(length)])
+		at += int(length)
 	}
 	return links, nil
 }
@@ -53,7 +62,7 @@ func (w *writer) list(list ids.ID) (id int64, count uint32, finished bool, err e
 // finished finds a list that can be read.
 func (s *Store) finished(ctx context.Context, list ids.ID) (id int64, count uint32, err error) {
 	var finished bool
-	err = s.reads.QueryRowContext(ctx, selectList, list[:]).Scan(&id, &count, &finished)
+	err = s.loop.QueryRowContext(ctx, selectList, list[:]).Scan(&id, &count, &finished)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !finished {
 		err = rowstore.ErrListUnknown
 	}
@@ -117,7 +126,7 @@ func (s *Store) links(ctx context.Context, list ids.ID, chunk int64) ([]string, 
 		return cached.([]string), nil
 	}
 	var data []byte
-	err := s.reads.QueryRowContext(ctx, `SELECT data FROM chunks WHERE id = ?`, chunk).Scan(&data)
+	err := s.loop.QueryRowContext(ctx, `SELECT data FROM chunks WHERE id = ?`, chunk).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = rowstore.ErrListUnknown // dropped in the meantime
 	}
@@ -135,7 +144,7 @@ func (s *Store) links(ctx context.Context, list ids.ID, chunk int64) ([]string, 
 // AllLists is rowstore.Lists.
 func (s *Store) AllLists(ctx context.Context) ([]rowstore.ListInfo, error) {
 	var lists []rowstore.ListInfo
-	rows, err := s.reads.QueryContext(ctx, `SELECT list, count, finished FROM lists ORDER BY id`)
+	rows, err := s.loop.QueryContext(ctx, `SELECT list, count, finished FROM lists ORDER BY id`)
 	err = each(rows, err, func(rows *sql.Rows) error {
 		var info rowstore.ListInfo
 		var id sql.RawBytes

@@ -18,11 +18,18 @@ const maxSpan = 2_048
 // PutPages is rowstore.Pages.
 func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error) {
 	b := batch{store: s, w: s.writer, pages: pages, receipts: make([]*model.Receipt, len(pages))}
+	groupOf := map[ids.ID]int{}
 	for i, write := range pages {
 		if write.Page.Unit.Seq > math.MaxInt32 {
 			return nil, fmt.Errorf("row store: seq %d of job %s is out of range", write.Page.Unit.Seq, write.Job.ID)
 		}
-		b.add(i)
+		g, ok := groupOf[write.Job.ID]
+		if !ok {
+			g = len(b.groups)
+			groupOf[write.Job.ID] = g
+			b.groups = append(b.groups, group{job: write.Job})
+		}
+		b.groups[g].pages = append(b.groups[g].pages, i)
 	}
 	if err := s.writer.do(ctx, s.writer.pages, b.write); err != nil {
 		return nil, err
@@ -46,17 +53,6 @@ type batch struct {
 type group struct {
 	job   rowstore.Job
 	pages []int
-}
-
-func (b *batch) add(i int) {
-	job := b.pages[i].Job
-	for g := range b.groups {
-		if b.groups[g].job.ID == job.ID {
-			b.groups[g].pages = append(b.groups[g].pages, i)
-			return
-		}
-	}
-	b.groups = append(b.groups, group{job: job, pages: []int{i}})
 }
 
 // write runs in the writer's turn. Pages go in job by job, so that the rows of a job lie together.
@@ -267,7 +263,7 @@ func (s *Store) Seal(ctx context.Context, job ids.ID, settled func(model.Unit) b
 // unsettled returns the units of a job's records that are not settled.
 func (s *Store) unsettled(ctx context.Context, job ids.ID, settled func(model.Unit) bool) ([]model.Unit, error) {
 	var units []model.Unit
-	err := s.view(ctx, func(tx *sql.Tx) error {
+	err := view(ctx, s.loop, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, `SELECT unit FROM pages WHERE job = (SELECT id FROM jobs WHERE job = ?)`, job[:])
 		return each(rows, err, func(rows *sql.Rows) error {
 			var key int64

@@ -86,7 +86,7 @@ const ofJob = ` job = (SELECT id FROM jobs WHERE job = ?) `
 func (s *Store) Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error) {
 	var receipts []model.Receipt
 	first, last := model.Unit{Seq: seq, Page: from}, model.Unit{Seq: seq, Page: 1<<32 - 1}
-	rows, err := s.reads.QueryContext(ctx, `SELECT `+receiptColumns+` FROM pages
+	rows, err := s.loop.QueryContext(ctx, `SELECT `+receiptColumns+` FROM pages
 		WHERE`+ofJob+`AND unit BETWEEN ? AND ? ORDER BY unit LIMIT ?`, job[:], unitKey(first), unitKey(last), max(most, 0))
 	err = each(rows, err, func(rows *sql.Rows) error {
 		receipt, err := scanReceipt(rows, job)
@@ -102,7 +102,7 @@ func (s *Store) Records(ctx context.Context, job ids.ID, seq, from uint32, most 
 // EachRecord is rowstore.Pages. Between some records and the next it holds nothing open.
 func (s *Store) EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error {
 	for after := int64(-1); ; {
-		records, err := s.records(ctx, job, "unit > ?", after, recordsAtOnce)
+		records, err := records(ctx, s.loop, job, "unit > ?", after, recordsAtOnce)
 		if err != nil {
 			return err
 		}
@@ -118,9 +118,9 @@ func (s *Store) EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.
 	}
 }
 
-func (s *Store) records(ctx context.Context, job ids.ID, where string, after int64, most int) ([]rowstore.Record, error) {
+func records(ctx context.Context, db *sql.DB, job ids.ID, where string, after int64, most int) ([]rowstore.Record, error) {
 	var records []rowstore.Record
-	rows, err := s.reads.QueryContext(ctx, `SELECT `+receiptColumns+` FROM pages WHERE`+ofJob+`AND `+where+`
+	rows, err := db.QueryContext(ctx, `SELECT `+receiptColumns+` FROM pages WHERE`+ofJob+`AND `+where+`
 		ORDER BY unit LIMIT ?`, job[:], after, max(most, 0))
 	err = each(rows, err, func(rows *sql.Rows) error {
 		record, _, err := scanRecord(rows)
@@ -139,7 +139,7 @@ func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, m
 	if after != nil {
 		from = unitKey(*after)
 	}
-	records, err := s.records(ctx, job, "outcome = 2 AND unit > ?", from, most)
+	records, err := records(ctx, s.reads, job, "outcome = 2 AND unit > ?", from, most)
 	failed := make([]rowstore.LinkError, len(records))
 	for i, r := range records {
 		failed[i] = rowstore.LinkError{Unit: r.Unit, URL: r.URL, Status: r.Status, Code: r.Code}
@@ -150,7 +150,7 @@ func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, m
 // Recount is rowstore.Pages.
 func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error) {
 	sum := rowstore.Recount{Quantity: map[string]uint64{}}
-	rows, err := s.reads.QueryContext(ctx, `SELECT outcome, price, count(*), sum(items), sum(quantity) FROM pages
+	rows, err := s.loop.QueryContext(ctx, `SELECT outcome, price, count(*), sum(items), sum(quantity) FROM pages
 		WHERE`+ofJob+`GROUP BY outcome, price`, job[:])
 	err = each(rows, err, func(rows *sql.Rows) error {
 		var outcome model.Outcome

@@ -49,8 +49,11 @@ func idList(list []ids.ID) string {
 
 // Rows is rowstore.Reads.
 func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessage, error) {
+	if q.Limit <= 0 {
+		return nil, nil
+	}
 	var docs []json.RawMessage
-	err := s.view(ctx, func(tx *sql.Tx) error {
+	err := view(ctx, s.reads, func(tx *sql.Tx) error {
 		find := sorted
 		if len(q.Sort) == 0 {
 			find = newest
@@ -217,7 +220,7 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 // Scan is rowstore.Reads.
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
 	last = q.After
-	err = s.view(ctx, func(tx *sql.Tx) error {
+	err = view(ctx, s.reads, func(tx *sql.Tx) error {
 		jobs, args := scopeJobs(q.Scope)
 		spans, err := spansOf(ctx, tx, `(`+jobs+`) AS scope CROSS JOIN spans ON spans.job = scope.id
 			WHERE last > ? AND first <= ? ORDER BY first`, append(args, q.After, q.Upto))
@@ -232,7 +235,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		}
 		defer func() { _ = statement.Close() }() // reading only
 		for _, span := range joined(spans) {
-			if len(docs) == q.Limit {
+			if len(docs) >= q.Limit {
 				break
 			}
 			args := append([]any{max(span.first, q.After+1), min(span.last, q.Upto)}, more...)

@@ -34,7 +34,8 @@ type Config struct {
 
 // Bounds of memory.
 const (
-	readConnections  = 4
+	readConnections  = 4       // for customers' reads
+	loopConnections  = 2       // for the loop's own
 	readCacheKiB     = 2 << 10 // per connection
 	writeCacheKiB    = 8 << 10
 	checkpointPages  = 2_000 // of the write-ahead log, before it is copied into the database
@@ -48,7 +49,8 @@ const (
 type Store struct {
 	dir     string
 	writer  *writer
-	reads   *sql.DB
+	reads   *sql.DB    // customers' reads
+	loop    *sql.DB    // what the crawl itself reads: it never waits for a customer's
 	chunks  *lru.Cache // chunkKey → []string, the links of decoded chunks
 	intakes chan struct{}
 	huge    chan struct{}
@@ -80,23 +82,27 @@ func Open(config Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("row store %s: %w", path, err)
 	}
-	reads := sql.OpenDB(connector{engine, readDSN(path)})
-	reads.SetMaxOpenConns(readConnections)
-	reads.SetMaxIdleConns(readConnections)
+	pool := func(connections int) *sql.DB {
+		db := sql.OpenDB(connector{engine, readDSN(path)})
+		db.SetMaxOpenConns(connections)
+		db.SetMaxIdleConns(connections)
+		return db
+	}
 	return &Store{
-		dir: config.Dir, writer: writer, reads: reads, chunks: chunks, encode: encode, hash: seededHash,
+		dir: config.Dir, writer: writer, reads: pool(readConnections), loop: pool(loopConnections),
+		chunks: chunks, encode: encode, hash: seededHash,
 		intakes: make(chan struct{}, maxIntakes), huge: make(chan struct{}, 1),
 	}, nil
 }
 
-// Close waits for the write under way and closes the database. Later calls fail.
+// Close waits for the write under way and closes the database. Later calls fail, but for Close itself.
 func (s *Store) Close() error {
-	return errors.Join(s.reads.Close(), s.writer.close())
+	return errors.Join(s.reads.Close(), s.loop.Close(), s.writer.close())
 }
 
 // view runs fn on one consistent state of the database.
-func (s *Store) view(ctx context.Context, fn func(tx *sql.Tx) error) error {
-	tx, err := s.reads.BeginTx(ctx, nil)
+func view(ctx context.Context, db *sql.DB, fn func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("row store: begin read: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+	"sync"
 
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -25,6 +26,7 @@ type writer struct {
 	bulk  chan turn // list intake, removals
 	quit  chan struct{}
 	ended chan struct{}
+	stop  sync.Once
 
 	// The rest belongs to the goroutine that runs turns.
 	prepared map[string]*sql.Stmt
@@ -63,20 +65,27 @@ func openWriter(db *sql.DB, point func(string)) (*writer, error) {
 	return w, nil
 }
 
-// close lets the turn under way end, and no other begin. It is called once.
-func (w *writer) close() error {
-	close(w.quit)
-	<-w.ended
-	var err error
-	for _, statement := range w.prepared {
-		err = errors.Join(err, statement.Close())
-	}
-	return errors.Join(err, w.conn.Close(), w.db.Close())
+// close lets the turn under way end, and no other begin. Idempotent.
+func (w *writer) close() (err error) {
+	w.stop.Do(func() {
+		close(w.quit)
+		<-w.ended
+		for _, statement := range w.prepared {
+			err = errors.Join(err, statement.Close())
+		}
+		err = errors.Join(err, w.conn.Close(), w.db.Close())
+	})
+	return err
 }
 
 func (w *writer) run() {
 	defer close(w.ended)
 	for {
+		select {
+		case <-w.quit:
+			return
+		default:
+		}
 		served := serve(w.pages)
 		served = serve(w.bulk) || served
 		if served {

@@ -101,7 +101,7 @@ func TestParseRefuses(t *testing.T) {
 		{`{"a":{"between":[null,null]}}`, "filters.a.between"}, {`{"a":{"exists":1}}`, "filters.a.exists"},
 		{`{"a":{"contains":1}}`, "filters.a.contains"}, {`{"a":{"$regex":"("}}`, "filters.a.$regex"},
 		{`{"a":1e999}`, "filters.a"}, {`{"":1}`, "filters."}, {`{"a\"b":1}`, `filters.a"b`},
-		{`{"` + strings.Repeat("x", 257) + `":1}`, "filters"},
+		{`{"` + strings.Repeat("x", 1025) + `":1}`, "filters"},
 		{`{"$not":[]}`, "filters.$not"}, {`{"$and":[]}`, "filters.$and"}, {`{"$or":[{}]}`, "filters.$or[0]"},
 		{`{"$or":{"a":1}}`, "filters.$or"}, {`{"$or":[1]}`, "filters.$or[0]"},
 		{`{"$or":[{"a":1},{"b":{"gt":null}}]}`, "filters.$or[1].b.gt"},

@@ -16,11 +16,12 @@ const (
 	maxLinks     = 5_000_000
 	chunkLinks   = 1_024
 	chunksAtOnce = 8       // written in one turn
+	bytesAtOnce  = 1 << 20 // packed, in about one turn
 	maxIntakes   = 32      // lists taken in at a time
 	hugeFrom     = 200_000 // links; of larger ones, one at a time
 	chunkIDBits  = 16
 	dropAtOnce   = 64 // chunks removed in one turn
-	maxLinkBytes = 64 << 10
+	maxLinkBytes = 8 << 10
 	insertChunk  = `INSERT INTO chunks VALUES (?, ?)`
 	selectList   = `SELECT id, count, finished FROM lists WHERE list = ?`
 	finishList   = `UPDATE lists SET count = ?, finished = 1 WHERE id = ?`
@@ -40,13 +41,14 @@ type intake struct {
 	count  uint32
 	chunk  []byte   // being filled
 	packed [][]byte // full, not written yet
+	bytes  int      // of packed
 	stored int      // chunks written
 	huge   bool     // holds the permit
 	over   bool
 }
 
 // CreateList is rowstore.Lists. At most 32 lists are taken in at a time, and one of more than 200,000 links: CreateList
-// and Add wait for that. A list has at most 5,000,000 links of 64 KiB.
+// and Add wait for that. A list has at most 5,000,000 links of 8 KiB.
 func (s *Store) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWriter, error) {
 	select {
 	case s.intakes <- struct{}{}:
@@ -123,7 +125,7 @@ func (in *intake) makeRoom(ctx context.Context) error {
 			return fmt.Errorf("row store: wait for another large list: %w", ctx.Err())
 		}
 	}
-	if len(in.packed) < chunksAtOnce {
+	if len(in.packed) < chunksAtOnce && in.bytes < bytesAtOnce {
 		return nil
 	}
 	w := in.store.writer
@@ -136,7 +138,9 @@ func (in *intake) makeRoom(ctx context.Context) error {
 
 func (in *intake) pack() {
 	if len(in.chunk) > 0 {
-		in.packed = append(in.packed, packChunk(in.chunk))
+		data := packChunk(in.chunk)
+		in.packed = append(in.packed, data)
+		in.bytes += len(data)
 		in.chunk = in.chunk[:0]
 	}
 }
@@ -158,7 +162,8 @@ func (in *intake) write() error {
 // written forgets what a turn has stored.
 func (in *intake) written() {
 	in.stored += len(in.packed)
-	in.packed = in.packed[:0]
+	clear(in.packed)
+	in.packed, in.bytes = in.packed[:0], 0
 }
 
 // Finish is rowstore.ListWriter.

@@ -28,26 +28,26 @@ func appendLink(chunk []byte, url string) []byte {
 
 func packChunk(chunk []byte) []byte { return s2.EncodeBetter(nil, chunk) }
 
-// unpackChunk returns the links of a chunk; they share one piece of memory.
-func unpackChunk(data []byte) ([]string, error) {
+// unpackChunk returns the links of a chunk; they share one piece of memory of so many bytes.
+func unpackChunk(data []byte) (links []string, bytes int, err error) {
 	size, err := s2.DecodedLen(data)
 	if err != nil || size > maxChunkBytes {
-		return nil, errors.Join(err, errMalformedChunk)
+		return nil, 0, errors.Join(err, errMalformedChunk)
 	}
 	chunk, err := s2.Decode(nil, data)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	links := make([]string, 0, chunkLinks)
+	links = make([]string, 0, chunkLinks)
 	for text, at := string(chunk), 0; at < len(chunk); {
 		length, n := binary.Uvarint(chunk[at:])
 		if at += max(n, 0); n <= 0 || length > uint64(len(chunk)-at) {
-			return nil, errMalformedChunk
+			return nil, 0, errMalformedChunk
 		}
 		links = append(links, text[at:at+int(length)])
 		at += int(length)
 	}
-	return links, nil
+	return links, size, nil
 }
 
 // list finds a list in the writer's turn; an unknown one is ErrListUnknown.
@@ -133,11 +133,13 @@ func (s *Store) links(ctx context.Context, list ids.ID, chunk int64) ([]string, 
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", list, err)
 	}
-	links, err := unpackChunk(data)
+	links, bytes, err := unpackChunk(data)
 	if err != nil {
 		return nil, fmt.Errorf("list %s, chunk %d: %w", list, chunk, err)
 	}
-	s.chunks.Add(chunk, links)
+	if bytes <= maxCachedBytes {
+		s.chunks.Add(chunk, links)
+	}
 	return links, nil
 }
 

@@ -42,6 +42,7 @@ const (
 	logBytes         = 32 << 20
 	busyMillis       = 10_000
 	decodedChunks    = 32
+	maxCachedBytes   = 1 << 20 // of a decoded chunk; greater ones are not kept
 	compiledPatterns = 128
 )
 

@@ -110,7 +110,7 @@ func testNewestFirst(s *suite) {
 			for n := range uint32(8) {
 				doc := fmt.Sprintf(`{"n":%d}`, len(all))
 				w := s.delivered(job, uint32(batch), n, doc, doc)
-				w.Page.At = int64(batch/3*10 + random.IntN(25))
+				w.Page.At = int64(batch/3*2 + random.IntN(4)) // many at the same time
 				all = append(all, row{w.Page.At, len(all), doc}, row{w.Page.At, len(all) + 1, doc})
 				pages = append(pages, w)
 			}
@@ -257,6 +257,9 @@ func testScan(s *suite) {
 	}
 	f := s.parse(`{"n":{"in":[` + strings.Join(values, ",") + `]}}`)
 	s.equal("filtered rows", odd, s.scanAll(scope, f, horizon, 3))
+	docs, last, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: scope, Upto: horizon, Limit: 10})
+	s.ok(err)
+	s.equal("rows upto a place", texts(docs), s.scanAll(scope, nil, last, 1000))
 	s.equal("nothing upto 0", []string{}, s.scanAll(scope, nil, 0, 10))
 }
 

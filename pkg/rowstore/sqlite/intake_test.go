@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -205,6 +206,13 @@ func TestLinkBounds(t *testing.T) {
 	}
 	if err := w.Abort(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A chunk that claims to be larger than any is refused before memory is made for it.
+func TestChunkBound(t *testing.T) {
+	if _, _, err := unpackChunk(binary.AppendUvarint(nil, maxChunkBytes+1)); !errors.Is(err, errMalformedChunk) {
+		t.Fatalf("got %v", err)
 	}
 }
 

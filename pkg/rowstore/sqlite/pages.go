@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"math"
 
@@ -15,9 +14,16 @@ import (
 // maxSpan bounds the rows of one span, and so what one turn of a removal does.
 const maxSpan = 2_048
 
+// How many columns pages and rows have.
+const (
+	recordWidth = 9
+	rowWidth    = 3
+)
+
 // PutPages is rowstore.Pages.
 func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error) {
-	b := batch{store: s, w: s.writer, pages: pages, receipts: make([]*model.Receipt, len(pages))}
+	b := batch{store: s, w: s.writer, pages: pages, receipts: make([]*model.Receipt, len(pages)),
+		records: make([]any, 0, recordWidth*len(pages)), rows: make([]any, 0, rowWidth*len(pages))}
 	groupOf := map[ids.ID]int{}
 	for i, write := range pages {
 		if write.Page.Unit.Seq > math.MaxInt32 {
@@ -63,10 +69,10 @@ func (b *batch) write() error {
 			return err
 		}
 	}
-	if err := b.w.insert("pages", 9, b.records); err != nil {
+	if err := b.w.insert("pages", recordWidth, b.records); err != nil {
 		return fmt.Errorf("page records: %w", err)
 	}
-	if err := b.w.insert("rows", 3, b.rows); err != nil {
+	if err := b.w.insert("rows", rowWidth, b.rows); err != nil {
 		return fmt.Errorf("rows: %w", err)
 	}
 	if b.place == b.w.place {
@@ -81,7 +87,7 @@ func (b *batch) write() error {
 }
 
 func (b *batch) writeJob(g group) error {
-	if _, sealing := b.w.sealing[g.job.ID]; sealing {
+	if b.w.sealing[g.job.ID] > 0 {
 		return nil
 	}
 	job, sealed, err := b.w.job(g.job)
@@ -246,16 +252,18 @@ func (s *Store) Seal(ctx context.Context, job ids.ID, settled func(model.Unit) b
 	if settled == nil {
 		return w.do(ctx, w.pages, func() error { return w.seal(job, nil) })
 	}
-	if err := w.bare(ctx, w.pages, func() error { w.sealing[job] = struct{}{}; return nil }); err != nil {
+	if err := w.bare(ctx, w.pages, func() error { w.sealing[job]++; return nil }); err != nil {
 		return err
 	}
 	unsettled, err := s.unsettled(ctx, job, settled)
-	if err != nil {
-		// The fence must fall even when ctx has ended.
-		return errors.Join(err, w.bare(context.WithoutCancel(ctx), w.pages, func() error { delete(w.sealing, job); return nil }))
-	}
+	// The provisional fence must fall even when ctx has ended.
 	return w.bare(context.WithoutCancel(ctx), w.pages, func() error {
-		delete(w.sealing, job)
+		if w.sealing[job]--; w.sealing[job] == 0 {
+			delete(w.sealing, job)
+		}
+		if err != nil {
+			return err
+		}
 		return w.transact(func() error { return w.seal(job, unsettled) })
 	})
 }

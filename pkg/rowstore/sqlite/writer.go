@@ -30,8 +30,8 @@ type writer struct {
 
 	// The rest belongs to the goroutine that runs turns.
 	prepared map[string]*sql.Stmt
-	place    int64               // newest place given
-	sealing  map[ids.ID]struct{} // jobs whose pages are dropped while their Seal is being prepared
+	place    int64          // newest place given
+	sealing  map[ids.ID]int // how many Seals of a job are being prepared; its pages are dropped meanwhile
 }
 
 type turn struct {
@@ -49,7 +49,7 @@ func openWriter(db *sql.DB, point func(string)) (*writer, error) {
 	w := &writer{
 		db: db, conn: conn, point: point,
 		pages: make(chan turn), bulk: make(chan turn), quit: make(chan struct{}), ended: make(chan struct{}),
-		prepared: map[string]*sql.Stmt{}, sealing: map[ids.ID]struct{}{},
+		prepared: map[string]*sql.Stmt{}, sealing: map[ids.ID]int{},
 	}
 	err = migrate(ctx, conn)
 	if err == nil {

@@ -209,3 +209,17 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Patterns within their length that would compile to a great deal are refused before they do.
+func TestPatternSize(t *testing.T) {
+	for pattern, ok := range map[string]bool{
+		`^[a-z]{1,63}(\.[a-z]{1,63}){1,8}$`: true, `\pL+`: true, `(?i)[äöü]{100}`: true, `x{1000}`: true, `x{0}`: true,
+		`(x{100}){10}`: true, `\pL{1000}`: false, `((x{100}){10}|(y{100}){10}){1000}`: false, `(?i)(\pL\pN){50}`: false,
+		strings.Repeat(`\pL{1,}`, 36): false,
+	} {
+		node, err := filter.Parse([]byte(fmt.Sprintf(`{"a":{"regex":%q}}`, pattern)))
+		if (err == nil) != ok {
+			t.Errorf("%s: %v, %v", pattern, node, err)
+		}
+	}
+}

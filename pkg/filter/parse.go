@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -207,7 +206,7 @@ func (p *parser) compare(field string, op Op, path string) (Node, error) {
 		return nil, err
 	}
 	if op == Regex {
-		if c.Pattern, err = regexp.Compile(c.Values[0].Text); err != nil {
+		if c.Pattern, err = compilePattern(c.Values[0].Text); err != nil {
 			return nil, invalid(path, "not an RE2 pattern: %v", err)
 		}
 	}

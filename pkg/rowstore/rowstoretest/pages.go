@@ -1,8 +1,10 @@
 package rowstoretest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"shoal.dev/shoal/pkg/ids"
@@ -163,14 +165,30 @@ func testSeal(s *suite) {
 			kept = append(kept, row, row)
 		}
 	}
-	s.put(batch...)
-	settled := func(u model.Unit) bool { return u.Seq%3 == 0 }
-	s.ok(s.store.Seal(s.ctx, job.ID, settled))
+	open := s.delivered(job, 300, 0, `{"n":300}`)
+	open.Page.Last, open.Page.Next = false, &model.Continuation{Page: 1, URL: "https://host.test/next"}
+	slices.Reverse(batch)
+	slices.Reverse(kept)
+	kept = append(kept, `{"n":300}`)
+	s.put(append(batch, open)...)
+	settled := func(u model.Unit, _ bool) bool { return u.Seq%3 == 0 }
+	var asked []model.Unit
+	s.ok(s.store.Seal(s.ctx, job.ID, func(u model.Unit, last bool) bool {
+		if last == (u == model.Unit{Seq: 300}) {
+			s.Errorf("unit %v: last %v", u, last)
+		}
+		asked = append(asked, u)
+		return settled(u, last)
+	}))
+	s.equal("number of units", 301, len(asked))
+	if !slices.IsSortedFunc(asked, func(a, b model.Unit) int { return cmp.Compare(a.Seq, b.Seq) }) {
+		s.Fatalf("asked out of order: %v", asked)
+	}
 	s.equal("rows", kept, s.rows(only(job)))
 	s.equal("rows of another job", 300, len(s.rows(only(other))))
 	sum, err := s.store.Recount(s.ctx, job.ID)
 	s.ok(err)
-	s.equal("recount", rowstore.Recount{Delivered: 100, Items: 200, Quantity: map[string]uint64{"tier:plain": 100}}, sum)
+	s.equal("recount", rowstore.Recount{Delivered: 101, Items: 201, Quantity: map[string]uint64{"tier:plain": 101}}, sum)
 
 	receipts := s.put(s.delivered(job, 1, 0, `{}`), s.delivered(other, 1000, 0, `{}`), s.delivered(job, 0, 0, `{}`))
 	if receipts[0] != nil || receipts[1] == nil || receipts[2] != nil {
@@ -183,7 +201,7 @@ func testSeal(s *suite) {
 
 func testSealUnknown(s *suite) {
 	job := s.job()
-	s.ok(s.store.Seal(s.ctx, job.ID, func(model.Unit) bool { return true }))
+	s.ok(s.store.Seal(s.ctx, job.ID, func(model.Unit, bool) bool { return true }))
 	if r := s.put(s.delivered(job, 0, 0, `{}`))[0]; r != nil {
 		s.Fatalf("a page of a sealed job: %v", r)
 	}
@@ -208,7 +226,7 @@ func testSealRace(s *suite) {
 		}
 	})
 	<-begun
-	s.ok(s.store.Seal(s.ctx, job.ID, func(u model.Unit) bool { return u.Seq < 50 }))
+	s.ok(s.store.Seal(s.ctx, job.ID, func(u model.Unit, _ bool) bool { return u.Seq < 50 }))
 	group.Wait()
 	s.equal("rows", 50, len(s.rows(only(job))))
 }

@@ -31,6 +31,7 @@ CREATE TABLE pages (
 	quantity INTEGER NOT NULL,
 	price    TEXT NOT NULL,
 	hash     INTEGER NOT NULL, -- of the canonical address, 0 for none
+	last     INTEGER NOT NULL, -- whether its chain ends here
 	content  BLOB NOT NULL,
 	PRIMARY KEY (job, unit)
 ) WITHOUT ROWID;

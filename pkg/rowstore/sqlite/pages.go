@@ -16,7 +16,7 @@ const maxSpan = 2_048
 
 // How many columns pages and rows have.
 const (
-	recordWidth = 9
+	recordWidth = 10
 	rowWidth    = 3
 )
 
@@ -149,7 +149,7 @@ func (b *batch) page(job int64, page *model.Page, span *span) error {
 		return fmt.Errorf("encode record %v: %w", page.Unit, err)
 	}
 	b.records = append(b.records, job, unitKey(page.Unit), int64(page.Outcome), int64(len(page.Rows)), b.place+1,
-		int64(page.Quantity), page.PriceRow, int64(page.URLHash), content)
+		int64(page.Quantity), page.PriceRow, int64(page.URLHash), page.Last, content)
 	for _, row := range page.Rows {
 		b.place++
 		b.rows = append(b.rows, b.place, page.At, string(row))
@@ -189,7 +189,8 @@ func (b *batch) standing(job int64, g group) (map[model.Unit]*model.Receipt, err
 			standing[receipt.Unit] = &receipt
 		}
 		return err
-	}, `SELECT `+receiptColumns+` FROM pages WHERE job = ? AND unit IN (SELECT value FROM json_each(?))`, job, numberList(keys))
+	}, `SELECT `+receiptColumns+` FROM pages WHERE job = ? AND unit IN (SELECT value FROM json_each(?))`,
+		job, numberList(keys))
 	return standing, err
 }
 
@@ -245,9 +246,9 @@ func (w *writer) job(job rowstore.Job) (number int64, sealed bool, err error) {
 	return number, false, find()
 }
 
-// Seal is rowstore.Pages. What is to go is found on a read connection while the writer drops the job's pages already, so
-// that a run of any size is sealed in one short turn.
-func (s *Store) Seal(ctx context.Context, job ids.ID, settled func(model.Unit) bool) error {
+// Seal is rowstore.Pages. What is to go is found on a read connection while the writer drops the job's pages already,
+// so that a run of any size is sealed in one short turn.
+func (s *Store) Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error {
 	w := s.writer
 	if settled == nil {
 		return w.do(ctx, w.pages, func() error { return w.seal(job, nil) })
@@ -269,16 +270,17 @@ func (s *Store) Seal(ctx context.Context, job ids.ID, settled func(model.Unit) b
 }
 
 // unsettled returns the units of a job's records that are not settled.
-func (s *Store) unsettled(ctx context.Context, job ids.ID, settled func(model.Unit) bool) ([]model.Unit, error) {
+func (s *Store) unsettled(ctx context.Context, job ids.ID, settled func(model.Unit, bool) bool) ([]model.Unit, error) {
 	var units []model.Unit
 	err := view(ctx, s.loop, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT unit FROM pages WHERE job = (SELECT id FROM jobs WHERE job = ?)`, job[:])
+		rows, err := tx.QueryContext(ctx, `SELECT unit, last FROM pages WHERE`+ofJob+`ORDER BY unit`, job[:])
 		return each(rows, err, func(rows *sql.Rows) error {
 			var key int64
-			if err := rows.Scan(&key); err != nil {
+			var last bool
+			if err := rows.Scan(&key, &last); err != nil {
 				return err
 			}
-			if unit := unitOf(key); !settled(unit) {
+			if unit := unitOf(key); !settled(unit, last) {
 				units = append(units, unit)
 			}
 			return nil
@@ -316,8 +318,8 @@ func (w *writer) seal(id ids.ID, units []model.Unit) error {
 	return nil
 }
 
-// DeleteJob is rowstore.Pages. It goes span by span, and then by some thousand records, each a turn; the job stays known
-// as sealed or not.
+// DeleteJob is rowstore.Pages. It goes span by span, and then by some thousand records, each a turn; the job stays
+// known as sealed or not.
 func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 	steps := []func(job int64) (more bool, err error){s.writer.deleteSpan}
 	if records {

@@ -28,14 +28,13 @@ type content struct {
 	Bytes  uint32              `cbor:"7,keyasint,omitempty"`
 	Millis uint32              `cbor:"8,keyasint,omitempty"`
 	At     int64               `cbor:"9,keyasint,omitempty"`
-	Last   bool                `cbor:"10,keyasint,omitempty"`
-	Spent  bool                `cbor:"11,keyasint,omitempty"`
-	Next   *model.Continuation `cbor:"12,keyasint,omitempty"`
+	Spent  bool                `cbor:"10,keyasint,omitempty"`
+	Next   *model.Continuation `cbor:"11,keyasint,omitempty"`
 }
 
 func contentOf(p *model.Page) *content {
-	return &content{Fetch: p.Fetch, Code: p.Code, Status: p.Status, URL: p.URL, Final: p.Final, Tries: p.Tries, Bytes: p.Bytes,
-		Millis: p.Millis, At: p.At, Last: p.Last, Spent: p.Spent, Next: p.Next}
+	return &content{Fetch: p.Fetch, Code: p.Code, Status: p.Status, URL: p.URL, Final: p.Final, Tries: p.Tries,
+		Bytes: p.Bytes, Millis: p.Millis, At: p.At, Spent: p.Spent, Next: p.Next}
 }
 
 // unitKey packs a unit; keys sort as units do.
@@ -55,7 +54,7 @@ func numberList(numbers []int64) string {
 	return string(append(list, ']'))
 }
 
-const receiptColumns = `unit, outcome, items, quantity, price, content`
+const receiptColumns = `unit, outcome, items, quantity, price, last, content`
 
 // scanRecord reads receiptColumns.
 func scanRecord(rows *sql.Rows) (rowstore.Record, content, error) {
@@ -63,21 +62,21 @@ func scanRecord(rows *sql.Rows) (rowstore.Record, content, error) {
 	var c content
 	var key int64
 	var encoded sql.RawBytes
-	if err := rows.Scan(&key, &r.Outcome, &r.Items, &r.Quantity, &r.PriceRow, &encoded); err != nil {
+	if err := rows.Scan(&key, &r.Outcome, &r.Items, &r.Quantity, &r.PriceRow, &r.Last, &encoded); err != nil {
 		return r, c, err
 	}
 	r.Unit = unitOf(key)
 	if err := cbor.Unmarshal(encoded, &c); err != nil {
 		return r, c, fmt.Errorf("decode record %v: %w", r.Unit, err)
 	}
-	r.Fetch, r.Code, r.Status, r.URL, r.Last, r.At = c.Fetch, c.Code, c.Status, c.URL, c.Last, c.At
+	r.Fetch, r.Code, r.Status, r.URL, r.At = c.Fetch, c.Code, c.Status, c.URL, c.At
 	return r, c, nil
 }
 
 func scanReceipt(rows *sql.Rows, job ids.ID) (model.Receipt, error) {
 	r, c, err := scanRecord(rows)
 	return model.Receipt{Job: job, Unit: r.Unit, Outcome: r.Outcome, PriceRow: r.PriceRow, Quantity: r.Quantity,
-		Items: r.Items, Last: c.Last, Next: c.Next}, err
+		Items: r.Items, Last: r.Last, Next: c.Next}, err
 }
 
 const ofJob = ` job = (SELECT id FROM jobs WHERE job = ?) `
@@ -118,7 +117,10 @@ func (s *Store) EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.
 	}
 }
 
-func records(ctx context.Context, db *sql.DB, job ids.ID, where string, after int64, most int) ([]rowstore.Record, error) {
+// records returns the records of a job in the order of units, of those that a condition on a unit holds for.
+func records(ctx context.Context, db *sql.DB, job ids.ID, where string, after int64, most int) (
+	[]rowstore.Record, error,
+) {
 	var records []rowstore.Record
 	rows, err := db.QueryContext(ctx, `SELECT `+receiptColumns+` FROM pages WHERE`+ofJob+`AND `+where+`
 		ORDER BY unit LIMIT ?`, job[:], after, max(most, 0))

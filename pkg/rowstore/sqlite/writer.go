@@ -14,9 +14,9 @@ import (
 
 var errClosed = errors.New("row store: closed")
 
-// writer owns the one connection that writes. What is to be written comes to it in turns, each one transaction. There are
-// two lanes, and while both have turns waiting they alternate: so a batch of pages waits for one chunk of a list or of a
-// removal at most, and neither lane starves.
+// writer owns the one connection that writes. What is to be written comes to it in turns, each one transaction. There
+// are two lanes, and while both have turns waiting they alternate: so a batch of pages waits for one chunk of a list or
+// of a removal at most, and neither lane starves.
 type writer struct {
 	db    *sql.DB
 	conn  *sql.Conn
@@ -113,8 +113,8 @@ func serve(lane chan turn) bool {
 	}
 }
 
-// do takes a turn in a lane and runs write in a transaction. ctx ends the wait for the turn; the turn itself, once begun,
-// runs to its end, so that the answer is never "perhaps".
+// do takes a turn in a lane and runs write in a transaction. ctx ends the wait for the turn; the turn itself, once
+// begun, runs to its end, so that the answer is never "perhaps".
 func (w *writer) do(ctx context.Context, lane chan turn, write func() error) error {
 	return w.bare(ctx, lane, func() error { return w.transact(write) })
 }

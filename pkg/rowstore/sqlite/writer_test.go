@@ -171,7 +171,7 @@ func TestContentEncoding(t *testing.T) {
 	store := openStore(t)
 	want := content{
 		Fetch: ids.ID{1, 2, 3}, Code: "timeout", Status: 503, URL: "https://a.test/", Final: "https://b.test/",
-		Tries: []model.Try{{Tier: model.Super, Code: "timeout", Status: 503, Millis: 5}}, Bytes: 6, Millis: 7, At: 8, Last: true,
+		Tries: []model.Try{{Tier: model.Super, Code: "timeout", Status: 503, Millis: 5}}, Bytes: 6, Millis: 7, At: 8,
 		Spent: true, Next: &model.Continuation{Page: 1, URL: "https://c.test/", Seen: []uint64{1 << 63}, KnownRows: []uint64{9}},
 	}
 	encoded, err := store.encode.Marshal(want)

@@ -111,6 +111,7 @@ func testCancelled(s *suite) {
 	s.equal("receipt", receipt(cancelled), s.put(cancelled)[0])
 	page := s.delivered(job, 0, 0, `{"v":1}`)
 	s.equal("a page after it", receipt(page), s.put(page)[0])
+	s.equal("receipt beside a record", receipt(cancelled), s.put(cancelled)[0])
 }
 
 func testRecords(s *suite) {

@@ -105,12 +105,12 @@ func (b *batch) writeJob(g group) error {
 	span := span{job: job, first: b.place + 1}
 	for _, i := range g.pages {
 		page := b.pages[i].Page
-		if receipt, ok := standing[page.Unit]; ok {
-			b.receipts[i] = receipt
-			continue
-		}
 		if page.Outcome == model.Cancelled { // it has no record, and proves nothing
 			b.receipts[i] = receiptOf(page)
+			continue
+		}
+		if receipt, ok := standing[page.Unit]; ok {
+			b.receipts[i] = receipt
 			continue
 		}
 		if page.URLHash != 0 {

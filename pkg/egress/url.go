@@ -184,7 +184,9 @@ func scan(url string) (address, bool) {
 		return to, true
 	}
 	stop, ok := scanTarget(url, end)
-	to.canonical, to.target = url[:stop], url[end:stop]
+	if ok {
+		to.canonical, to.target = url[:stop], url[end:stop]
+	}
 	return to, ok
 }
 

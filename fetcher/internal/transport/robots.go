@@ -173,24 +173,29 @@ func (r *Robots) drop(element *list.Element) {
 	entry.size = 0
 }
 
-// load fetches the file, and makes room for it.
+// load fetches the file.
 func (r *Robots) load(entry *site) {
-	entry.rules, entry.err = r.fetch(entry.origin)
+	found, err := r.fetch(entry.origin)
+	r.keep(entry, found, err)
+}
+
+// keep completes an entry, and makes room for it.
+func (r *Robots) keep(entry *site, found *rules, err *RobotsError) {
 	ttl := robotsTTL
-	if entry.err != nil {
+	if err != nil {
 		ttl = robotsRetry
 	}
-	entry.expires = r.clock.Now().Add(ttl)
+	entry.rules, entry.err, entry.expires = found, err, r.clock.Now().Add(ttl)
 	close(entry.done)
-	if entry.rules == nil {
+	if err != nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if element := r.sites[entry.origin]; element == nil || element.Value != entry {
-		return
+		return // dropped meanwhile
 	}
-	entry.size = entry.rules.size
+	entry.size = found.size
 	r.memory += entry.size
 	for r.memory > maxRobotsMemory && r.recent.Len() > 1 {
 		r.drop(r.recent.Back())

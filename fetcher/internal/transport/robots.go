@@ -221,7 +221,8 @@ func (r *Robots) fetch(origin string) (*rules, *RobotsError) {
 			return found, nil
 		case status >= 500 || status == 429:
 			response.Release()
-			return nil, &RobotsError{Fault: fault.New(fault.PageRobots, "robots.txt answered with status %d.", status), Retry: true}
+			failed := fault.New(fault.PageRobots, "robots.txt answered with status %d.", status)
+			return nil, &RobotsError{Fault: failed, Retry: true}
 		}
 		response.Release()
 		if !isRedirect(status) || location == "" || hop == maxRobotsHops {
@@ -240,7 +241,8 @@ func unreachable(err error) *RobotsError {
 	switch code := fault.CodeOf(err); code {
 	case fault.PageProtocol, fault.PageDecompression, fault.PageTooLarge:
 		coded = fault.Wrap(fault.PageRobots, err, "robots.txt cannot be read.")
-	case fault.PageDNS, fault.PageConnect, fault.PageTLS, fault.PageTimeout, fault.PageAddressForbidden, fault.PageInvalidURL:
+	case fault.PageDNS, fault.PageConnect, fault.PageTLS, fault.PageTimeout,
+		fault.PageAddressForbidden, fault.PageInvalidURL:
 		coded = fault.Wrap(code, err, "The host cannot be reached.")
 	}
 	ours := coded.Code == fault.PageRobots || coded.Code == fault.Unavailable

@@ -76,7 +76,7 @@ func TestRobots(t *testing.T) {
 		{"http://down.example/", fault.PageRobots, true, 0},
 		{"http://busy.example/", fault.PageRobots, true, 0},
 		{"http://broken.example/", fault.PageRobots, true, 0},
-		{"http://10.0.0.1/", fault.PageAddressForbidden, false, 0},
+		{forbidden, fault.PageAddressForbidden, false, 0},
 	} {
 		for range 2 {
 			delay, err := robots.Check(t.Context(), test.url)

@@ -20,11 +20,14 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
+const forbidden = "http://127.0.0.2/"
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// newEgress reaches 127.0.0.1 only: what the tests ask for as a forbidden address is on this machine all the same.
 func newEgress(t testing.TB, config egress.Config) *egress.Client {
 	t.Helper()
-	config.Allow = append(config.Allow, netip.MustParsePrefix("127.0.0.0/8"))
+	config.Allow = append(config.Allow, netip.MustParsePrefix("127.0.0.1/32"))
 	client, err := egress.New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +82,7 @@ func TestRedirects(t *testing.T) {
 		case "/loop":
 			http.Redirect(w, r, "/loop", http.StatusFound)
 		case "/private":
-			http.Redirect(w, r, "http://10.0.0.1/", http.StatusFound)
+			http.Redirect(w, r, forbidden, http.StatusFound)
 		case "/mail":
 			w.Header().Set("Location", "mailto:a@b.example")
 			w.WriteHeader(http.StatusFound)
@@ -194,7 +197,7 @@ func TestFailuresOfTheNetwork(t *testing.T) {
 		code  fault.Code
 		retry bool
 	}{
-		"http://a.example/": {fault.PageConnect, true}, "http://10.0.0.1/": {fault.PageAddressForbidden, false}, "nonsense": {fault.PageInvalidURL, false},
+		"http://a.example/": {fault.PageConnect, true}, forbidden: {fault.PageAddressForbidden, false}, "nonsense": {fault.PageInvalidURL, false},
 	} {
 		page, err := transport.Fetch(t.Context(), Request{URL: url})
 		if failed := failureOf(t, page, err); failed.Fault.Code != want.code || failed.Retry != want.retry || failed.Status != 0 {

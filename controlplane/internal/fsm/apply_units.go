@@ -194,7 +194,7 @@ func (b *batch) comeBack(r *ledgerOfRun, seq uint32) {
 	b.books.release(b.books.wallet(r.job.Customer), out)
 	r.run.Reserved -= out.Money()
 	delete(r.run.Out, seq)
-	if out.Start > 0 || len(out.Ahead) > 0 {
+	if out.Start > 0 {
 		chain := out.Chain
 		r.run.Begun[seq] = &chain
 	}
@@ -221,15 +221,13 @@ func settle(tx *state.Tx, p command.SettlePayload) (command.Settled, error) {
 			}
 			continue
 		}
-		// Only pages of this dispatch settle: Grant of them are left beside those settled ahead of Start.
-		page := receipt.Unit.Page
-		if out.Has(page) || page >= out.Start+out.Grant+uint32(len(out.Ahead)) {
-			continue
+		if receipt.Unit.Page != out.Start {
+			continue // settled before, or its predecessor is missing and will be found by a marker
 		}
 		b.settleUnit(r, out, receipt)
 		switch {
-		case out.Done():
-			b.closeSeq(r, seq)
+		case receipt.Last:
+			b.closeSeq(r, seq, receipt.Outcome == model.Errored)
 			settled.Gone = append(settled.Gone, command.SeqRef{Job: receipt.Job, Seq: seq, Closed: true})
 		case out.Grant == 0:
 			b.comeBack(r, seq)
@@ -259,11 +257,8 @@ func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receip
 	case model.Errored:
 		r.job.Pages++
 	}
-	if receipt.Last {
-		last := receipt.Unit.Page
-		out.Last, out.Failed = &last, receipt.Outcome == model.Errored
-	}
-	out.Add(receipt.Unit.Page, receipt.Next)
+	out.Start++
+	out.From = receipt.Next
 }
 
 // book adds a delivered page to the entry's line of its price row.
@@ -284,14 +279,14 @@ func book(e *state.Entry, price model.Price, quantity uint32, charged int64, byF
 	e.Amount -= charged
 }
 
-// closeSeq ends a seq whose chain is settled to its end.
-func (b *batch) closeSeq(r *ledgerOfRun, seq uint32) {
+// closeSeq ends a seq whose chain is settled to its end; failed counts it as an errored link.
+func (b *batch) closeSeq(r *ledgerOfRun, seq uint32, failed bool) {
 	out := r.run.Out[seq]
 	b.books.release(b.books.wallet(r.job.Customer), out)
 	r.run.Reserved -= out.Money()
 	delete(r.run.Out, seq)
 	r.run.Closed.Add(seq)
-	if out.Failed {
+	if failed {
 		r.job.Errors++
 	} else {
 		r.job.Success++

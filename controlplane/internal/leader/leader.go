@@ -199,15 +199,16 @@ func (l *Leader) settleStored(ctx context.Context, lost []command.DispatchRef) e
 		if !ok {
 			continue
 		}
-		stored, err := l.Store.Records(ctx, ref.Job, ref.Seq, page, int(out.Grant)+len(out.Ahead))
+		stored, err := l.Store.Records(ctx, ref.Job, ref.Seq, page, int(out.Grant))
 		if err != nil {
 			return fmt.Errorf("leader: look for stored pages: %w", err)
 		}
 		for _, receipt := range stored {
-			receipts = append(receipts, receipt)
-			if receipt.Last {
-				break // what stands behind its chain's end was left by another fetch
+			if receipt.Unit.Page != page {
+				break // a gap: what stands behind it waits
 			}
+			receipts = append(receipts, receipt)
+			page++
 		}
 		if len(receipts) >= settleMost {
 			if err := l.settle(ctx, receipts); err != nil {
@@ -336,7 +337,7 @@ func (l *Leader) settled(job *state.Job) func(model.Unit, bool) bool {
 				settled = !ended.over
 				ended.over = ended.over || last
 			case run.Begun[unit.Seq] != nil:
-				settled = run.Begun[unit.Seq].Has(unit.Page)
+				settled = unit.Page < run.Begun[unit.Seq].Start
 			}
 		})
 		return settled

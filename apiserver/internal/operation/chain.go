@@ -42,13 +42,20 @@ type Chain struct {
 	streams sync.WaitGroup
 }
 
-// Handler routes to operations.
+// Handler serves operations.
 func (c *Chain) Handler(ops []*Operation) fasthttp.RequestHandler {
+	return c.Routes(ops, func(op *Operation) fasthttp.RequestHandler {
+		return func(rc *fasthttp.RequestCtx) { c.serve(op, rc) }
+	})
+}
+
+// Routes leads each operation's requests to what serve makes for it.
+func (c *Chain) Routes(ops []*Operation, serve func(*Operation) fasthttp.RequestHandler) fasthttp.RequestHandler {
 	r := router.New()
 	r.RedirectTrailingSlash, r.RedirectFixedPath, r.HandleOPTIONS = false, false, false
 	for _, op := range ops {
 		for _, route := range op.Routes {
-			r.Handle(route.Method, route.Path, func(rc *fasthttp.RequestCtx) { c.serve(op, rc) })
+			r.Handle(route.Method, route.Path, serve(op))
 		}
 	}
 	r.NotFound = c.refuse(fault.New(fault.RouteNotFound, "there is no such path"))

@@ -1,9 +1,13 @@
 package apiserver
 
 import (
+	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 // stallTimeout is how long a client may leave an answer, or a piece of a stream, untaken.
@@ -14,8 +18,9 @@ const stallTimeout = 30 * time.Second
 type listener struct {
 	net.Listener
 
-	mu   sync.Mutex
-	open map[*conn]struct{}
+	mu     sync.Mutex
+	open   map[*conn]struct{}
+	closed bool
 }
 
 func listen(l net.Listener) *listener { return &listener{Listener: l, open: map[*conn]struct{}{}} }
@@ -29,16 +34,46 @@ func (l *listener) Accept() (net.Conn, error) {
 	c := &conn{Conn: accepted, listener: l}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return nil, errors.Join(net.ErrClosed, accepted.Close())
+	}
 	l.open[c] = struct{}{}
 	return c, nil
 }
 
-// closeAll ends every connection.
-func (l *listener) closeAll() {
+// Close implements net.Listener; it may be called again.
+func (l *listener) Close() error {
 	l.mu.Lock()
-	conns := make([]*conn, 0, len(l.open))
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	return l.Listener.Close()
+}
+
+// state follows what the server says of a connection.
+func (l *listener) state(c net.Conn, state fasthttp.ConnState) {
+	if own, ok := c.(*conn); ok {
+		own.busy.Store(state == fasthttp.StateActive)
+	}
+}
+
+// closeIdle ends the connections that wait for a request. The server takes one that has never sent a byte for busy.
+func (l *listener) closeIdle() {
+	l.end(func(c *conn) bool { return !c.busy.Load() || !c.asked.Load() })
+}
+
+// closeAll ends every connection.
+func (l *listener) closeAll() { l.end(func(*conn) bool { return true }) }
+
+func (l *listener) end(which func(*conn) bool) {
+	l.mu.Lock()
+	var conns []*conn
 	for c := range l.open {
-		conns = append(conns, c)
+		if which(c) {
+			conns = append(conns, c)
+		}
 	}
 	l.mu.Unlock()
 	for _, c := range conns {
@@ -49,6 +84,17 @@ func (l *listener) closeAll() {
 type conn struct {
 	net.Conn
 	listener *listener
+	busy     atomic.Bool // by what the server says
+	asked    atomic.Bool // something has been read
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.asked.Store(true)
+	}
+	return n, err
 }
 
 // Write implements net.Conn.

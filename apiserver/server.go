@@ -132,9 +132,10 @@ func (s *Server) Run(ctx context.Context) error {
 // have 7 s to finish, and what goroutines there are have ended when it returns.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
-	server := s.newServer()
 	tracked := listen(l)
-	touching, endTouching := context.WithCancel(ctx)
+	server := s.newServer()
+	server.ConnState = tracked.state
+	touching, endTouching := context.WithCancel(context.WithoutCancel(ctx))
 	defer endTouching()
 	var background sync.WaitGroup
 	background.Go(func() { s.touches.Run(touching) })
@@ -144,7 +145,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var err error
 	select {
 	case err = <-served:
-		_ = l.Close() // it failed already
+		_ = tracked.Close() // it failed already
 	case <-ctx.Done():
 		s.stopping.Store(true)
 		err = s.stop(server, tracked)
@@ -160,9 +161,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// stop ends streams, then calls, then connections.
+// stop ends the listener, then streams, then calls, then connections.
 func (s *Server) stop(server *fasthttp.Server, l *listener) error {
+	closed := l.Close()
 	s.endStreams()
+	l.closeIdle()
 	finish, cancel := context.WithTimeout(context.Background(), finishTimeout)
 	defer cancel()
 	err := server.ShutdownWithContext(finish)
@@ -172,7 +175,7 @@ func (s *Server) stop(server *fasthttp.Server, l *listener) error {
 	}
 	s.endWork()
 	l.closeAll()
-	return err
+	return errors.Join(closed, err)
 }
 
 func (s *Server) newServer() *fasthttp.Server {

@@ -181,6 +181,9 @@ func (x *exchange) finish() {
 	level := slog.LevelInfo
 	attributes := []any{"operation", x.op.ID, "method", string(x.rc.Method()), "path", string(x.rc.Path()),
 		"status", status, "took", took, "request", x.id, "customer", x.from.Customer}
+	if x.from.Impersonates() {
+		attributes = append(attributes, "subject", x.from.Subject) // who acts for the customer
+	}
 	if x.err != nil {
 		attributes = append(attributes, "error", x.err)
 	}

@@ -38,6 +38,9 @@ var ErrFull = errors.New("stream: partition is full")
 // ErrClosed is the answer of every call on a closed log or reader.
 var ErrClosed = errors.New("stream: closed")
 
+// ErrTooLarge is the answer to a record of more than MaxRecordBytes.
+var ErrTooLarge = errors.New("stream: record is too large")
+
 // MaxRecordBytes bounds one encoded record.
 const MaxRecordBytes = 8 << 20
 

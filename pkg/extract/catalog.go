@@ -1,0 +1,30 @@
+package extract
+
+import (
+	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/extract/multiple"
+	"shoal.dev/shoal/pkg/extract/single"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// scraperType is one way to make rows of a page. compile reports every bad field of itemsConfig.
+type scraperType struct {
+	name    model.ScraperType
+	compile func([]model.Field) (rows.Maker, fault.List)
+}
+
+// catalog lists the scraper types that can run.
+var catalog = []scraperType{
+	{model.SingleProduct, single.Compile},
+	{model.MultipleProducts, multiple.Compile},
+}
+
+func lookup(name model.ScraperType) *scraperType {
+	for i := range catalog {
+		if catalog[i].name == name {
+			return &catalog[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+// Package extract owns page → rows: it checks and compiles a scraper's recipe once per revision, and turns what a fetch
+// delivered into rows and the next link of a pagination chain. It fetches nothing, stores nothing, and does not know
+// what a row costs. One folder per scraper type; catalog.go lists them.
+package extract
+
+import (
+	"fmt"
+	"sync"
+
+	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Bounds of what a page may give. A page beyond one of them gives no row and the error row_too_large.
+const (
+	MaxRowBytes  = rows.MaxRowBytes  // one row as JSON, 1,000,000
+	MaxRows      = rows.MaxRows      // rows of one page, 100,000
+	MaxPageBytes = rows.MaxPageBytes // all rows of one page as JSON, 32,000,000
+)
+
+// Page is what a fetch delivered.
+type Page struct {
+	URL         string // the final address, base for links
+	ContentType string // as the server sent it; may be empty
+	Body        []byte // UTF-8; only read, and only during Extract
+}
+
+// Result is what a page holds.
+type Result struct {
+	Rows [][]byte // each a JSON object, members in the order of itemsConfig, no key that begins with "_"
+	Next string   // the NEXT_LINK selector's href as an absolute http(s) address; "" if there is none
+}
+
+// Extractor is a compiled recipe. It is safe for concurrent use.
+type Extractor struct {
+	rows  rows.Maker
+	next  *dom.Selector // nil without NEXT_LINK
+	pages sync.Pool     // of *dom.Document: the memory of parsed pages, used again
+}
+
+// Compile checks and compiles a recipe. Errors are a fault.List with code schema_validation_failed (type_not_runnable
+// for a type that has no folder here), each naming its field, such as `itemsConfig[2].selector`.
+func Compile(r model.Recipe) (*Extractor, error) {
+	e := &Extractor{pages: sync.Pool{New: func() any { return new(dom.Document) }}}
+	var faults fault.List
+	if t := lookup(r.Type); t == nil {
+		faults = append(faults, fault.Invalid(fault.TypeNotRunnable, "type", "no extraction for the type %q", r.Type))
+	} else {
+		e.rows, faults = t.compile(r.Fields)
+	}
+	next, f := compileNext(r.Pagination)
+	if f != nil {
+		faults = append(faults, f)
+	}
+	e.next = next
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return e, nil
+}
+
+// Validate is the check of Compile alone, for a scraper that is being saved. The list is empty when all is well.
+func Validate(r model.Recipe) fault.List {
+	_, err := Compile(r)
+	faults, _ := err.(fault.List)
+	return faults
+}
+
+// Extract makes the rows of a page. Errors are coded: not_html, unparsable, row_too_large. A page without a row is no
+// error here.
+func (e *Extractor) Extract(p Page) (Result, error) {
+	if err := checkHTML(p); err != nil {
+		return Result{}, err
+	}
+	doc := e.pages.Get().(*dom.Document)
+	defer e.pages.Put(doc)
+	defer doc.Reset()
+	if err := doc.Parse(p.Body); err != nil {
+		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
+	}
+	var out rows.Writer
+	if err := e.rows(doc, &out); err != nil {
+		return Result{}, fmt.Errorf("rows of %s: %w", p.URL, err)
+	}
+	return Result{Rows: out.Rows(), Next: nextLink(doc, e.next, p.URL)}, nil
+}

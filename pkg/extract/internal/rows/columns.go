@@ -1,0 +1,127 @@
+// Package rows owns what the scraper types have in common: checked and compiled fields, and rows as JSON under their
+// bounds.
+package rows
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Bounds of a recipe. Lengths are in characters.
+const (
+	maxFields   = 500
+	maxName     = 256
+	maxSelector = 2048
+	maxAttr     = 256
+)
+
+// Maker makes the rows of a page.
+type Maker func(*dom.Document, *Writer) error
+
+// Column is a compiled field.
+type Column struct {
+	Selector *dom.Selector
+	kind     model.FieldKind
+	attr     string
+	key      []byte // the name as JSON with its colon
+}
+
+// CompileColumns checks and compiles itemsConfig. Names that begin with "_" lose that prefix, since only the server
+// writes such keys (decision 20).
+func CompileColumns(fields []model.Field) ([]Column, fault.List) {
+	var faults fault.List
+	report := func(path, format string, args ...any) {
+		faults = append(faults, fault.Invalid(fault.SchemaValidation, path, format, args...))
+	}
+	switch {
+	case len(fields) == 0:
+		report("itemsConfig", "at least one field is needed")
+	case len(fields) > maxFields:
+		report("itemsConfig", "at most %d fields are allowed", maxFields)
+		return nil, faults
+	}
+	columns := make([]Column, len(fields))
+	seen := make(map[string]int, len(fields))
+	for i, f := range fields {
+		path := fmt.Sprintf("itemsConfig[%d]", i)
+		name := strings.TrimLeft(f.Name, "_")
+		if problem := badName(f.Name, name); problem != "" {
+			report(path+".name", "%s", problem)
+		} else if first, ok := seen[name]; ok {
+			report(path+".name", "the name %q is that of itemsConfig[%d] already", name, first)
+		} else {
+			seen[name] = i
+		}
+		selector, selectorFault := CompileSelector(path+".selector", f.Selector)
+		if selectorFault != nil {
+			faults = append(faults, selectorFault)
+		}
+		switch f.Kind {
+		case model.Text, model.Exists:
+			if f.Attr != "" {
+				report(path+".attr", "only the kind ATTR has an attribute")
+			}
+		case model.Attr:
+			if problem := badAttr(f.Attr); problem != "" {
+				report(path+".attr", "%s", problem)
+			}
+		default:
+			report(path+".kind", "the kind must be TEXT, ATTR or EXISTS")
+		}
+		columns[i] = Column{Selector: selector, kind: f.Kind, attr: strings.ToLower(f.Attr), key: jsonKey(name)}
+	}
+	return columns, faults
+}
+
+// badName says what is wrong with a field's name; stripped is the name without its "_" prefix.
+func badName(name, stripped string) string {
+	switch {
+	case strings.TrimSpace(stripped) == "":
+		return "a name is needed; leading underscores do not count"
+	case utf8.RuneCountInString(name) > maxName:
+		return fmt.Sprintf("a name has at most %d characters", maxName)
+	case !utf8.ValidString(name):
+		return "the name is not UTF-8"
+	case strings.HasPrefix(stripped, "$"):
+		return "names that begin with $ are reserved for the operators of filters"
+	}
+	return ""
+}
+
+func badAttr(attr string) string {
+	switch {
+	case attr == "":
+		return "the kind ATTR needs the name of an attribute"
+	case utf8.RuneCountInString(attr) > maxAttr:
+		return fmt.Sprintf("an attribute name has at most %d characters", maxAttr)
+	case strings.ContainsAny(attr, " \t\r\n\f/>=\"'<\x00"):
+		return "no attribute can have this name"
+	}
+	return ""
+}
+
+// CompileSelector checks and compiles a CSS selector; path names it in the fault.
+func CompileSelector(path, selector string) (*dom.Selector, *fault.Error) {
+	switch {
+	case strings.TrimSpace(selector) == "":
+		return nil, fault.Invalid(fault.SchemaValidation, path, "a selector is needed")
+	case utf8.RuneCountInString(selector) > maxSelector:
+		return nil, fault.Invalid(fault.SchemaValidation, path, "a selector has at most %d characters", maxSelector)
+	}
+	compiled, err := dom.CompileSelector(selector)
+	if err != nil {
+		return nil, fault.Invalid(fault.SchemaValidation, path, "not a CSS selector: %v", err)
+	}
+	return compiled, nil
+}
+
+func jsonKey(name string) []byte {
+	key, _ := json.Marshal(name) // a string always marshals
+	return append(key, ':')
+}

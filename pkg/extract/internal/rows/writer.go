@@ -1,0 +1,159 @@
+package rows
+
+import (
+	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Bounds of a page's rows as JSON, in bytes. There is no bound for one value besides: cutting it would lose data
+// silently.
+const (
+	MaxRowBytes  = 1_000_000
+	MaxRows      = 100_000
+	MaxPageBytes = 32_000_000
+)
+
+// Writer gathers the rows of one page.
+type Writer struct {
+	rows [][]byte
+	size int
+	buf  []byte
+	row  Row
+}
+
+// Rows are the rows written.
+func (w *Writer) Rows() [][]byte { return w.rows }
+
+// Row is a row being written.
+type Row struct {
+	w      *Writer
+	cell   []byte // decoded value of the cell at hand
+	filled bool   // some field is neither null nor false
+	full   bool   // the row's bound is exceeded: nothing is added any more
+}
+
+// Begin starts a row.
+func (w *Writer) Begin() *Row {
+	w.buf = append(w.buf[:0], '{')
+	w.row = Row{w: w, cell: w.row.cell[:0]}
+	return &w.row
+}
+
+// Add writes a column's value, taken from the element or, for dom.None, missing.
+func (r *Row) Add(doc *dom.Document, c *Column, e dom.Elem) {
+	if r.full {
+		return
+	}
+	w := r.w
+	if len(w.buf) > 1 {
+		w.buf = append(w.buf, ',')
+	}
+	w.buf = append(w.buf, c.key...)
+	switch {
+	case c.kind == model.Exists && e == dom.None:
+		w.buf = append(w.buf, "false"...)
+	case c.kind == model.Exists:
+		w.buf = append(w.buf, "true"...)
+		r.filled = true
+	default:
+		r.addString(doc, c, e)
+	}
+	r.full = len(w.buf) >= MaxRowBytes
+}
+
+func (r *Row) addString(doc *dom.Document, c *Column, e dom.Elem) {
+	ok := e != dom.None
+	switch {
+	case !ok:
+	case c.kind == model.Text:
+		r.cell = doc.AppendText(r.cell[:0], e)
+	default:
+		r.cell, ok = doc.AppendAttr(r.cell[:0], e, c.attr)
+	}
+	if !ok {
+		r.w.buf = append(r.w.buf, "null"...)
+		return
+	}
+	r.w.buf = appendString(r.w.buf, r.cell)
+	r.filled = true
+}
+
+// End finishes the row. A row in which every field is null or false is dropped. The error is coded row_too_large.
+func (r *Row) End() error {
+	w := r.w
+	if !r.filled {
+		return nil
+	}
+	if r.full {
+		return fault.New(fault.PageRowTooLarge, "a row is larger than %d bytes", MaxRowBytes)
+	}
+	if w.size += len(w.buf) + 1; w.size > MaxPageBytes {
+		return fault.New(fault.PageRowTooLarge, "the rows of the page are larger than %d bytes", MaxPageBytes)
+	}
+	if len(w.rows) == MaxRows {
+		return TooMany()
+	}
+	row := make([]byte, len(w.buf)+1)
+	row[copy(row, w.buf)] = '}'
+	w.rows = append(w.rows, row)
+	return nil
+}
+
+// TooMany is the error of a page with more than MaxRows rows.
+func TooMany() error {
+	return fault.New(fault.PageRowTooLarge, "the page has more than %d rows", MaxRows)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD; U+2028 and U+2029 are escaped, so
+// that the row is also a JavaScript literal.
+func appendString(dst, s []byte) []byte {
+	dst = append(dst, '"')
+	done := 0
+	for i := 0; i < len(s); {
+		b := s[i]
+		if b >= ' ' && b != '"' && b != '\\' && b < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if b >= utf8.RuneSelf {
+			r, size := utf8.DecodeRune(s[i:])
+			if (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
+				i += size
+				continue
+			}
+			dst = append(dst, s[done:i]...)
+			if r == utf8.RuneError {
+				dst = append(dst, "\ufffd"...)
+			} else {
+				dst = append(dst, `\u202`...)
+				dst = append(dst, hexDigits[r&0xf])
+			}
+			i += size
+			done = i
+			continue
+		}
+		dst = append(dst, s[done:i]...)
+		switch b {
+		case '"', '\\':
+			dst = append(dst, '\\', b)
+		case '\n':
+			dst = append(dst, `\n`...)
+		case '\r':
+			dst = append(dst, `\r`...)
+		case '\t':
+			dst = append(dst, `\t`...)
+		default:
+			dst = append(dst, `\u00`...)
+			dst = append(dst, hexDigits[b>>4], hexDigits[b&0xf])
+		}
+		i++
+		done = i
+	}
+	dst = append(dst, s[done:]...)
+	return append(dst, '"')
+}

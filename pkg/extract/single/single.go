@@ -1,0 +1,24 @@
+// Package single owns SINGLE_PRODUCT: one row a page, each field the first match of its selector.
+package single
+
+import (
+	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Compile checks and compiles the fields. A page on which every field is null or false gives no row.
+func Compile(fields []model.Field) (rows.Maker, fault.List) {
+	columns, faults := rows.CompileColumns(fields)
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return func(doc *dom.Document, out *rows.Writer) error {
+		row := out.Begin()
+		for i := range columns {
+			row.Add(doc, &columns[i], columns[i].Selector.First(doc, dom.Whole))
+		}
+		return row.End()
+	}, nil
+}

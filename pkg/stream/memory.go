@@ -1,0 +1,147 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+)
+
+// Defaults of Config.
+const (
+	DefaultMaxRecords = 8192
+	DefaultMaxBytes   = 64 << 20
+)
+
+// recordOverheadBytes is what a held record costs beside its own bytes: its slice header, with room for the queue's
+// growth, and the allocator's rounding.
+const recordOverheadBytes = 64
+
+// Config bounds a Memory. Zero takes the default.
+type Config struct {
+	// Partitions of each topic, 1 to 65,535. It has no default: it is fixed when a cluster is created.
+	Partitions int
+	// MaxRecords is how many records one partition of a topic holds, 1 or more.
+	MaxRecords int
+	// MaxBytes is how many bytes the log holds in all, records' overhead included. Each topic has a third of it to
+	// itself, so that pages which pile up never keep the receipts from flowing that would let them go on. Each third
+	// must hold a record of MaxRecordBytes.
+	MaxBytes int64
+}
+
+// Memory is the log in the process's memory: it is bounded, it pushes back when it is full, and it is gone with the
+// process. It has no goroutines of its own.
+//
+// A record is held until every reader has done with it: the partition's Tail has fetched it, and each group that ever
+// consumed the topic has committed it. A group outlives its members, as on any log, so a group name must not be made up
+// anew at each start. A group begins at the oldest record that is held. What nobody reads stays, up to the bounds.
+//
+// Publishers that wait are served in the order in which they came, save that a full partition holds up only its own.
+type Memory struct {
+	partitions int
+	topics     [topicCount]*memoryTopic
+}
+
+var _ Log = (*Memory)(nil)
+
+// NewMemory makes an empty log. Its error names the setting that is out of range.
+func NewMemory(config Config) (*Memory, error) {
+	if config.MaxRecords == 0 {
+		config.MaxRecords = DefaultMaxRecords
+	}
+	if config.MaxBytes == 0 {
+		config.MaxBytes = DefaultMaxBytes
+	}
+	topicBytes := config.MaxBytes / int64(topicCount)
+	switch {
+	case config.Partitions < 1 || config.Partitions > maxPartitions:
+		return nil, fmt.Errorf("stream: Partitions is %d, want 1 to %d", config.Partitions, maxPartitions)
+	case config.MaxRecords < 1:
+		return nil, fmt.Errorf("stream: MaxRecords is %d, want 1 or more", config.MaxRecords)
+	case topicBytes < MaxRecordBytes+recordOverheadBytes:
+		return nil, fmt.Errorf("stream: MaxBytes is %d, want %d or more",
+			config.MaxBytes, int64(topicCount)*(MaxRecordBytes+recordOverheadBytes))
+	}
+	m := &Memory{partitions: config.Partitions}
+	for topic := range m.topics {
+		m.topics[topic] = &memoryTopic{
+			maxRecords: config.MaxRecords,
+			maxBytes:   topicBytes,
+			queues:     make([]queue, config.Partitions),
+		}
+	}
+	return m, nil
+}
+
+// Partitions is what the log was made with.
+func (m *Memory) Partitions() int { return m.partitions }
+
+// Publish appends records, waiting for room.
+func (m *Memory) Publish(ctx context.Context, topic Topic, partition int, records ...[]byte) error {
+	if err := checkPublish(m, topic, partition, records); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return m.topics[topic].publish(ctx, partition, records)
+}
+
+// TryPublish appends all records or none. More than MaxRecords at once never fit.
+func (m *Memory) TryPublish(topic Topic, partition int, records ...[]byte) error {
+	if err := checkPublish(m, topic, partition, records); err != nil {
+		return err
+	}
+	return m.topics[topic].tryPublish(partition, records)
+}
+
+// Tail takes the partition over from its end.
+func (m *Memory) Tail(topic Topic, partition int) (Reader, error) {
+	if err := checkPlace(m, topic, partition); err != nil {
+		return nil, err
+	}
+	return m.topics[topic].openTail(partition)
+}
+
+// Consume joins the group. A partition that changes hands goes on from its committed position; a commit of the member
+// that had it before still counts.
+func (m *Memory) Consume(topic Topic, group string) (Reader, error) {
+	if err := checkPlace(m, topic, 0); err != nil {
+		return nil, err
+	}
+	return m.topics[topic].join(group)
+}
+
+// Lag is the number of records that the topic holds.
+func (m *Memory) Lag(topic Topic) int64 {
+	if topic >= topicCount {
+		return 0
+	}
+	return m.topics[topic].lag()
+}
+
+// Close drops all records and ends all calls.
+func (m *Memory) Close() error {
+	for _, t := range m.topics {
+		t.close()
+	}
+	return nil
+}
+
+const maxPartitions = 1<<16 - 1
+
+// checkPlace refuses a topic or partition that log does not have.
+func checkPlace(log Log, topic Topic, partition int) error {
+	if topic >= topicCount || partition < 0 || partition >= log.Partitions() {
+		return fmt.Errorf("stream: no partition %d of %d of topic %s", partition, log.Partitions(), topic)
+	}
+	return nil
+}
+
+// checkPublish refuses what no log may accept.
+func checkPublish(log Log, topic Topic, partition int, records [][]byte) error {
+	for _, record := range records {
+		if len(record) > MaxRecordBytes {
+			return fmt.Errorf("%w: %d bytes of at most %d", ErrTooLarge, len(record), MaxRecordBytes)
+		}
+	}
+	return checkPlace(log, topic, partition)
+}

@@ -8,13 +8,14 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// scraperType is one way to make rows of a page. compile reports every bad field of itemsConfig.
+// scraperType is one way to make rows of a page. compile checks the part of the recipe that the type uses and reports
+// every bad member.
 type scraperType struct {
 	name    model.ScraperType
-	compile func([]model.Field) (rows.Maker, fault.List)
+	compile func(model.Recipe) (rows.Maker, fault.List)
 }
 
-// catalog lists the scraper types that can run.
+// catalog lists the scraper types that can run. A new one is a folder and a line.
 var catalog = []scraperType{
 	{model.SingleProduct, single.Compile},
 	{model.MultipleProducts, multiple.Compile},

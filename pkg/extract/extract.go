@@ -37,26 +37,34 @@ type Result struct {
 type Extractor struct {
 	rows  rows.Maker
 	next  *dom.Selector // nil without NEXT_LINK
-	pages sync.Pool     // of *dom.Document: the memory of parsed pages, used again
+	pages sync.Pool     // of *page: memory that is used again
+}
+
+// page is the memory that one Extract needs.
+type page struct {
+	doc dom.Document
+	out rows.Writer
 }
 
 // Compile checks and compiles a recipe. Errors are a fault.List with code schema_validation_failed (type_not_runnable
 // for a type that has no folder here), each naming its field, such as `itemsConfig[2].selector`.
 func Compile(r model.Recipe) (*Extractor, error) {
-	e := &Extractor{pages: sync.Pool{New: func() any { return new(dom.Document) }}}
+	e := &Extractor{pages: sync.Pool{New: func() any { return new(page) }}}
 	var faults fault.List
 	if t := lookup(r.Type); t == nil {
 		faults = append(faults, fault.Invalid(fault.TypeNotRunnable, "type", "no extraction for the type %q", r.Type))
 	} else {
-		e.rows, faults = t.compile(r.Fields)
+		e.rows, faults = t.compile(r)
 	}
 	next, f := compileNext(r.Pagination)
 	if f != nil {
 		faults = append(faults, f)
 	}
-	e.next = next
 	if len(faults) > 0 {
 		return nil, faults
+	}
+	if e.next = next; next != nil {
+		e.rows.Only = nil // the link, and a base element for it, may be anywhere
 	}
 	return e, nil
 }
@@ -74,15 +82,19 @@ func (e *Extractor) Extract(p Page) (Result, error) {
 	if err := checkHTML(p); err != nil {
 		return Result{}, err
 	}
-	doc := e.pages.Get().(*dom.Document)
-	defer e.pages.Put(doc)
-	defer doc.Reset()
-	if err := doc.Parse(p.Body); err != nil {
+	m := e.pages.Get().(*page)
+	defer e.pages.Put(m)
+	defer m.doc.Reset()
+	if err := m.doc.Parse(p.Body, e.rows.Only...); err != nil {
 		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
 	}
-	var out rows.Writer
-	if err := e.rows(doc, &out); err != nil {
+	m.out.Reset()
+	if err := e.rows.Rows(&m.doc, &m.out); err != nil {
 		return Result{}, fmt.Errorf("rows of %s: %w", p.URL, err)
 	}
-	return Result{Rows: out.Rows(), Next: nextLink(doc, e.next, p.URL)}, nil
+	next := nextLink(&m.doc, e.next, p.URL)
+	if err := m.doc.Err(); err != nil {
+		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the selectors take too long on this page")
+	}
+	return Result{Rows: m.out.Rows(), Next: next}, nil
 }

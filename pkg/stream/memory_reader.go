@@ -109,7 +109,7 @@ func (r *tailReader) Commit(context.Context, []Message) error {
 	return nil
 }
 
-// Close leaves the partition without a reader.
+// Close leaves the partition to the groups, if there are any.
 func (r *tailReader) Close() error {
 	r.topic.mu.Lock()
 	defer r.topic.mu.Unlock()
@@ -118,6 +118,8 @@ func (r *tailReader) Close() error {
 	}
 	r.end()
 	r.topic.queues[r.partition].tail = nil
+	r.topic.release(r.partition) // what only this reader still needed
+	r.topic.admit()
 	return nil
 }
 

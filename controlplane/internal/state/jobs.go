@@ -13,6 +13,8 @@ func jobsTable() *memdb.TableSchema {
 		index("group", true, func(j *Job) []any { return []any{j.Group, j.Queued, j.ID} }),
 		index("scraper", true, func(j *Job) []any { return []any{j.Scraper, j.Queued, j.ID} }),
 		index("open", true, func(j *Job) []any { return []any{j.Closed, j.Queued, j.ID} }),
+		index("running", true, func(j *Job) []any { return []any{j.Scraper, j.Closed, j.ID} }),
+		index("busy", true, func(j *Job) []any { return []any{j.Customer, j.Closed, j.ID} }),
 		index("list", true, func(j *Job) []any { return []any{j.List} }),
 	)
 }
@@ -43,6 +45,16 @@ func (v *View) ScraperJobs(scraper ids.ID, visit func(*Job) bool) {
 
 // OpenJobs lists the jobs that are not closed, oldest first.
 func (v *View) OpenJobs() []*Job { return all[Job](v, "jobs", "open_prefix", false) }
+
+// OpenJobsOf lists a scraper's jobs that are not closed.
+func (v *View) OpenJobsOf(scraper ids.ID) []*Job {
+	return all[Job](v, "jobs", "running_prefix", scraper, false)
+}
+
+// OpenJobsOfCustomer lists a customer's jobs that are not closed.
+func (v *View) OpenJobsOfCustomer(customer string) []*Job {
+	return all[Job](v, "jobs", "busy_prefix", customer, false)
+}
 
 // PutJob adds or replaces.
 func (t *Tx) PutJob(j *Job) { put(t, "jobs", j) }

@@ -177,6 +177,7 @@ type Claim struct {
 	List    ids.ID `cbor:"10,keyasint,omitempty"` // the link list that the call is taking in
 	Node    string `cbor:"11,keyasint,omitempty"` // whose call it is while it is under way
 	Boot    ids.ID `cbor:"12,keyasint,omitempty"` // and since which start of that node
+	Ticket  ids.ID `cbor:"13,keyasint,omitempty"` // what the command that completes it must show
 }
 
 // Node is a process that has registered.

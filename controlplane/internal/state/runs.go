@@ -24,20 +24,11 @@ type Run struct {
 	Reserved int64 // sum of Money over Out
 }
 
-// Chain is how far a seq is settled.
+// Chain is how far a seq is settled: its pages below Start, no others. Pages settle in order only: one that comes before
+// its predecessor waits in the row store until that is there, or is removed with the run's other unsettled records.
 type Chain struct {
 	Start uint32              // lowest page that is not settled
 	From  *model.Continuation // how to fetch it; nil exactly when Start is 0
-	Ahead []Ahead             // pages beyond Start that are settled, ascending
-	Last  *uint32             // the chain's last page once that is settled
-	// Failed: the last page settled as an error, so the link counts as one.
-	Failed bool
-}
-
-// Ahead is a settled page beyond the chain's Start.
-type Ahead struct {
-	Page uint32              `cbor:"1,keyasint"`
-	Next *model.Continuation `cbor:"2,keyasint,omitempty"`
 }
 
 // Out is a seq that has been dispatched and neither closed nor come back. Money is always Price × (Grant − Free).
@@ -46,39 +37,13 @@ type Out struct {
 	Number  uint64 // of its newest dispatch
 	Attempt uint8
 	Tiers   model.TierSet
-	Grant   uint32 // pages that may still be settled under this dispatch, 1 or more
+	Grant   uint32 // pages that may still settle under this dispatch, 1 or more
 	Free    uint32 // of them, those that a free request is held for
 	Price   int64  // held per page otherwise
 }
 
 // Money is what is held for the seq.
 func (o *Out) Money() int64 { return o.Price * int64(o.Grant-o.Free) }
-
-// Has says whether a page of the chain is settled.
-func (c *Chain) Has(page uint32) bool {
-	if page < c.Start {
-		return true
-	}
-	_, found := slices.BinarySearchFunc(c.Ahead, page, func(a Ahead, p uint32) int { return int(a.Page) - int(p) })
-	return found
-}
-
-// Add marks a page as settled and moves Start over all that are settled in a row.
-func (c *Chain) Add(page uint32, next *model.Continuation) {
-	at, _ := slices.BinarySearchFunc(c.Ahead, page, func(a Ahead, p uint32) int { return int(a.Page) - int(p) })
-	c.Ahead = slices.Insert(c.Ahead, at, Ahead{Page: page, Next: next})
-	for len(c.Ahead) > 0 && c.Ahead[0].Page == c.Start {
-		c.From = c.Ahead[0].Next
-		c.Start++
-		c.Ahead = c.Ahead[1:]
-	}
-	if len(c.Ahead) == 0 {
-		c.Ahead = nil
-	}
-}
-
-// Done says whether the chain is settled to its end.
-func (c *Chain) Done() bool { return c.Last != nil && c.Start > *c.Last }
 
 // NewRun makes the sets of a run of which nothing is out.
 func NewRun(job ids.ID) *Run {
@@ -90,12 +55,10 @@ func (r *Run) clone() *Run {
 		Begun: make(map[uint32]*Chain, len(r.Begun)), Reserved: r.Reserved}
 	for seq, o := range r.Out {
 		copied := *o
-		copied.Ahead = slices.Clone(o.Ahead)
 		c.Out[seq] = &copied
 	}
 	for seq, chain := range r.Begun {
 		copied := *chain
-		copied.Ahead = slices.Clone(chain.Ahead)
 		c.Begun[seq] = &copied
 	}
 	return c
@@ -110,12 +73,9 @@ type savedRun struct {
 }
 
 type savedChain struct {
-	Seq    uint32              `cbor:"1,keyasint"`
-	Start  uint32              `cbor:"2,keyasint"`
-	From   *model.Continuation `cbor:"3,keyasint,omitempty"`
-	Ahead  []Ahead             `cbor:"4,keyasint,omitempty"`
-	Last   *uint32             `cbor:"5,keyasint,omitempty"`
-	Failed bool                `cbor:"6,keyasint,omitempty"`
+	Seq   uint32              `cbor:"1,keyasint"`
+	Start uint32              `cbor:"2,keyasint"`
+	From  *model.Continuation `cbor:"3,keyasint,omitempty"`
 }
 
 type savedOut struct {
@@ -129,11 +89,11 @@ type savedOut struct {
 }
 
 func saveChain(seq uint32, c *Chain) savedChain {
-	return savedChain{Seq: seq, Start: c.Start, From: c.From, Ahead: c.Ahead, Last: c.Last, Failed: c.Failed}
+	return savedChain{Seq: seq, Start: c.Start, From: c.From}
 }
 
 func (c savedChain) chain() Chain {
-	return Chain{Start: c.Start, From: c.From, Ahead: c.Ahead, Last: c.Last, Failed: c.Failed}
+	return Chain{Start: c.Start, From: c.From}
 }
 
 func (r *Run) save() (savedRun, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -52,11 +53,8 @@ func (s *Store) Snapshot() *Snapshot {
 // Write writes the snapshot. Equal states give equal bytes.
 func (s *Snapshot) Write(w io.Writer) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
-	mode, err := cbor.CoreDetEncOptions().EncMode()
-	if err != nil {
-		return fmt.Errorf("state: snapshot encoding: %w", err)
-	}
-	enc := mode.NewEncoder(buffered)
+	encMode, _ := codec.New().Modes()
+	enc := encMode.NewEncoder(buffered)
 	if err := enc.Encode(s.header); err != nil {
 		return fmt.Errorf("state: snapshot header: %w", err)
 	}
@@ -119,7 +117,8 @@ func decoders() map[string]func() any {
 
 // Restore reads a snapshot into a new store.
 func Restore(r io.Reader) (*Store, error) {
-	dec := cbor.NewDecoder(bufio.NewReaderSize(r, 1<<16))
+	_, decMode := codec.New().Modes()
+	dec := decMode.NewDecoder(bufio.NewReaderSize(r, 1<<16))
 	var header snapshotHeader
 	if err := dec.Decode(&header); err != nil {
 		return nil, fmt.Errorf("state: snapshot header: %w", err)

@@ -15,12 +15,12 @@ import (
 // lies in another one, or no item holds a match of any other field, items say nothing, and the n-th matches of all
 // fields form row n. Either way there are as many rows as matches of the first field, without those in which every
 // field is null or false.
-func Compile(fields []model.Field) (rows.Maker, fault.List) {
-	columns, faults := rows.CompileColumns(fields)
+func Compile(r model.Recipe) (rows.Maker, fault.List) {
+	columns, faults := rows.CompileColumns(r.Fields)
 	if len(faults) > 0 {
-		return nil, faults
+		return rows.Maker{}, faults
 	}
-	return func(doc *dom.Document, out *rows.Writer) error { return extract(doc, columns, out) }, nil
+	return rows.Maker{Rows: func(doc *dom.Document, out *rows.Writer) error { return extract(doc, columns, out) }}, nil
 }
 
 func extract(doc *dom.Document, columns []rows.Column, out *rows.Writer) error {

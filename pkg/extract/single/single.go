@@ -9,16 +9,21 @@ import (
 )
 
 // Compile checks and compiles the fields. A page on which every field is null or false gives no row.
-func Compile(fields []model.Field) (rows.Maker, fault.List) {
-	columns, faults := rows.CompileColumns(fields)
+func Compile(r model.Recipe) (rows.Maker, fault.List) {
+	columns, faults := rows.CompileColumns(r.Fields)
 	if len(faults) > 0 {
-		return nil, faults
+		return rows.Maker{}, faults
 	}
-	return func(doc *dom.Document, out *rows.Writer) error {
+	extract := func(doc *dom.Document, out *rows.Writer) error {
 		row := out.Begin()
 		for i := range columns {
 			row.Add(doc, &columns[i], columns[i].Selector.First(doc, dom.Whole))
 		}
 		return row.End()
-	}, nil
+	}
+	only := make([]*dom.Selector, len(columns))
+	for i := range columns {
+		only[i] = columns[i].Selector
+	}
+	return rows.Maker{Rows: extract, Only: only}, nil
 }

@@ -1,8 +1,10 @@
 package dom
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
 
 	"golang.org/x/net/html"
 )
@@ -10,12 +12,21 @@ import (
 // Attr is the value of an attribute, as written in the page with its character references decoded. The name is lower
 // case.
 func (d *Document) Attr(e Elem, name string) (string, bool) {
-	for _, a := range d.nodes[e].Attr {
-		if a.Key == name {
-			return a.Val, true
+	for i := d.elems[e].attrs; i < d.elems[e].attrsEnd; i++ {
+		if d.attrs[i].name == name {
+			return d.value(i), true
 		}
 	}
 	return "", false
+}
+
+// value is the decoded value of an attribute.
+func (d *Document) value(i int32) string {
+	v := d.attrs[i].value
+	if d.decoded || strings.IndexByte(v, '&') < 0 && strings.IndexByte(v, '\r') < 0 {
+		return v
+	}
+	return string(appendDecoded(nil, v, true))
 }
 
 // AppendAttr appends the value of an attribute.
@@ -26,8 +37,8 @@ func (d *Document) AppendAttr(dst []byte, e Elem, name string) ([]byte, bool) {
 
 // BaseHref is the href of the document's first base element that has one.
 func (d *Document) BaseHref() (string, bool) {
-	for e := range d.nodes {
-		if d.nodes[e].Data == "base" {
+	for e := range d.elems {
+		if d.elems[e].tag == tBase {
 			if href, ok := d.Attr(Elem(e), "href"); ok {
 				return href, true
 			}
@@ -36,56 +47,172 @@ func (d *Document) BaseHref() (string, bool) {
 	return "", false
 }
 
-// hidden are the elements whose contents a browser never shows as text.
-func hidden(name string) bool {
-	switch name {
-	case "script", "style", "template", "noscript", "iframe", "noembed", "noframes":
-		return true
-	}
-	return false
-}
-
 // AppendText appends an element's text: white space collapsed to single spaces and trimmed, without what is in script,
 // style, template and other elements that a browser never shows as text. Asked for such an element itself, its
 // contents are the text.
 func (d *Document) AppendText(dst []byte, e Elem) []byte {
-	t := collapser{dst: dst, start: len(dst)}
-	t.walk(d.nodes[e])
-	return t.dst
+	c := collapser{dst: dst, start: len(dst)}
+	el := &d.elems[e]
+	for i := range d.texts[el.text:el.textEnd] {
+		t := &d.texts[int(el.text)+i]
+		if t.hider > e {
+			continue
+		}
+		if d.decoded || t.raw || strings.IndexByte(t.s, '&') < 0 {
+			c.add(t.s)
+			continue
+		}
+		d.scratch = appendDecoded(d.scratch[:0], t.s, false)
+		c.add(unsafe.String(unsafe.SliceData(d.scratch), len(d.scratch))) // add keeps nothing of it
+	}
+	return c.dst
 }
 
+// appendRaw appends the decoded texts of an element as they are; own leaves out those of its descendants.
+func (d *Document) appendRaw(dst []byte, e Elem, own bool) []byte {
+	el := &d.elems[e]
+	for i := range d.texts[el.text:el.textEnd] {
+		t := &d.texts[int(el.text)+i]
+		switch {
+		case own && t.parent != e:
+		case d.decoded:
+			dst = append(dst, t.s...)
+		case t.raw:
+			dst = appendNewlines(dst, t.s)
+		default:
+			dst = appendDecoded(dst, t.s, false)
+		}
+	}
+	return dst
+}
+
+// collapser appends text with each run of white space as one space, none at its start or end.
 type collapser struct {
 	dst   []byte
 	start int
 	gap   bool // white space since the last character
 }
 
-func (t *collapser) walk(n *html.Node) {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		switch {
-		case c.Type == html.TextNode:
-			t.add(c.Data)
-		case c.Type == html.ElementNode && !hidden(c.Data):
-			t.walk(c)
+func (c *collapser) add(s string) {
+	for i := 0; i < len(s); {
+		size := spaceAt(s[i:])
+		if size > 0 {
+			c.gap = len(c.dst) > c.start
+			i += size
+			continue
+		}
+		if c.gap {
+			c.dst = append(c.dst, ' ')
+			c.gap = false
+		}
+		word := i
+		for i < len(s) && s[i] > ' ' && s[i] < utf8.RuneSelf {
+			i++
+		}
+		if i == word {
+			_, size = utf8.DecodeRuneInString(s[i:])
+			i += size
+		}
+		c.dst = append(c.dst, s[word:i]...)
+	}
+}
+
+// spaceAt is the length of the white space character that s begins with, 0 if it begins with another.
+func spaceAt(s string) int {
+	switch b := s[0]; {
+	case b == ' ' || '\t' <= b && b <= '\r':
+		return 1
+	case b < utf8.RuneSelf:
+		return 0
+	}
+	if r, size := utf8.DecodeRuneInString(s); unicode.IsSpace(r) {
+		return size
+	}
+	return 0
+}
+
+// appendNewlines appends s with CR and CR LF as LF.
+func appendNewlines(dst []byte, s string) []byte {
+	for {
+		i := strings.IndexByte(s, '\r')
+		if i < 0 {
+			return append(dst, s...)
+		}
+		dst = append(append(dst, s[:i]...), '\n')
+		if s = s[i+1:]; strings.HasPrefix(s, "\n") {
+			s = s[1:]
 		}
 	}
 }
 
-func (t *collapser) add(s string) {
-	for i := 0; i < len(s); {
-		r, size := rune(s[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = utf8.DecodeRuneInString(s[i:])
-		}
-		if unicode.IsSpace(r) {
-			t.gap = len(t.dst) > t.start
-		} else {
-			if t.gap {
-				t.dst = append(t.dst, ' ')
-				t.gap = false
-			}
-			t.dst = append(t.dst, s[i:i+size]...)
-		}
-		i += size
+// appendDecoded appends s with its newlines made LF and its character references decoded, by the rules of attributes
+// or those of text.
+func appendDecoded(dst []byte, s string, attribute bool) []byte {
+	if strings.IndexByte(s, '\r') >= 0 {
+		s = string(appendNewlines(nil, s))
 	}
+	for {
+		i := strings.IndexByte(s, '&')
+		if i < 0 {
+			return append(dst, s...)
+		}
+		dst = append(dst, s[:i]...)
+		s = s[i:]
+		n := 1
+		if n < len(s) && s[n] == '#' {
+			n++
+		}
+		for n < len(s) && isAlphanumeric(s[n]) {
+			n++
+		}
+		if n < len(s) && s[n] == ';' {
+			n++
+		}
+		if keepsReference(s, n, attribute) {
+			dst = append(dst, s[:n]...)
+		} else {
+			dst = appendReference(dst, s[:n])
+		}
+		s = s[n:]
+	}
+}
+
+func isAlphanumeric(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'
+}
+
+func appendReference(dst []byte, ref string) []byte {
+	switch ref {
+	case "&amp;":
+		return append(dst, '&')
+	case "&lt;":
+		return append(dst, '<')
+	case "&gt;":
+		return append(dst, '>')
+	case "&quot;", "&#34;":
+		return append(dst, '"')
+	case "&#39;", "&apos;":
+		return append(dst, '\'')
+	case "&nbsp;":
+		return append(dst, "\u00a0"...)
+	}
+	return append(dst, html.UnescapeString(ref)...)
+}
+
+// keepsReference says whether s[:n], a named reference in an attribute, stands for itself: only whole names count
+// there, and those without a semicolon only where no "=" follows.
+func keepsReference(s string, n int, attribute bool) bool {
+	ref := s[:n]
+	if !attribute || n < 2 || ref[1] == '#' {
+		return false
+	}
+	if ref[n-1] == ';' {
+		// Where only the beginning of the name is known, the rest and the semicolon remain.
+		decoded := html.UnescapeString(ref)
+		return len(decoded) > 1 && decoded[len(decoded)-1] == ';'
+	}
+	if n < len(s) && s[n] == '=' {
+		return true
+	}
+	return html.UnescapeString(ref) != html.UnescapeString(ref+";")
 }

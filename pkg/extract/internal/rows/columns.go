@@ -21,8 +21,12 @@ const (
 	maxAttr     = 256
 )
 
-// Maker makes the rows of a page.
-type Maker func(*dom.Document, *Writer) error
+// Maker makes the rows of a page. Where only is not empty, the first matches of these selectors and what they hold are
+// all that Rows asks of the document.
+type Maker struct {
+	Rows func(*dom.Document, *Writer) error
+	Only []*dom.Selector
+}
 
 // Column is a compiled field.
 type Column struct {

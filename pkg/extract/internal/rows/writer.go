@@ -16,12 +16,23 @@ const (
 	MaxPageBytes = 32_000_000
 )
 
+// keptBytes bounds the memory kept for the next page.
+const keptBytes = 1 << 16
+
 // Writer gathers the rows of one page.
 type Writer struct {
 	rows [][]byte
 	size int
 	buf  []byte
 	row  Row
+}
+
+// Reset starts a page. Rows handed out stay as they are.
+func (w *Writer) Reset() {
+	w.rows, w.size = nil, 0
+	if cap(w.buf) > keptBytes || cap(w.row.cell) > keptBytes {
+		w.buf, w.row.cell = nil, nil
+	}
 }
 
 // Rows are the rows written.

@@ -1,0 +1,26 @@
+package command
+
+import (
+	"github.com/fxamacker/cbor/v2"
+
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Envelope is a command as it stands in the log.
+type Envelope struct {
+	ID     ids.ID          `cbor:"1,keyasint"` // proposing the same id again changes nothing
+	Number Number          `cbor:"2,keyasint"`
+	Stamp  int64           `cbor:"3,keyasint"` // the leader's clock at append, Unix milliseconds
+	Body   cbor.RawMessage `cbor:"4,keyasint"` // the payload
+	Call   *Call           `cbor:"5,keyasint,omitempty"`
+}
+
+// Call is the idempotency key under which a command stands.
+type Call struct {
+	Customer  string `cbor:"1,keyasint"`
+	Operation string `cbor:"2,keyasint"`
+	Key       string `cbor:"3,keyasint"`
+	Request   uint64 `cbor:"4,keyasint"` // hash of the request
+	// Ticket is the id of the ClaimCall command that claimed the key before, zero when the effect claims it itself.
+	Ticket ids.ID `cbor:"5,keyasint,omitempty"`
+}

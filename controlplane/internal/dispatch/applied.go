@@ -1,0 +1,180 @@
+package dispatch
+
+import (
+	"slices"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Applied tells the dispatcher what a command did. It is the state machine's observer: every command, in order.
+func (d *Dispatcher) Applied(payload command.Payload, result any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch p := payload.(type) {
+	case command.LaunchRunPayload:
+		if job := d.cfg.View().Job(p.Job); job != nil && d.runs[p.Job] == nil {
+			d.addRun(job)
+		}
+	case command.StopRunPayload:
+		for _, job := range result.(command.Stopped).Jobs {
+			d.end(d.runs[job])
+		}
+	case command.ExtendWindowPayload:
+		d.extended(p, result.(command.Window))
+	case command.RedispatchPayload:
+		window := result.(command.Window)
+		for _, grant := range window.Grants {
+			d.sendAgain(grant)
+		}
+		d.gone(window.Gone)
+	case command.SettlePayload:
+		d.gone(result.(command.Settled).Gone)
+	case command.AdjustWalletPayload:
+		d.feedCustomer(d.byRef[p.Customer])
+	case command.CloseRunPayload:
+		if job := d.cfg.View().Job(p.Job); job == nil || job.Closed {
+			d.drop(p.Job)
+		}
+	}
+}
+
+// extended moves what was picked to where the command put it.
+func (d *Dispatcher) extended(p command.ExtendWindowPayload, window command.Window) {
+	for _, grant := range window.Grants {
+		r := d.runs[grant.Job]
+		if r == nil {
+			continue
+		}
+		l, picked := r.picked[grant.Seq]
+		if !picked {
+			continue // proposed twice: the first one counted it
+		}
+		delete(r.picked, grant.Seq)
+		o := &outSeq{grant: grant, url: l.url, host: l.host}
+		r.outs[grant.Seq] = o
+		s := &d.shards[l.host.shard]
+		s.outs[command.DispatchRef{Job: grant.Job, Seq: grant.Seq}] = o
+		s.unsent = append(s.unsent, o)
+	}
+	for _, refused := range window.Refused {
+		r := d.runs[refused.Job]
+		if r == nil {
+			continue
+		}
+		r.starved = true
+		if l, picked := r.picked[refused.Seq]; picked {
+			delete(r.picked, refused.Seq)
+			d.out--
+			d.setAside(r, l.host, refused.Seq)
+			d.left(l.host, false)
+		}
+	}
+	view := d.cfg.View()
+	for _, want := range p.Runs {
+		r := d.runs[want.Job]
+		if r == nil {
+			continue
+		}
+		for _, seq := range want.Seqs { // passed over: closed, or of a run that ended meanwhile
+			if l, picked := r.picked[seq]; picked {
+				delete(r.picked, seq)
+				d.out--
+				d.left(l.host, false)
+			}
+		}
+		if job := view.Job(want.Job); job == nil || job.State.Final() {
+			d.end(r)
+		}
+	}
+}
+
+// sendAgain publishes a lost dispatch anew, under its new number.
+func (d *Dispatcher) sendAgain(grant command.Grant) {
+	r := d.runs[grant.Job]
+	if r == nil || r.outs[grant.Seq] == nil {
+		return
+	}
+	o := r.outs[grant.Seq]
+	o.grant, o.isSent, o.sent = grant, false, 0
+	if o.host != nil {
+		s := &d.shards[o.host.shard]
+		s.unsent = append(s.unsent, o)
+	}
+}
+
+// gone takes in that seqs are not out any more. Money may have come back to their customers.
+func (d *Dispatcher) gone(refs []command.SeqRef) {
+	for _, ref := range refs {
+		r := d.runs[ref.Job]
+		if r == nil {
+			continue
+		}
+		o := r.outs[ref.Seq]
+		if o == nil {
+			continue
+		}
+		delete(r.outs, ref.Seq)
+		d.out--
+		d.feedCustomer(r.customer)
+		if ref.Closed {
+			r.closed++
+		}
+		if o.host == nil {
+			continue // adopted and not located yet: the list's reading comes by it again
+		}
+		delete(d.shards[o.host.shard].outs, command.DispatchRef{Job: ref.Job, Seq: ref.Seq})
+		if !ref.Closed && !r.ended {
+			d.setAside(r, o.host, ref.Seq)
+		}
+		d.left(o.host, true)
+	}
+}
+
+func (d *Dispatcher) feedCustomer(c *customer) {
+	if c == nil {
+		return
+	}
+	for _, r := range c.runs {
+		r.starved = false
+	}
+}
+
+// end drops all that would go out next of a run.
+func (d *Dispatcher) end(r *run) {
+	if r == nil || r.ended {
+		return
+	}
+	r.ended = true
+	r.buffer, r.ready = nil, nil
+	for h := range r.aside {
+		h.forget(r)
+		if h.out == 0 && len(h.waiting) == 0 {
+			delete(d.hosts, h.name)
+		}
+	}
+	r.aside = nil
+}
+
+func (d *Dispatcher) drop(job ids.ID) {
+	r := d.runs[job]
+	if r == nil {
+		return
+	}
+	d.end(r)
+	delete(d.runs, job)
+	c := r.customer
+	c.runs = slices.DeleteFunc(c.runs, func(other *run) bool { return other == r })
+	if len(c.runs) == 0 {
+		delete(d.byRef, c.ref)
+		d.customers = slices.DeleteFunc(d.customers, func(other *customer) bool { return other == c })
+	}
+}
+
+// task is the order that a dispatch becomes.
+func (r *run) task(o *outSeq, url string) model.Task {
+	return model.Task{Job: r.job, Seq: o.grant.Seq, Customer: r.customer.ref, Scraper: r.scraper, Revision: r.revision,
+		URL: url, Tiers: o.grant.Tiers, Budget: o.grant.Budget, Attempt: o.grant.Attempt, Number: o.grant.Number,
+		From: o.grant.From}
+}

@@ -1,0 +1,350 @@
+// Package dispatch owns the leader's volatile memory of what to send out next: which seqs are set aside for which host,
+// whose turn it is, what was published when. It is pure logic: it reads no store and no log, proposes and publishes
+// nothing; whoever drives it (the leader, or the protocol simulation) does, and tells it what was applied. All of it can
+// be lost: it is rebuilt from the replicated sets and the link lists.
+package dispatch
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// Config bounds the dispatcher.
+type Config struct {
+	// Leader is this leadership, unique for ever: the Raft term.
+	Leader uint64
+	Shards int
+	// Window is the most seqs out at a time, over all runs.
+	Window int
+	// HostOf is the host of a listed address, ShardOf the shard of a host.
+	HostOf  func(url string) string
+	ShardOf func(host string) int
+	// Pace is what a run may ask of one host, in request starts a second; 0 is no bound.
+	Pace func(view *state.View, job *state.Job) float64
+	// Now is the leader's clock.
+	Now func() time.Time
+	// View is the replicated state.
+	View func() *state.View
+}
+
+// Bounds that are no settings: how many seqs a run is given in one turn, how many links of a list are held at a time,
+// how many dispatches may wait for a shard, and how little a host has out at least.
+const (
+	turn          = 16
+	bufferedLinks = 4096
+	maxUnsent     = 2048
+	minHostOut    = 4
+)
+
+// Dispatcher is safe for concurrent use.
+type Dispatcher struct {
+	cfg Config
+
+	mu        sync.Mutex
+	runs      map[ids.ID]*run
+	customers []*customer // in the order of turns
+	byRef     map[string]*customer
+	hosts     map[string]*host
+	shards    []shard
+	out       int // seqs out or picked, over all runs
+	published uint64
+	markers   uint64
+}
+
+// customer takes turns with the others; so do its runs among themselves.
+type customer struct {
+	ref  string
+	runs []*run
+}
+
+// run is the memory of one run.
+type run struct {
+	job       ids.ID
+	customer  *customer
+	scraper   ids.ID
+	revision  uint32
+	list      ids.ID
+	links     uint32
+	pace      float64
+	closed    uint64             // seqs closed
+	scanned   uint32             // links read from the list
+	skip      func(uint32) bool  // seqs closed before this leadership; nil: none
+	buffer    []link             // read and not placed yet
+	aside     map[*host]*waiting // set-aside seqs
+	ready     []*host            // hosts in aside that had room when last looked at
+	picked    map[uint32]link    // proposed
+	outs      map[uint32]*outSeq
+	ended     bool
+	starved   bool // money did not reach; asks again when something of the customer comes back
+	reading   bool // a read of the list is under way
+	unlocated []uint32
+}
+
+type link struct {
+	seq  uint32
+	url  string // "" when it has to be read again
+	host *host
+}
+
+// outSeq is a seq that is out.
+type outSeq struct {
+	grant command.Grant
+	url   string // kept until it is published
+	host  *host  // nil until located, after a change of leader
+	// sent is the place of its publication in the order of all; 0 with isSent: before this leadership.
+	sent   uint64
+	isSent bool
+}
+
+// New makes an empty dispatcher.
+func New(cfg Config) *Dispatcher {
+	return &Dispatcher{cfg: cfg, runs: map[ids.ID]*run{}, byRef: map[string]*customer{}, hosts: map[string]*host{},
+		shards: make([]shard, cfg.Shards)}
+}
+
+// Adopt takes over a run as the replicated sets have it: what is out counts as published. The hosts of the seqs that are
+// out are not known before Locate.
+func (d *Dispatcher) Adopt(job *state.Job, sets *state.Run) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.addRun(job)
+	r.closed = sets.Closed.GetCardinality()
+	closed := sets.Closed.Clone()
+	r.skip = closed.Contains
+	for seq, o := range sets.Out {
+		r.outs[seq] = &outSeq{isSent: true, grant: command.Grant{Attempt: o.Attempt, Tiers: o.Tiers, Budget: o.Grant,
+			From: o.From, DispatchRef: command.DispatchRef{Job: job.ID, Seq: seq, Number: o.Number}}}
+		r.unlocated = append(r.unlocated, seq)
+		d.out++
+	}
+}
+
+// Unlocated returns, for each run that has any, the list and the seqs whose addresses Locate wants.
+func (d *Dispatcher) Unlocated() map[ids.ID]Located {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	found := map[ids.ID]Located{}
+	for id, r := range d.runs {
+		if len(r.unlocated) > 0 {
+			found[id] = Located{List: r.list, Seqs: r.unlocated}
+		}
+	}
+	return found
+}
+
+// Located names seqs of a list.
+type Located struct {
+	List ids.ID
+	Seqs []uint32
+}
+
+// Locate tells where the adopted seqs of a run belong.
+func (d *Dispatcher) Locate(job ids.ID, links []rowstore.Link) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.runs[job]
+	if r == nil {
+		return
+	}
+	r.unlocated = nil
+	for _, l := range links {
+		if o := r.outs[l.Seq]; o != nil && o.host == nil {
+			o.host = d.hostOf(l.URL)
+			o.host.out++
+			d.shards[o.host.shard].outs[command.DispatchRef{Job: job, Seq: l.Seq}] = o
+		}
+	}
+}
+
+func (d *Dispatcher) addRun(job *state.Job) *run {
+	c := d.byRef[job.Customer]
+	if c == nil {
+		c = &customer{ref: job.Customer}
+		d.byRef[job.Customer] = c
+		d.customers = append(d.customers, c)
+	}
+	r := &run{job: job.ID, customer: c, scraper: job.Scraper, revision: job.Revision, list: job.List, links: job.Links,
+		pace: d.cfg.Pace(d.cfg.View(), job), aside: map[*host]*waiting{}, picked: map[uint32]link{},
+		outs: map[uint32]*outSeq{}, ended: job.State.Final()}
+	c.runs = append(c.runs, r)
+	d.runs[job.ID] = r
+	return r
+}
+
+// Need is a read of a link list that the dispatcher wants.
+type Need struct {
+	Job  ids.ID
+	List ids.ID
+	From uint32
+	Most int
+}
+
+// Needs returns the reads wanted now, at most one per run; each is to be answered by Feed.
+func (d *Dispatcher) Needs() []Need {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var needs []Need
+	for _, c := range d.customers {
+		for _, r := range c.runs {
+			if r.ended || r.reading || len(r.unlocated) > 0 || len(r.buffer) > 0 || r.scanned >= r.links || d.out >= d.cfg.Window {
+				continue
+			}
+			r.reading = true
+			needs = append(needs, Need{Job: r.job, List: r.list, From: r.scanned, Most: bufferedLinks})
+		}
+	}
+	return needs
+}
+
+// Feed answers a Need. No links means that the read failed and is to be asked for again.
+func (d *Dispatcher) Feed(job ids.ID, links []rowstore.Link) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.runs[job]
+	if r == nil {
+		return
+	}
+	r.reading = false
+	for _, l := range links {
+		r.scanned = l.Seq + 1
+		if r.ended || r.outs[l.Seq] != nil || (r.skip != nil && r.skip(l.Seq)) {
+			continue
+		}
+		r.buffer = append(r.buffer, link{seq: l.Seq, url: l.URL})
+	}
+}
+
+// Plan picks what to send out next, at most most seqs, customers and their runs taking turns. What it picks is to be
+// proposed until it is applied. Empty: nothing can go out now.
+func (d *Dispatcher) Plan(most int) []command.WindowRun {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	picks := map[*run]*command.WindowRun{}
+	var order []*command.WindowRun
+	for idle := 0; idle < len(d.customers) && most > 0; {
+		c := d.customers[0]
+		d.customers = append(d.customers[1:], c)
+		r, took := d.turnOf(c, min(most, turn, d.cfg.Window-d.out))
+		if len(took) == 0 {
+			idle++
+			continue
+		}
+		idle = 0
+		most -= len(took)
+		if picks[r] == nil {
+			picks[r] = &command.WindowRun{Job: r.job}
+			order = append(order, picks[r])
+		}
+		picks[r].Seqs = append(picks[r].Seqs, took...)
+	}
+	plan := make([]command.WindowRun, len(order))
+	for i, w := range order {
+		plan[i] = *w
+	}
+	return plan
+}
+
+// turnOf gives the next of a customer's runs that can use one a turn.
+func (d *Dispatcher) turnOf(c *customer, most int) (*run, []uint32) {
+	for range c.runs {
+		r := c.runs[0]
+		c.runs = append(c.runs[1:], r)
+		if r.ended || r.starved || most <= 0 || len(r.unlocated) > 0 {
+			continue
+		}
+		if took := d.take(r, most); len(took) > 0 {
+			return r, took
+		}
+	}
+	return nil, nil
+}
+
+// take picks up to most seqs of a run: first what was set aside for hosts that have room again, then new links.
+func (d *Dispatcher) take(r *run, most int) []uint32 {
+	var took []uint32
+	for len(r.ready) > 0 && len(took) < most {
+		h := r.ready[0]
+		w := r.aside[h]
+		if w == nil || !d.room(r, h) {
+			r.ready = r.ready[1:]
+			if w != nil {
+				w.ready = false
+			}
+			continue
+		}
+		seq := w.pop()
+		if w.empty() {
+			delete(r.aside, h)
+			h.forget(r)
+		}
+		took = append(took, seq)
+		d.pick(r, link{seq: seq, host: h})
+	}
+	for len(r.buffer) > 0 && len(took) < most {
+		l := r.buffer[0]
+		l.host = d.hostOf(l.url)
+		r.buffer = r.buffer[1:]
+		if !d.room(r, l.host) {
+			d.setAside(r, l.host, l.seq)
+			continue
+		}
+		took = append(took, l.seq)
+		d.pick(r, l)
+	}
+	if len(r.buffer) == 0 {
+		r.buffer = nil
+	}
+	return took
+}
+
+func (d *Dispatcher) pick(r *run, l link) {
+	r.picked[l.seq] = l
+	l.host.out++
+	d.out++
+}
+
+// Closable returns the runs of which nothing is out and nothing is left to send.
+func (d *Dispatcher) Closable() []ids.ID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var done []ids.ID
+	for id, r := range d.runs {
+		if len(r.outs) == 0 && (r.ended || (len(r.picked) == 0 && r.closed >= uint64(r.links))) {
+			done = append(done, id)
+		}
+	}
+	slices.SortFunc(done, func(a, b ids.ID) int { return slices.Compare(a[:], b[:]) })
+	return done
+}
+
+// Unwanted returns dispatches of ended runs that were never published: they are to be given back by Redispatch.
+func (d *Dispatcher) Unwanted(most int) []command.DispatchRef {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var refs []command.DispatchRef
+	for _, r := range d.runs {
+		if !r.ended {
+			continue
+		}
+		for _, o := range r.outs {
+			if !o.isSent {
+				refs = append(refs, o.grant.DispatchRef)
+			}
+		}
+	}
+	slices.SortFunc(refs, byNumber)
+	return refs[:min(most, len(refs))]
+}
+
+// Out counts the seqs out or proposed.
+func (d *Dispatcher) Out() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.out
+}

@@ -1,0 +1,146 @@
+package dispatch
+
+import (
+	"cmp"
+	"slices"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// shard is what is out in one shard.
+type shard struct {
+	outs    map[command.DispatchRef]*outSeq // by job and seq; Number 0
+	unsent  []*outSeq                       // in the order in which they are to be published
+	blocked []*host                         // hosts without room because unsent is full
+	markers []sentMarker                    // not returned yet, oldest first
+}
+
+// sentMarker stands behind everything published before its place.
+type sentMarker struct {
+	number uint64
+	before uint64
+}
+
+// maxMarkers is how many markers of a shard are remembered; older ones mean nothing when they return.
+const maxMarkers = 64
+
+func (s *shard) open() { s.outs = map[command.DispatchRef]*outSeq{} }
+
+// Send is a dispatch to be published. Task.URL is empty when it has to be read from the list again.
+type Send struct {
+	Task model.Task
+	List ids.ID
+}
+
+// Unsent returns the next dispatches to publish to a shard, at most most, in order. They stay unsent until Sent.
+func (d *Dispatcher) Unsent(number, most int) []Send {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := &d.shards[number]
+	var sends []Send
+	kept := s.unsent[:0]
+	for i, o := range s.unsent {
+		r := d.runs[o.grant.Job]
+		if r == nil || r.outs[o.grant.Seq] != o || o.isSent || r.ended {
+			continue // gone meanwhile, or to be given back
+		}
+		if len(sends) == most {
+			kept = append(kept, s.unsent[i:]...)
+			break
+		}
+		kept = append(kept, o)
+		sends = append(sends, Send{Task: r.task(o, o.url), List: r.list})
+	}
+	clear(s.unsent[len(kept):])
+	s.unsent = kept
+	d.unblock(s)
+	return sends
+}
+
+// Sent notes that the log accepted the dispatches.
+func (d *Dispatcher) Sent(number int, tasks []Send) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.published++
+	for i := range tasks {
+		t := &tasks[i].Task
+		o := d.shards[number].outs[command.DispatchRef{Job: t.Job, Seq: t.Seq}]
+		if o != nil && o.grant.Number == t.Number {
+			o.isSent, o.sent, o.url = true, d.published, ""
+		}
+	}
+	s := &d.shards[number]
+	kept := s.unsent[:0]
+	for _, o := range s.unsent {
+		if !o.isSent {
+			kept = append(kept, o)
+		}
+	}
+	clear(s.unsent[len(kept):])
+	s.unsent = kept
+	d.unblock(s)
+}
+
+// Mark makes the next marker of a shard, to be published behind what Sent has noted; false when nothing published is out.
+func (d *Dispatcher) Mark(number int) (model.Marker, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := &d.shards[number]
+	anySent := false
+	for _, o := range s.outs {
+		if o.isSent {
+			anySent = true
+			break
+		}
+	}
+	if !anySent {
+		s.markers = nil
+		return model.Marker{}, false
+	}
+	d.markers++
+	s.markers = append(s.markers, sentMarker{number: d.markers, before: d.published})
+	if len(s.markers) > maxMarkers {
+		s.markers = s.markers[1:]
+	}
+	return model.Marker{Leader: d.cfg.Leader, Shard: uint16(number), Number: d.markers}, true
+}
+
+// Returned takes a marker that came back and names the dispatches that are lost: published before it, not open in it and
+// still out.
+func (d *Dispatcher) Returned(m model.Marker) []command.DispatchRef {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m.Leader != d.cfg.Leader || int(m.Shard) >= len(d.shards) {
+		return nil
+	}
+	s := &d.shards[m.Shard]
+	before, known := uint64(0), false
+	for i, sent := range s.markers {
+		if sent.number == m.Number {
+			before, known = sent.before, true
+			s.markers = append([]sentMarker(nil), s.markers[i+1:]...)
+			break
+		}
+	}
+	if !known {
+		return nil
+	}
+	open := make(map[command.DispatchRef]struct{})
+	for _, tasks := range m.Open {
+		for _, seq := range tasks.Seqs {
+			open[command.DispatchRef{Job: tasks.Job, Seq: seq}] = struct{}{}
+		}
+	}
+	var lost []command.DispatchRef
+	for ref, o := range s.outs {
+		if _, held := open[ref]; !held && o.isSent && o.sent <= before {
+			lost = append(lost, o.grant.DispatchRef)
+		}
+	}
+	slices.SortFunc(lost, byNumber)
+	return lost
+}
+
+func byNumber(a, b command.DispatchRef) int { return cmp.Compare(a.Number, b.Number) }

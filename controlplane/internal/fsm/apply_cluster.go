@@ -1,0 +1,57 @@
+package fsm
+
+import (
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+func createCluster(tx *state.Tx, p command.CreateClusterPayload) (None, error) {
+	if tx.Cluster() != nil {
+		return None{}, nil
+	}
+	tx.PutCluster(&state.Cluster{ID: p.ID, Shards: p.Shards, FreeGrant: p.FreeGrant, CreatedAt: tx.Now, HashSecret: p.HashSecret})
+	tx.PutPrices(&state.PriceTable{Version: 1, Rows: p.Prices})
+	for number := range p.Shards {
+		tx.PutShard(&state.Shard{Number: number})
+	}
+	return None{}, nil
+}
+
+func registerNode(tx *state.Tx, p command.RegisterNodePayload) (None, error) {
+	for _, c := range tx.ClaimsUnderWay(p.Name) {
+		if c.Boot != p.Boot {
+			dropClaim(tx, c) // its caller died with the process
+		}
+	}
+	tx.PutNode(&state.Node{Name: p.Name, Boot: p.Boot, Roles: p.Roles, Address: p.Address, Version: p.Version,
+		Capacity: p.Capacity, JoinedAt: tx.Now})
+	return None{}, nil
+}
+
+func assignShards(tx *state.Tx, p command.AssignShardsPayload) (None, error) {
+	for _, change := range p.Changes {
+		shard := tx.Shard(change.Number)
+		if shard == nil || shard.Epoch != change.Epoch {
+			continue
+		}
+		changed := *shard
+		changed.Next = change.Next
+		if change.Owner != shard.Owner {
+			changed.Owner = change.Owner
+			changed.Epoch++
+		}
+		tx.PutShard(&changed)
+	}
+	return None{}, nil
+}
+
+func putPrices(tx *state.Tx, p command.PutPricesPayload) (state.PriceTable, error) {
+	current := tx.CurrentPrices()
+	if current == nil {
+		return state.PriceTable{}, fault.New(fault.Unavailable, "the cluster has not been created yet")
+	}
+	next := state.PriceTable{Version: current.Version + 1, Rows: p.Rows}
+	tx.PutPrices(&next)
+	return next, nil
+}

@@ -1,0 +1,95 @@
+package fsm
+
+import (
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Bounds per customer, so that no customer fills the replicated state.
+const (
+	maxKeys     = 1_000
+	maxGroups   = 10_000
+	maxScrapers = 100_000
+	maxOpenRuns = 1_000
+)
+
+// lowBalanceMicros is the threshold of a new wallet: 5 EUR.
+const lowBalanceMicros = 5_000_000
+
+func openCustomer(tx *state.Tx, p command.OpenCustomerPayload) (state.Customer, error) {
+	if known := tx.Customer(p.Customer); known != nil {
+		return *known, nil
+	}
+	customer := state.Customer{Ref: p.Customer, CreatedAt: tx.Now}
+	tx.PutCustomer(&customer)
+	grant := int64(0)
+	if cluster := tx.Cluster(); cluster != nil {
+		grant = cluster.FreeGrant
+	}
+	tx.PutWallet(&state.Wallet{Customer: p.Customer, Threshold: lowBalanceMicros})
+	books := openBooks(tx)
+	wallet := books.wallet(p.Customer)
+	move(&books.system.FreeIssued, &wallet.Free, grant)
+	entry := &state.Entry{ID: p.Entry, Customer: p.Customer, Type: state.EntryFreeGrant, FreeDelta: grant,
+		CreatedAt: tx.Now, Created: tx.Index}
+	books.seal(wallet, entry, state.EntryApplied)
+	tx.PutEntry(entry)
+	books.save()
+	return customer, nil
+}
+
+func mintKey(tx *state.Tx, p command.MintKeyPayload) (state.Key, error) {
+	if tx.Customer(p.Customer) == nil {
+		return state.Key{}, fault.New(fault.Unauthorized, "the customer does not exist")
+	}
+	if len(tx.Keys(p.Customer)) >= maxKeys {
+		return state.Key{}, fault.New(fault.LimitReached, "a customer has at most %d keys", maxKeys)
+	}
+	if tx.KeyByPrefix(p.Prefix) != nil {
+		return state.Key{}, fault.New(fault.Unavailable, "the key's prefix is taken; try again")
+	}
+	key := state.Key{ID: p.ID, Customer: p.Customer, Prefix: p.Prefix, Hash: p.Hash, Name: p.Name, Scope: p.Scope,
+		CreatedAt: tx.Now}
+	tx.PutKey(&key)
+	return key, nil
+}
+
+func revokeKey(tx *state.Tx, p command.RevokeKeyPayload) (state.Key, error) {
+	key := tx.Key(p.ID)
+	if key == nil || key.Customer != p.Customer {
+		return state.Key{}, fault.New(fault.KeyNotFound, "no key has this id")
+	}
+	tx.RemoveKey(key)
+	return *key, nil
+}
+
+func touchKeys(tx *state.Tx, p command.TouchKeysPayload) (None, error) {
+	for _, touch := range p.Keys {
+		key := tx.Key(touch.ID)
+		if key == nil || key.LastUsedAt >= touch.At {
+			continue
+		}
+		touched := *key
+		touched.LastUsedAt = touch.At
+		tx.PutKey(&touched)
+	}
+	return None{}, nil
+}
+
+func adjustWallet(tx *state.Tx, p command.AdjustWalletPayload) (state.Entry, error) {
+	books := openBooks(tx)
+	wallet := books.wallet(p.Customer)
+	if wallet == nil {
+		return state.Entry{}, fault.New(fault.NotFound, "no customer has this reference")
+	}
+	if err := books.adjust(wallet, p.Amount); err != nil {
+		return state.Entry{}, err
+	}
+	entry := state.Entry{ID: p.Entry, Customer: p.Customer, Type: state.EntryAdjustment, Amount: p.Amount, Note: p.Note,
+		CreatedAt: tx.Now, Created: tx.Index}
+	books.seal(wallet, &entry, state.EntryApplied)
+	tx.PutEntry(&entry)
+	books.save()
+	return entry, nil
+}

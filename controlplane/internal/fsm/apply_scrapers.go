@@ -1,0 +1,123 @@
+package fsm
+
+import (
+	"bytes"
+
+	"shoal.dev/shoal/controlplane/internal/codec"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
+	group := state.Group{ID: p.ID, Customer: p.Customer, CreatedAt: tx.Now}
+	if p.Create {
+		if len(tx.Groups(p.Customer)) >= maxGroups {
+			return state.Group{}, fault.New(fault.LimitReached, "a customer has at most %d groups", maxGroups)
+		}
+	} else {
+		known := tx.Group(p.ID)
+		if known == nil || known.Customer != p.Customer {
+			return state.Group{}, fault.Invalid(fault.NotFound, "id", "no group has this id")
+		}
+		group = *known
+	}
+	if other := tx.GroupByName(p.Customer, p.Name); other != nil && other.ID != p.ID {
+		return state.Group{}, fault.Invalid(fault.NameTaken, "name", "another group has this name")
+	}
+	group.Name, group.DataTable, group.StartType = p.Name, p.DataTable, p.StartType
+	group.ShouldMatchProducts, group.UpdatedAt = p.ShouldMatchProducts, tx.Now
+	tx.PutGroup(&group)
+	return group, nil
+}
+
+func putScraper(tx *state.Tx, p command.PutScraperPayload) (state.Scraper, error) {
+	scraper, err := checkScraper(tx, &p)
+	if err != nil {
+		return state.Scraper{}, err
+	}
+	saveScraper(tx, &scraper)
+	return scraper, nil
+}
+
+// checkScraper makes the record that the payload asks for, without writing anything.
+func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, error) {
+	scraper := state.Scraper{ID: p.ID, Customer: p.Customer, CreatedAt: tx.Now}
+	if p.Create {
+		count := 0
+		tx.Scrapers(p.Customer, func(*state.Scraper) bool { count++; return count <= maxScrapers })
+		if count >= maxScrapers {
+			return scraper, fault.New(fault.LimitReached, "a customer has at most %d scrapers", maxScrapers)
+		}
+	} else {
+		known := tx.Scraper(p.ID)
+		if known == nil || known.Customer != p.Customer {
+			return scraper, fault.Invalid(fault.NotFound, "id", "no scraper has this id")
+		}
+		scraper = *known
+	}
+	if group := tx.Group(p.Group); group == nil || group.Customer != p.Customer {
+		return scraper, fault.Invalid(fault.GroupNotFound, "groupRef", "no group has this id")
+	}
+	if other := tx.ScraperByName(p.Customer, p.Spec.Name); other != nil && other.ID != p.ID {
+		return scraper, fault.Invalid(fault.NameTaken, "name", "another scraper has this name")
+	}
+	if p.Create || !sameRecipe(scraper.Spec.Recipe(), p.Spec.Recipe()) {
+		scraper.Revision++
+	}
+	scraper.Group, scraper.Spec, scraper.UpdatedAt = p.Group, p.Spec, tx.Now
+	if p.Create {
+		scraper.ListRun, scraper.Tag = p.ListRun, p.Tag
+	}
+	return scraper, nil
+}
+
+// saveScraper writes a checked record with its recipe, and keeps the members of groups counted.
+func saveScraper(tx *state.Tx, scraper *state.Scraper) {
+	known := tx.Scraper(scraper.ID)
+	if known == nil || known.Group != scraper.Group {
+		if known != nil {
+			countMember(tx, known.Group, -1)
+		}
+		countMember(tx, scraper.Group, 1)
+	}
+	saved := *scraper
+	tx.PutScraper(&saved)
+	if tx.Recipe(scraper.ID, scraper.Revision) == nil {
+		tx.PutRecipe(&state.Recipe{Scraper: scraper.ID, Revision: scraper.Revision, Recipe: scraper.Spec.Recipe()})
+	}
+	pruneRecipes(tx, scraper.ID)
+}
+
+func countMember(tx *state.Tx, group ids.ID, by int) {
+	if g := tx.Group(group); g != nil {
+		counted := *g
+		counted.Scrapers += by
+		tx.PutGroup(&counted)
+	}
+}
+
+// pruneRecipes drops the recipes that neither the scraper nor a run of it that is not closed uses.
+func pruneRecipes(tx *state.Tx, scraper ids.ID) {
+	used := map[uint32]bool{}
+	if s := tx.Scraper(scraper); s != nil {
+		used[s.Revision] = true
+	}
+	for _, job := range tx.OpenJobsOf(scraper) {
+		used[job.Revision] = true
+	}
+	for _, recipe := range tx.Recipes(scraper) {
+		if !used[recipe.Revision] {
+			tx.RemoveRecipe(recipe)
+		}
+	}
+}
+
+func sameRecipe(a, b model.Recipe) bool {
+	c := codec.New()
+	left, errLeft := c.Marshal(a)
+	right, errRight := c.Marshal(b)
+	return errLeft == nil && errRight == nil && bytes.Equal(left, right)
+}

@@ -1,0 +1,294 @@
+package fsm
+
+import (
+	"slices"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// pageBudget is how many pages of a chain one dispatch may fetch (architecture, step 3).
+const pageBudget = 10
+
+// ledgerOfRun is what a command changes of one run, written once at its end.
+type ledgerOfRun struct {
+	job    state.Job
+	run    *state.Run
+	entry  state.Entry
+	prices *state.PriceTable
+	dirty  bool
+}
+
+// batch is a command over the units of several runs.
+type batch struct {
+	tx    *state.Tx
+	books *books
+	runs  map[ids.ID]*ledgerOfRun
+	order []ids.ID
+}
+
+func openBatch(tx *state.Tx) *batch {
+	return &batch{tx: tx, books: openBooks(tx), runs: map[ids.ID]*ledgerOfRun{}}
+}
+
+// run is the command's own copy of a run's records with its sets; nil when the run is closed or unknown.
+func (b *batch) run(id ids.ID) *ledgerOfRun {
+	if r, ok := b.runs[id]; ok {
+		return r
+	}
+	job, run := b.tx.Job(id), b.tx.Run(id)
+	if job == nil || run == nil {
+		return nil
+	}
+	r := &ledgerOfRun{job: *job, run: run, entry: *b.tx.Entry(job.Entry), prices: b.tx.Prices(job.Prices)}
+	r.entry.Lines = slices.Clone(r.entry.Lines)
+	b.runs[id] = r
+	b.order = append(b.order, id)
+	return r
+}
+
+func (b *batch) save() {
+	for _, id := range b.order {
+		r := b.runs[id]
+		if !r.dirty {
+			continue
+		}
+		r.job.Index = b.tx.Index
+		job, entry := r.job, r.entry
+		b.tx.PutJob(&job)
+		b.tx.PutEntry(&entry)
+	}
+	b.books.save()
+}
+
+func extendWindow(tx *state.Tx, p command.ExtendWindowPayload) (command.Window, error) {
+	b := openBatch(tx)
+	var window command.Window
+	for _, want := range p.Runs {
+		r := b.run(want.Job)
+		for _, seq := range want.Seqs {
+			if r == nil || r.job.State.Final() || seq >= r.job.Links || r.run.Out[seq] != nil || r.run.Closed.Contains(seq) {
+				continue
+			}
+			grant, ok := b.send(r, seq)
+			if !ok {
+				window.Refused = append(window.Refused, command.SeqRef{Job: want.Job, Seq: seq})
+				continue
+			}
+			window.Grants = append(window.Grants, grant)
+		}
+	}
+	b.save()
+	return window, nil
+}
+
+// send puts a seq out under the reservation that money reaches for. When it reaches for nothing, and nothing is out whose
+// end could bring some back, the run stops.
+func (b *batch) send(r *ledgerOfRun, seq uint32) (command.Grant, bool) {
+	wallet := b.books.wallet(r.job.Customer)
+	out := &state.Out{Attempt: 1, Tiers: r.job.Tiers}
+	if begun := r.run.Begun[seq]; begun != nil {
+		out.Chain = *begun
+	}
+	want := min(pageBudget, r.job.MaxPages-min(out.Start, r.job.MaxPages-1))
+	if !b.fund(r, wallet, out, want) {
+		r.dirty = true
+		switch capped := b.capped(r); {
+		case capped && len(r.run.Out) == 0:
+			r.job.State, r.job.Reason = model.Stopped, model.MaxChargeReached
+		case !capped && wallet.Out == 0:
+			r.job.State, r.job.Reason = model.Stopped, model.InsufficientBalance
+		}
+		return command.Grant{}, false
+	}
+	out.Number = b.tx.NextDispatch()
+	delete(r.run.Begun, seq)
+	r.run.Out[seq] = out
+	r.run.Reserved += out.Money()
+	b.books.reserve(wallet, out)
+	if r.job.State == model.Pending {
+		r.job.State, r.job.Started, r.dirty = model.Running, b.tx.Now, true
+	}
+	return grantOf(r.job.ID, seq, out), true
+}
+
+// fund decides what is held for a unit: free requests first, then the price of the dearest tier that money reaches for.
+func (b *batch) fund(r *ledgerOfRun, wallet *state.Wallet, out *state.Out, want uint32) bool {
+	free := uint32(min(int64(want), max(wallet.Free, 0)))
+	tiers := r.job.Tiers.Tiers()
+	for n := len(tiers); n > 0; n-- {
+		allowed := model.TiersOf(tiers[:n]...)
+		worst, ok := dearestPrice(r.prices, allowed)
+		if !ok {
+			continue
+		}
+		paid := uint32(min(int64(want-free), b.affordable(r, wallet, worst)))
+		if free+paid == 0 {
+			continue
+		}
+		out.Tiers, out.Price, out.Free, out.Grant = allowed, worst, free, free+paid
+		return true
+	}
+	return false
+}
+
+// affordable is how many pages at a price neither the wallet nor the run's cap refuses.
+func (b *batch) affordable(r *ledgerOfRun, wallet *state.Wallet, price int64) int64 {
+	if price == 0 {
+		return pageBudget
+	}
+	pages := max(wallet.Available, 0) / price
+	if r.job.MaxCharge != nil {
+		pages = min(pages, max(*r.job.MaxCharge-r.job.Charged-r.run.Reserved, 0)/price)
+	}
+	return pages
+}
+
+// capped says whether it is the run's cap that refuses the cheapest page.
+func (b *batch) capped(r *ledgerOfRun) bool {
+	cheapest, ok := cheapestPrice(r.prices, r.job.Tiers)
+	return ok && r.job.MaxCharge != nil && *r.job.MaxCharge-r.job.Charged-r.run.Reserved < cheapest
+}
+
+func dearestPrice(table *state.PriceTable, tiers model.TierSet) (micros int64, ok bool) {
+	for _, tier := range tiers.Tiers() {
+		if price, found := priceOf(table, tier.PriceRow()); found {
+			micros, ok = max(micros, price.Micros), true
+		}
+	}
+	return micros, ok
+}
+
+func grantOf(job ids.ID, seq uint32, o *state.Out) command.Grant {
+	return command.Grant{DispatchRef: command.DispatchRef{Job: job, Seq: seq, Number: o.Number}, Attempt: o.Attempt,
+		Tiers: o.Tiers, Budget: o.Grant, From: o.From}
+}
+
+func redispatch(tx *state.Tx, p command.RedispatchPayload) (command.Window, error) {
+	b := openBatch(tx)
+	var window command.Window
+	for _, lost := range p.Lost {
+		r := b.run(lost.Job)
+		if r == nil || r.run.Out[lost.Seq] == nil || r.run.Out[lost.Seq].Number != lost.Number {
+			continue
+		}
+		out := r.run.Out[lost.Seq]
+		if r.job.State.Final() {
+			b.comeBack(r, lost.Seq)
+			window.Gone = append(window.Gone, command.SeqRef{Job: lost.Job, Seq: lost.Seq})
+			continue
+		}
+		out.Attempt++
+		out.Number = tx.NextDispatch()
+		window.Grants = append(window.Grants, grantOf(lost.Job, lost.Seq, out))
+	}
+	b.save()
+	return window, nil
+}
+
+// comeBack sets a seq that is out aside again and gives back what is held for it.
+func (b *batch) comeBack(r *ledgerOfRun, seq uint32) {
+	out := r.run.Out[seq]
+	b.books.release(b.books.wallet(r.job.Customer), out)
+	r.run.Reserved -= out.Money()
+	delete(r.run.Out, seq)
+	if out.Start > 0 {
+		chain := out.Chain
+		r.run.Begun[seq] = &chain
+	}
+}
+
+func settle(tx *state.Tx, p command.SettlePayload) (command.Settled, error) {
+	b := openBatch(tx)
+	var settled command.Settled
+	for i := range p.Receipts {
+		receipt := &p.Receipts[i]
+		r := b.run(receipt.Job)
+		if r == nil {
+			continue
+		}
+		seq := receipt.Unit.Seq
+		out := r.run.Out[seq]
+		if out == nil {
+			continue
+		}
+		if receipt.Outcome == model.Cancelled {
+			if r.job.State.Final() {
+				b.comeBack(r, seq)
+				settled.Gone = append(settled.Gone, command.SeqRef{Job: receipt.Job, Seq: seq})
+			}
+			continue
+		}
+		if receipt.Unit.Page != out.Start {
+			continue // settled before, or its predecessor is missing and will be found by a marker
+		}
+		b.settleUnit(r, out, receipt)
+		switch {
+		case receipt.Last:
+			b.closeSeq(r, seq, receipt.Outcome == model.Errored)
+			settled.Gone = append(settled.Gone, command.SeqRef{Job: receipt.Job, Seq: seq, Closed: true})
+		case out.Grant == 0:
+			b.comeBack(r, seq)
+			settled.Gone = append(settled.Gone, command.SeqRef{Job: receipt.Job, Seq: seq})
+		}
+	}
+	b.save()
+	return settled, nil
+}
+
+// settleUnit charges and counts one unit.
+func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receipt) {
+	r.dirty = true
+	before := out.Money()
+	delivered := receipt.Outcome == model.Delivered
+	price, _ := priceOf(r.prices, receipt.PriceRow)
+	quantity := int64(receipt.Quantity)
+	charged, byFree := b.books.spend(b.books.wallet(r.job.Customer), out, delivered, price.Micros*quantity)
+	r.run.Reserved += out.Money() - before
+	switch receipt.Outcome {
+	case model.Delivered:
+		r.job.Delivered++
+		r.job.Pages++
+		r.job.Items += uint64(receipt.Items)
+		r.job.Charged += charged
+		book(&r.entry, price, receipt.Quantity, charged, byFree)
+	case model.Errored:
+		r.job.Pages++
+	}
+	out.Start++
+	out.From = receipt.Next
+}
+
+// book adds a delivered page to the entry's line of its price row.
+func book(e *state.Entry, price model.Price, quantity uint32, charged int64, byFree bool) {
+	at := slices.IndexFunc(e.Lines, func(l state.Line) bool { return l.RowKey == price.RowKey })
+	if at < 0 {
+		at = len(e.Lines)
+		e.Lines = append(e.Lines, state.Line{RowKey: price.RowKey, Label: price.Label, UnitPrice: price.Micros})
+	}
+	line := &e.Lines[at]
+	if byFree {
+		line.FreePages++
+		e.FreeDelta--
+		return
+	}
+	line.Pages += uint64(quantity)
+	line.Amount -= charged
+	e.Amount -= charged
+}
+
+// closeSeq ends a seq whose chain is settled to its end; failed counts it as an errored link.
+func (b *batch) closeSeq(r *ledgerOfRun, seq uint32, failed bool) {
+	out := r.run.Out[seq]
+	b.books.release(b.books.wallet(r.job.Customer), out)
+	r.run.Reserved -= out.Money()
+	delete(r.run.Out, seq)
+	r.run.Closed.Add(seq)
+	if failed {
+		r.job.Errors++
+	} else {
+		r.job.Success++
+	}
+}

@@ -1,0 +1,205 @@
+package fsm
+
+import (
+	"fmt"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Bounds of decision 5, and how long answers to command ids are kept for proposers that did not hear them.
+const (
+	claimKeptMillis   = 24 * 60 * 60 * 1000
+	claimHeldMillis   = 2 * 60 * 1000
+	resultKeptMillis  = 15 * 60 * 1000
+	maxClaims         = 10_000 // per customer
+	maxExpiredPerTick = 5_000
+)
+
+// storedFault is a fault in a record.
+type storedFault struct {
+	Code   fault.Code `cbor:"1,keyasint"`
+	Detail string     `cbor:"2,keyasint,omitempty"`
+	Field  string     `cbor:"3,keyasint,omitempty"`
+}
+
+// applyOnce applies a command unless its id, or its idempotency key, was applied before.
+func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry, payload command.Payload) Result {
+	if stored := tx.Result(env.ID); stored != nil {
+		result := m.load(stored.Number, stored.Result, stored.Fault)
+		result.Replayed = false
+		return result
+	}
+	if env.Call != nil {
+		if replay, done := m.admitCall(tx, env); done {
+			return replay
+		}
+	}
+	value, err := known.apply(tx, payload)
+	result := Result{Value: value}
+	if err != nil {
+		result = Result{Err: notCoded(err)}
+	}
+	if known.keep {
+		encoded, encodedFault := m.save(result)
+		tx.PutResult(&state.StoredResult{Command: env.ID, Number: uint16(env.Number), Result: encoded,
+			Fault: encodedFault, Expires: tx.Now + resultKeptMillis})
+	}
+	if env.Call != nil {
+		m.finishCall(tx, env, result)
+	}
+	return result
+}
+
+// admitCall looks the idempotency key up. done means that the answer is known already, and not by applying.
+func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope) (answer Result, done bool) {
+	call := env.Call
+	claim := tx.Claim(call.Customer, call.Operation, call.Key)
+	switch {
+	case env.Number == command.ReleaseClaim:
+		return Result{}, false // looks after itself in finishCall
+	case claim == nil:
+		customer := tx.Customer(call.Customer)
+		if customer == nil {
+			return Result{Err: fault.New(fault.Unauthorized, "the customer does not exist")}, true
+		}
+		if customer.Claims >= maxClaims {
+			return Result{Err: fault.New(fault.IdempotencyOverflow,
+				"%d idempotency keys are kept for this customer; they go after 24 hours", maxClaims)}, true
+		}
+		return Result{}, false
+	case claim.Request != call.Request:
+		return Result{Err: fault.Invalid(fault.IdempotencyReused, "Idempotency-Key",
+			"the key was used for another request")}, true
+	case claim.Done:
+		result := m.load(claim.Number, claim.Result, claim.Fault)
+		result.Replayed = true
+		return result, true
+	case claim.Ticket == call.Ticket && !call.Ticket.IsZero():
+		return Result{}, false
+	default:
+		return Result{Err: fault.New(fault.IdempotencyInFlight, "the first call with this key is still running")}, true
+	}
+}
+
+// finishCall writes the idempotency record: a claim under way, the result, or nothing after a release.
+func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, result Result) {
+	call := env.Call
+	old := tx.Claim(call.Customer, call.Operation, call.Key)
+	switch env.Number {
+	case command.ReleaseClaim:
+		if old != nil && !old.Done && old.Ticket == call.Ticket {
+			dropClaim(tx, old)
+		}
+		return
+	case command.ClaimCall:
+		payload := result.Value.(*state.Claim)
+		payload.Customer, payload.Operation, payload.Key = call.Customer, call.Operation, call.Key
+		payload.Request, payload.Ticket, payload.Expires = call.Request, env.ID, tx.Now+claimHeldMillis
+		addClaim(tx, payload)
+		return
+	}
+	record := &state.Claim{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request,
+		Done: true, Number: uint16(env.Number), Expires: tx.Now + claimKeptMillis}
+	record.Result, record.Fault = m.save(result)
+	if old != nil {
+		tx.PutClaim(record)
+		return
+	}
+	addClaim(tx, record)
+}
+
+func addClaim(tx *state.Tx, c *state.Claim) {
+	tx.PutClaim(c)
+	customer := *tx.Customer(c.Customer)
+	customer.Claims++
+	tx.PutCustomer(&customer)
+}
+
+func dropClaim(tx *state.Tx, c *state.Claim) {
+	tx.RemoveClaim(c)
+	customer := *tx.Customer(c.Customer)
+	customer.Claims--
+	tx.PutCustomer(&customer)
+}
+
+// save encodes a result for a record.
+func (m *FSM) save(result Result) (value, failure []byte) {
+	var err error
+	if result.Err != nil {
+		f := notCoded(result.Err)
+		failure, err = m.codec.Marshal(storedFault{Code: f.Code, Detail: f.Detail, Field: f.Field})
+	} else {
+		value, err = m.codec.Marshal(result.Value)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("fsm: a result cannot be encoded: %v", err)) // results are plain structs
+	}
+	return value, failure
+}
+
+// load is the reverse of save.
+func (m *FSM) load(number uint16, value, failure []byte) Result {
+	if len(failure) > 0 {
+		var f storedFault
+		if err := m.codec.Unmarshal(failure, &f); err != nil {
+			panic(fmt.Sprintf("fsm: a stored fault cannot be decoded: %v", err))
+		}
+		return Result{Err: &fault.Error{Code: f.Code, Detail: f.Detail, Field: f.Field}}
+	}
+	known, ok := m.registry[command.Number(number)]
+	if !ok {
+		panic(fmt.Sprintf("fsm: a stored result is of the unknown command %d", number))
+	}
+	decoded, err := known.load(m.codec, value)
+	if err != nil {
+		panic(fmt.Sprintf("fsm: a stored result cannot be decoded: %v", err))
+	}
+	return Result{Value: decoded}
+}
+
+func claimCall(_ *state.Tx, p command.ClaimCallPayload) (*state.Claim, error) {
+	return &state.Claim{List: p.List, Node: p.Node, Boot: p.Boot}, nil
+}
+
+func renewClaims(tx *state.Tx, p command.RenewClaimsPayload) (None, error) {
+	for _, c := range tx.ClaimsUnderWay(p.Node) {
+		if c.Boot != p.Boot {
+			continue
+		}
+		renewed := *c
+		renewed.Expires = tx.Now + claimHeldMillis
+		tx.PutClaim(&renewed)
+	}
+	return None{}, nil
+}
+
+func releaseClaim(*state.Tx, command.ReleaseClaimPayload) (None, error) { return None{}, nil }
+
+// tick removes what has come due, a bounded number at a time.
+func tick(tx *state.Tx, _ command.TickPayload) (None, error) {
+	var claims []*state.Claim
+	tx.ClaimsByExpiry(func(c *state.Claim) bool {
+		if c.Expires > tx.Now || len(claims) == maxExpiredPerTick {
+			return false
+		}
+		claims = append(claims, c)
+		return true
+	})
+	for _, c := range claims {
+		dropClaim(tx, c)
+	}
+	var results []*state.StoredResult
+	tx.ResultsByExpiry(func(r *state.StoredResult) bool {
+		if r.Expires > tx.Now || len(results) == maxExpiredPerTick {
+			return false
+		}
+		results = append(results, r)
+		return true
+	})
+	for _, r := range results {
+		tx.RemoveResult(r)
+	}
+	return None{}, nil
+}

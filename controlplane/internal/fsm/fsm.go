@@ -1,0 +1,179 @@
+// Package fsm owns what commands do: the deterministic state machine over state. The same log gives the same state on
+// every node: no clock, no randomness, no map order, no input or output. Raft is not known here, so tests and the
+// protocol simulation run the very same code.
+package fsm
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"shoal.dev/shoal/controlplane/internal/codec"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Observer sees every applied command in order, on the state machine's goroutine: it must be quick and must not propose.
+type Observer func(payload command.Payload, result any)
+
+// FSM applies commands to a store.
+type FSM struct {
+	codec    *codec.Codec
+	registry map[command.Number]entry
+	store    atomic.Pointer[state.Store]
+	observer atomic.Pointer[Observer]
+	applied  atomic.Uint64
+}
+
+// New makes a state machine over an empty store.
+func New() *FSM {
+	m := &FSM{codec: codec.New(), registry: map[command.Number]entry{}}
+	m.store.Store(state.NewStore())
+	registerAll(m)
+	return m
+}
+
+// Store is the state. A restore replaces it.
+func (m *FSM) Store() *state.Store { return m.store.Load() }
+
+// Observe sets the observer, nil for none.
+func (m *FSM) Observe(o Observer) {
+	if o == nil {
+		m.observer.Store(nil)
+		return
+	}
+	m.observer.Store(&o)
+}
+
+// Applied counts the commands applied since the process started.
+func (m *FSM) Applied() uint64 { return m.applied.Load() }
+
+// entry is what the registry knows of a command.
+type entry struct {
+	keep   bool // results of API commands are kept by command id
+	decode func(*codec.Codec, []byte) (command.Payload, error)
+	load   func(*codec.Codec, []byte) (any, error) // a stored result
+	apply  func(*state.Tx, command.Payload) (any, error)
+}
+
+// register adds a command; a number registered twice is a programmer's slip.
+func register[P command.Payload, R any](m *FSM, keep bool, apply func(*state.Tx, P) (R, error)) {
+	var none P
+	number := none.Number()
+	if _, twice := m.registry[number]; twice {
+		panic(fmt.Sprintf("fsm: command %d is registered twice", number))
+	}
+	m.registry[number] = entry{
+		keep: keep,
+		decode: func(c *codec.Codec, body []byte) (command.Payload, error) {
+			var payload P
+			err := c.Unmarshal(body, &payload)
+			return payload, err
+		},
+		load: func(c *codec.Codec, data []byte) (any, error) {
+			var result R
+			err := c.Unmarshal(data, &result)
+			return result, err
+		},
+		apply: func(tx *state.Tx, payload command.Payload) (any, error) {
+			return apply(tx, payload.(P))
+		},
+	}
+}
+
+// None is the result of commands that have none.
+type None struct{}
+
+func registerAll(m *FSM) {
+	register(m, false, createCluster)
+	register(m, false, registerNode)
+	register(m, false, assignShards)
+	register(m, false, tick)
+	register(m, true, openCustomer)
+	register(m, true, mintKey)
+	register(m, true, revokeKey)
+	register(m, false, touchKeys)
+	register(m, true, putGroup)
+	register(m, true, putScraper)
+	register(m, true, claimCall)
+	register(m, false, renewClaims)
+	register(m, false, releaseClaim)
+	register(m, true, launchRun)
+	register(m, true, stopRun)
+	register(m, false, extendWindow)
+	register(m, false, settle)
+	register(m, false, redispatch)
+	register(m, false, closeRun)
+	register(m, true, adjustWallet)
+	register(m, true, putPrices)
+}
+
+// Encode makes a command for the log.
+func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *command.Call) ([]byte, error) {
+	body, err := m.codec.Marshal(payload)
+	if err != nil {
+		return nil, fmt.Errorf("fsm: encode command %d: %w", payload.Number(), err)
+	}
+	return m.codec.Marshal(command.Envelope{ID: id, Number: payload.Number(), Stamp: stamp, Body: body, Call: call})
+}
+
+// Result is what applying a command gave: a value of the command's result type, or a fault. Replayed says that it is the
+// stored answer of an earlier call under the same idempotency key.
+type Result struct {
+	Value    any
+	Err      error
+	Replayed bool
+}
+
+// Apply applies the command at a log index. It panics on a command that cannot be decoded or is not known: the node runs
+// an older version than the leader and must not go on with another state.
+func (m *FSM) Apply(index uint64, data []byte) Result {
+	var env command.Envelope
+	if err := m.codec.Unmarshal(data, &env); err != nil {
+		panic(fmt.Sprintf("fsm: command at %d cannot be decoded: %v", index, err))
+	}
+	known, ok := m.registry[env.Number]
+	if !ok {
+		panic(fmt.Sprintf("fsm: command %d at %d is not known to this version", env.Number, index))
+	}
+	payload, err := known.decode(m.codec, env.Body)
+	if err != nil {
+		panic(fmt.Sprintf("fsm: command %d at %d cannot be decoded: %v", env.Number, index, err))
+	}
+	var result Result
+	err = m.Store().Update(index, env.Stamp, func(tx *state.Tx) error {
+		result = m.applyOnce(tx, &env, known, payload)
+		return nil
+	})
+	if err != nil {
+		result = Result{Err: err}
+	}
+	m.applied.Add(1)
+	if o := m.observer.Load(); o != nil && result.Err == nil && !result.Replayed {
+		(*o)(payload, result.Value)
+	}
+	return result
+}
+
+// Snapshot takes the state as it is. It must not run beside Apply.
+func (m *FSM) Snapshot() *state.Snapshot { return m.Store().Snapshot() }
+
+// Restore replaces the state by a snapshot's.
+func (m *FSM) Restore(r io.Reader) error {
+	store, err := state.Restore(r)
+	if err != nil {
+		return err
+	}
+	m.store.Store(store)
+	return nil
+}
+
+// notCoded makes an error that a command returned into a fault: commands only return coded ones.
+func notCoded(err error) *fault.Error {
+	if coded, ok := err.(*fault.Error); ok {
+		return coded
+	}
+	return fault.Wrap(fault.Internal, err, "")
+}

@@ -1,0 +1,105 @@
+package fsm
+
+import (
+	"math"
+
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// books is the ledger within one command. Every movement goes from one account to another, so postings sum to zero by
+// construction; nothing is written before save.
+type books struct {
+	tx      *state.Tx
+	system  state.Books
+	wallets map[string]*state.Wallet
+}
+
+func openBooks(tx *state.Tx) *books {
+	return &books{tx: tx, system: *tx.Books(), wallets: map[string]*state.Wallet{}}
+}
+
+// wallet is the command's own copy of a customer's wallet, nil when the customer has none.
+func (b *books) wallet(customer string) *state.Wallet {
+	if w, ok := b.wallets[customer]; ok {
+		return w
+	}
+	w := b.tx.Wallet(customer)
+	if w == nil {
+		return nil
+	}
+	copied := *w
+	b.wallets[customer] = &copied
+	return &copied
+}
+
+// move is the one way in which money or free requests change accounts.
+func move(from, to *int64, amount int64) {
+	*from -= amount
+	*to += amount
+}
+
+// reserve holds money and free requests for a unit that goes out.
+func (b *books) reserve(w *state.Wallet, o *state.Out) {
+	move(&w.Available, &w.Reserved, o.Money())
+	move(&w.Free, &w.FreeHeld, int64(o.Free))
+	w.Out++
+}
+
+// release gives back all that is held for a unit that comes back or closes.
+func (b *books) release(w *state.Wallet, o *state.Out) {
+	move(&w.Reserved, &w.Available, o.Money())
+	move(&w.FreeHeld, &w.Free, int64(o.Free))
+	w.Out--
+}
+
+// spend settles one page of a unit: a delivered one is paid by a free request if one is held for the unit, otherwise by
+// its price out of the money held, never more than is held for a page; what was held for the page beyond that is given
+// back. It returns what was charged and whether a free request paid.
+func (b *books) spend(w *state.Wallet, o *state.Out, delivered bool, price int64) (charged int64, byFree bool) {
+	held := o.Money()
+	heldFree := o.Free
+	switch {
+	case delivered && o.Free > 0:
+		byFree = true
+		move(&w.FreeHeld, &b.system.FreeUsed, 1)
+		heldFree--
+		o.Free--
+	case delivered:
+		charged = min(price, o.Price)
+		move(&w.Reserved, &b.system.Revenue, charged)
+	}
+	o.Grant--
+	o.Free = min(o.Free, o.Grant)
+	move(&w.Reserved, &w.Available, held-charged-o.Money())
+	move(&w.FreeHeld, &w.Free, int64(heldFree-o.Free))
+	return charged, byFree
+}
+
+// seal makes an entry immutable: it takes its place in the customer's order and the running sum of the sealed entries.
+func (b *books) seal(w *state.Wallet, e *state.Entry, status string) {
+	w.Sequence++
+	w.Sealed += e.Amount
+	e.Status, e.Sequence, e.BalanceAfter, e.SettledAt = status, w.Sequence, w.Sealed, b.tx.Now
+}
+
+// adjust books an operator's adjustment.
+func (b *books) adjust(w *state.Wallet, amount int64) error {
+	const limit = math.MaxInt64 / 4 // sums of a few balances never overflow
+	if amount > limit-max(w.Balance(), 0) || amount < -limit-min(w.Balance(), 0) ||
+		b.system.Adjustments-amount > limit || b.system.Adjustments-amount < -limit {
+		return fault.Invalid(fault.AmountOverflow, "amountMicros", "the balance would leave the range of the ledger")
+	}
+	move(&b.system.Adjustments, &w.Available, amount)
+	return nil
+}
+
+// save writes the books.
+func (b *books) save() {
+	system := b.system
+	b.tx.PutBooks(&system)
+	for _, w := range b.wallets { // each write is of another record: order does not matter
+		copied := *w
+		b.tx.PutWallet(&copied)
+	}
+}

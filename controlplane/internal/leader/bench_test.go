@@ -1,0 +1,123 @@
+package leader_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/dispatch"
+	"shoal.dev/shoal/controlplane/internal/fsm"
+	"shoal.dev/shoal/controlplane/internal/leader"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// webList is a link list over a thousand hosts, made up as it is read.
+type webList struct {
+	leader.Store
+	links uint32
+}
+
+func (w webList) Links(_ context.Context, _ ids.ID, from uint32, most int) ([]rowstore.Link, error) {
+	var links []rowstore.Link
+	for seq := from; seq < w.links && len(links) < most; seq++ {
+		links = append(links, rowstore.Link{Seq: seq, URL: fmt.Sprintf("http://host-%03d.example/page/%d", seq%1000, seq)})
+	}
+	return links, nil
+}
+
+func (w webList) LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error) {
+	var links []rowstore.Link
+	for _, seq := range seqs {
+		one, _ := w.Links(ctx, list, seq, 1)
+		links = append(links, one...)
+	}
+	return links, nil
+}
+
+func (webList) Seal(context.Context, ids.ID, func(model.Unit, bool) bool) error { return nil }
+
+// sink takes tasks and gives them back as receipts.
+type sink struct {
+	stream.Log
+	receipts []model.Receipt
+}
+
+func (s *sink) TryPublish(_ stream.Topic, _ int, records ...[]byte) error {
+	for _, record := range records {
+		task, _, err := stream.DecodeTasks(record)
+		if err != nil {
+			return err
+		}
+		s.receipts = append(s.receipts, model.Receipt{Job: task.Job, Unit: model.Unit{Seq: task.Seq}, Outcome: model.Delivered,
+			PriceRow: "tier:plain", Quantity: 1, Items: 1, Last: true})
+	}
+	return nil
+}
+
+// BenchmarkLoop is the control plane's own work for a page: plan, window, publish, settle, without Raft and the roles.
+func BenchmarkLoop(b *testing.B) {
+	const shards = 64
+	ctx := context.Background()
+	machine, now, index := fsm.New(), int64(1), uint64(0)
+	var source ids.Sequence
+	propose := func(_ context.Context, payload command.Payload) (any, error) {
+		now, index = now+20, index+1
+		data, err := machine.Encode(source.New(), now, payload, nil)
+		if err != nil {
+			return nil, err
+		}
+		result := machine.Apply(index, data)
+		return result.Value, result.Err
+	}
+	view := func() *state.View { return machine.Store().View() }
+	d := dispatch.New(dispatch.Config{Leader: 1, Shards: shards, Window: 65_536,
+		HostOf:  func(url string) string { return strings.SplitN(url, "/", 4)[2] },
+		ShardOf: func(host string) int { return int(host[7]) % shards },
+		Pace:    func(*state.View, *state.Job) float64 { return 0 },
+		Now:     func() time.Time { return time.UnixMilli(now) }, View: view})
+	machine.Observe(d.Applied)
+	log := &sink{}
+	l := &leader.Leader{Dispatcher: d, State: machine.Store, Propose: propose, Store: webList{links: uint32(b.N)}, Log: log,
+		IDs: &source, NowMicros: func() int64 { return now * 1000 }, Point: func(string) {}}
+	group, scraper, job := source.New(), source.New(), source.New()
+	for _, payload := range []command.Payload{
+		command.CreateClusterPayload{ID: source.New(), Shards: shards, Prices: []model.Price{{RowKey: "tier:plain", Micros: 150}}},
+		command.OpenCustomerPayload{Customer: "c", Entry: source.New()},
+		command.AdjustWalletPayload{Customer: "c", Entry: source.New(), Amount: 1 << 50},
+		command.PutGroupPayload{Create: true, ID: group, Customer: "c", Name: "g"},
+		command.PutScraperPayload{Create: true, ID: scraper, Customer: "c", Group: group, Spec: model.Scraper{Name: "s"}},
+		command.LaunchRunPayload{Job: job, Entry: source.New(), Customer: "c", Scraper: scraper, List: source.New(),
+			Links: uint32(b.N), Tiers: model.TiersOf(model.Plain)},
+	} {
+		if _, err := propose(ctx, payload); err != nil {
+			b.Fatal(err)
+		}
+	}
+	before := index
+	b.ReportAllocs()
+	b.ResetTimer()
+	for !view().Job(job).Closed {
+		for _, step := range []func(context.Context) (bool, error){l.Read, l.Extend, l.Close} {
+			if _, err := step(ctx); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for shard := range shards {
+			if _, err := l.Publish(ctx, shard); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, err := propose(ctx, command.SettlePayload{Receipts: log.receipts}); err != nil {
+			b.Fatal(err)
+		}
+		log.receipts = log.receipts[:0]
+	}
+	b.ReportMetric(float64(b.N)/float64(index-before), "pages/command")
+}

@@ -1,0 +1,350 @@
+// Package leader owns the leader's steps: read lists, extend the window, publish tasks, send markers, recover what is
+// lost, give back what was never sent, close runs. Each step is a call that ends; the control plane's server runs them as
+// routines, the protocol simulation in random order. It keeps no state beside the dispatcher's.
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/dispatch"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// MaxAttempts is how often a seq is dispatched before it settles as an error (architecture, step 7).
+const MaxAttempts = 5
+
+// Bounds of one step.
+const (
+	planMost    = 4096
+	publishMost = 512
+	settleMost  = 4096
+)
+
+// Store is what the leader needs of the row store.
+type Store interface {
+	Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error)
+	LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error)
+	PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error)
+	Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error)
+	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
+}
+
+// Leader takes the steps of one leadership. Its steps may run beside each other, each from one goroutine at a time.
+type Leader struct {
+	Dispatcher *dispatch.Dispatcher
+	State      func() *state.Store
+	// Propose applies a command and returns its result; an error means that the outcome is unknown.
+	Propose func(ctx context.Context, payload command.Payload) (any, error)
+	Store   Store
+	Log     stream.Log
+	IDs     ids.Source
+	// NowMicros is the leader's clock in Unix microseconds.
+	NowMicros func() int64
+	// Point is called at named places, for crash tests; never nil.
+	Point func(name string)
+}
+
+// Read answers what the dispatcher wants to know of link lists. It reports whether there was anything to do.
+func (l *Leader) Read(ctx context.Context) (bool, error) {
+	did := false
+	for job, want := range l.Dispatcher.Unlocated() {
+		links, err := l.Store.LinksAt(ctx, want.List, want.Seqs)
+		if err != nil {
+			return did, fmt.Errorf("leader: locate seqs of run %s: %w", job, err)
+		}
+		l.Dispatcher.Locate(job, links)
+		did = true
+	}
+	var failed error
+	for _, need := range l.Dispatcher.Needs() {
+		links, err := l.Store.Links(ctx, need.List, need.From, need.Most)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("leader: read list of run %s: %w", need.Job, err))
+		}
+		l.Dispatcher.Feed(need.Job, links)
+		did = true
+	}
+	return did, failed
+}
+
+// Extend proposes what goes out next; whatever it picked it proposes until the outcome is known or ctx ends.
+func (l *Leader) Extend(ctx context.Context) (bool, error) {
+	plan := l.Dispatcher.Plan(planMost)
+	if len(plan) == 0 {
+		return false, nil
+	}
+	l.Point("leader.before_extend")
+	_, err := l.Propose(ctx, command.ExtendWindowPayload{Runs: plan})
+	l.Point("leader.after_extend")
+	return true, err
+}
+
+// Publish sends unsent tasks of a shard as far as the log has room. It reports whether all were sent.
+func (l *Leader) Publish(ctx context.Context, shard int) (bool, error) {
+	for {
+		sends := l.Dispatcher.Unsent(shard, publishMost)
+		if len(sends) == 0 {
+			return true, nil
+		}
+		if err := l.address(ctx, sends); err != nil {
+			return false, err
+		}
+		records := make([][]byte, len(sends))
+		for i := range sends {
+			records[i] = stream.EncodeTask(sends[i].Task)
+		}
+		l.Point("leader.before_publish")
+		switch err := l.Log.TryPublish(stream.Tasks, shard, records...); {
+		case errors.Is(err, stream.ErrFull):
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("leader: publish tasks: %w", err)
+		}
+		l.Dispatcher.Sent(shard, sends)
+		l.Point("leader.after_publish")
+	}
+}
+
+// address reads the addresses that the dispatcher did not keep.
+func (l *Leader) address(ctx context.Context, sends []dispatch.Send) error {
+	missing := map[ids.ID][]uint32{}
+	for i := range sends {
+		if sends[i].Task.URL == "" {
+			missing[sends[i].List] = append(missing[sends[i].List], sends[i].Task.Seq)
+		}
+	}
+	for list, seqs := range missing {
+		links, err := l.Store.LinksAt(ctx, list, sorted(seqs))
+		if err != nil {
+			return fmt.Errorf("leader: read addresses: %w", err)
+		}
+		urls := make(map[uint32]string, len(links))
+		for _, link := range links {
+			urls[link.Seq] = link.URL
+		}
+		for i := range sends {
+			if t := &sends[i].Task; t.URL == "" && sends[i].List == list {
+				t.URL = urls[t.Seq]
+			}
+		}
+	}
+	return nil
+}
+
+// Mark sends a marker into a shard that has published work out. It reports whether one was sent.
+func (l *Leader) Mark(shard int) (bool, error) {
+	marker, any := l.Dispatcher.Mark(shard)
+	if !any {
+		return false, nil
+	}
+	l.Point("leader.before_marker")
+	err := l.Log.TryPublish(stream.Tasks, shard, stream.EncodeMarker(marker))
+	l.Point("leader.after_marker")
+	if errors.Is(err, stream.ErrFull) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Returned acts on a marker that came back: what is lost settles from its page records if they are there, and otherwise
+// goes out again, or, after MaxAttempts, settles as an error.
+func (l *Leader) Returned(ctx context.Context, m model.Marker) error {
+	lost := l.Dispatcher.Returned(m)
+	if len(lost) == 0 {
+		return nil
+	}
+	if err := l.settleStored(ctx, lost); err != nil {
+		return err
+	}
+	var again []command.DispatchRef
+	var exhausted []rowstore.PageWrite
+	for _, ref := range lost {
+		out, page, ok := l.stillOut(ref)
+		switch {
+		case !ok:
+		case out.Attempt >= MaxAttempts && !l.ended(ref.Job):
+			if write, ok := l.exhausted(ref, page); ok {
+				exhausted = append(exhausted, write)
+			}
+		default:
+			again = append(again, ref)
+		}
+	}
+	if err := l.settleExhausted(ctx, exhausted); err != nil {
+		return err
+	}
+	if len(again) == 0 {
+		return nil
+	}
+	l.Point("leader.before_redispatch")
+	_, err := l.Propose(ctx, command.RedispatchPayload{Lost: again})
+	l.Point("leader.after_redispatch")
+	return err
+}
+
+// settleStored settles lost dispatches as far as the row store has their pages.
+func (l *Leader) settleStored(ctx context.Context, lost []command.DispatchRef) error {
+	var receipts []model.Receipt
+	for _, ref := range lost {
+		out, page, ok := l.stillOut(ref)
+		if !ok {
+			continue
+		}
+		stored, err := l.Store.Records(ctx, ref.Job, ref.Seq, page, int(out.Grant))
+		if err != nil {
+			return fmt.Errorf("leader: look for stored pages: %w", err)
+		}
+		for _, receipt := range stored {
+			if receipt.Unit.Page != page {
+				break // a gap: what stands behind it waits
+			}
+			receipts = append(receipts, receipt)
+			page++
+		}
+		if len(receipts) >= settleMost {
+			if err := l.settle(ctx, receipts); err != nil {
+				return err
+			}
+			receipts = nil
+		}
+	}
+	return l.settle(ctx, receipts)
+}
+
+func (l *Leader) settle(ctx context.Context, receipts []model.Receipt) error {
+	if len(receipts) == 0 {
+		return nil
+	}
+	_, err := l.Propose(ctx, command.SettlePayload{Receipts: receipts})
+	return err
+}
+
+// stillOut is the dispatch in the replicated sets, with its first unsettled page; false when it is not out any more.
+func (l *Leader) stillOut(ref command.DispatchRef) (out state.Out, page uint32, ok bool) {
+	l.State().ReadRun(ref.Job, func(run *state.Run) {
+		if run == nil || run.Out[ref.Seq] == nil || run.Out[ref.Seq].Number != ref.Number {
+			return
+		}
+		out, ok = *run.Out[ref.Seq], true
+	})
+	return out, out.Start, ok
+}
+
+func (l *Leader) ended(job ids.ID) bool {
+	record := l.State().View().Job(job)
+	return record == nil || record.State.Final()
+}
+
+// exhausted is the page that stands for a dispatch that was lost too often.
+func (l *Leader) exhausted(ref command.DispatchRef, page uint32) (rowstore.PageWrite, bool) {
+	job := l.State().View().Job(ref.Job)
+	if job == nil {
+		return rowstore.PageWrite{}, false
+	}
+	return rowstore.PageWrite{
+		Job: rowstore.Job{ID: job.ID, Customer: job.Customer, Group: job.Group, Scraper: job.Scraper, Started: job.Started * 1000},
+		Page: &model.Page{Job: ref.Job, Unit: model.Unit{Seq: ref.Seq, Page: page}, Fetch: l.IDs.New(),
+			Outcome: model.Errored, Code: string(fault.PageAttemptsExhausted), At: l.NowMicros(), Last: true},
+	}, true
+}
+
+func (l *Leader) settleExhausted(ctx context.Context, writes []rowstore.PageWrite) error {
+	if len(writes) == 0 {
+		return nil
+	}
+	for i := range writes {
+		job := l.State().View().Job(writes[i].Page.Job)
+		links, err := l.Store.LinksAt(ctx, job.List, []uint32{writes[i].Page.Unit.Seq})
+		if err != nil || len(links) != 1 {
+			return fmt.Errorf("leader: address of an exhausted link: %w", errors.Join(err, rowstore.ErrListUnknown))
+		}
+		writes[i].Page.URL = links[0].URL
+	}
+	stored, err := l.Store.PutPages(ctx, writes)
+	if err != nil {
+		return fmt.Errorf("leader: store exhausted links: %w", err)
+	}
+	var receipts []model.Receipt
+	for _, receipt := range stored {
+		if receipt != nil {
+			receipts = append(receipts, *receipt)
+		}
+	}
+	return l.settle(ctx, receipts)
+}
+
+// GiveBack returns the reservations of ended runs' dispatches that were never published.
+func (l *Leader) GiveBack(ctx context.Context) (bool, error) {
+	refs := l.Dispatcher.Unwanted(planMost)
+	if len(refs) == 0 {
+		return false, nil
+	}
+	_, err := l.Propose(ctx, command.RedispatchPayload{Lost: refs})
+	return true, err
+}
+
+// Close seals and closes the runs of which nothing is left: from then on the row store drops their late pages, and what
+// was stored without being settled is removed.
+func (l *Leader) Close(ctx context.Context) (bool, error) {
+	jobs := l.Dispatcher.Closable()
+	for _, id := range jobs {
+		job := l.State().View().Job(id)
+		if job == nil {
+			continue
+		}
+		l.Point("leader.before_seal")
+		if err := l.Store.Seal(ctx, id, l.settled(job)); err != nil {
+			return true, fmt.Errorf("leader: seal run %s: %w", id, err)
+		}
+		l.Point("leader.before_close")
+		if _, err := l.Propose(ctx, command.CloseRunPayload{Job: id}); err != nil {
+			return true, err
+		}
+		l.Point("leader.after_close")
+	}
+	return len(jobs) > 0, nil
+}
+
+// settled says of each record of a run, asked in the order of units, whether its unit is settled: all up to the last page
+// of a closed seq, and what the chain says of a seq that was set aside. Nil when everything stored is settled: each seq is
+// one page and closed.
+func (l *Leader) settled(job *state.Job) func(model.Unit, bool) bool {
+	if !job.State.Final() && job.MaxPages == 1 {
+		return nil
+	}
+	var ended struct {
+		seq  uint32
+		over bool
+	}
+	return func(unit model.Unit, last bool) (settled bool) {
+		l.State().ReadRun(job.ID, func(run *state.Run) {
+			switch {
+			case run == nil:
+				settled = true // closed by an earlier attempt, after it was sealed
+			case run.Closed.Contains(unit.Seq):
+				if ended.seq != unit.Seq {
+					ended.seq, ended.over = unit.Seq, false
+				}
+				settled = !ended.over
+				ended.over = ended.over || last
+			case run.Begun[unit.Seq] != nil:
+				settled = unit.Page < run.Begun[unit.Seq].Start
+			}
+		})
+		return settled
+	}
+}
+
+func sorted(seqs []uint32) []uint32 {
+	slices.Sort(seqs)
+	return seqs
+}

@@ -1,0 +1,265 @@
+package simulation
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+var (
+	seeds = flag.Int("seeds", 10_000, "how many seeds the simulation runs")
+	first = flag.Uint64("first", 0, "the first seed")
+)
+
+// check holds after every step.
+func (w *world) check() error {
+	view := w.machine.Store().View()
+	held, free, out := map[string]int64{}, map[string]int64{}, map[string]uint32{}
+	for _, open := range w.openJobs() {
+		var reserved int64
+		for _, o := range open.run.Out {
+			reserved += o.Money()
+			free[open.job.Customer] += int64(o.Free)
+			out[open.job.Customer]++
+			if o.Grant == 0 || o.Free > o.Grant {
+				return fmt.Errorf("out with grant %d and %d free", o.Grant, o.Free)
+			}
+		}
+		if reserved != open.run.Reserved {
+			return fmt.Errorf("run %s holds %d, its out set %d", open.job.ID, open.run.Reserved, reserved)
+		}
+		held[open.job.Customer] += reserved
+		if limit := open.job.MaxCharge; limit != nil && open.job.Charged+reserved > *limit {
+			return fmt.Errorf("run %s: charged %d and reserved %d are over the cap %d", open.job.ID, open.job.Charged, reserved, *limit)
+		}
+	}
+	books := view.Books()
+	money, requests := books.Revenue+books.Adjustments, books.FreeIssued+books.FreeUsed
+	for _, wallet := range view.Wallets() {
+		if wallet.Reserved != held[wallet.Customer] || wallet.FreeHeld != free[wallet.Customer] || wallet.Out != out[wallet.Customer] {
+			return fmt.Errorf("wallet %+v: the out sets hold %d, %d free requests, %d seqs", wallet, held[wallet.Customer],
+				free[wallet.Customer], out[wallet.Customer])
+		}
+		if wallet.Available < 0 || wallet.Free < 0 {
+			return fmt.Errorf("wallet %+v is below zero", wallet)
+		}
+		if err := w.checkEntries(view, wallet); err != nil {
+			return err
+		}
+		money += wallet.Available + wallet.Reserved
+		requests += wallet.Free + wallet.FreeHeld
+	}
+	if money != 0 || requests != 0 {
+		return fmt.Errorf("postings sum to %d micro-cents and %d free requests", money, requests)
+	}
+	return nil
+}
+
+// checkEntries holds a wallet against its entries: prefix sums, open accruals, and no more pages than units delivered.
+func (w *world) checkEntries(view *state.View, wallet *state.Wallet) error {
+	var sum, balance int64
+	bySequence := map[uint64]*state.Entry{}
+	var failed error
+	view.Entries(wallet.Customer, func(e *state.Entry) bool {
+		balance += e.Amount
+		if e.Status != state.EntryOpen {
+			bySequence[e.Sequence] = e
+		}
+		if e.Type != state.EntryCharge {
+			return true
+		}
+		job := view.Job(e.Job)
+		var pages, amount int64
+		for _, line := range e.Lines {
+			pages += int64(line.Pages + line.FreePages)
+			amount += line.Amount
+		}
+		if amount != e.Amount || -amount != job.Charged || pages != int64(job.Delivered) {
+			failed = fmt.Errorf("entry %+v does not fit job %+v", e, job)
+		}
+		if int(job.Delivered) > len(w.delivered[job.ID]) {
+			failed = fmt.Errorf("job %s was charged for %d pages, %d units were delivered", job.ID, job.Delivered, len(w.delivered[job.ID]))
+		}
+		return true
+	})
+	for n := uint64(1); n <= wallet.Sequence; n++ {
+		e := bySequence[n]
+		if e == nil {
+			return fmt.Errorf("wallet %s: entry %d of the seal order is missing", wallet.Customer, n)
+		}
+		if sum += e.Amount; e.BalanceAfter != sum {
+			return fmt.Errorf("entry %+v: the prefix sum is %d", e, sum)
+		}
+	}
+	if sum != wallet.Sealed || balance != wallet.Balance() {
+		return fmt.Errorf("wallet %+v: sealed entries sum to %d, all to %d", wallet, sum, balance)
+	}
+	return failed
+}
+
+// simulate runs one seed under one kind of faults.
+func simulate(seed uint64, faults string) (again int, err error) {
+	w, err := newWorld(seed)
+	if err != nil {
+		return 0, err
+	}
+	w.lossy = faults == "hard" && seed%8 == 0
+	for _, truth := range append([]*runTruth(nil), w.runs...) {
+		if w.r.IntN(3) > 0 {
+			if err := w.launch(truth); err != nil {
+				return 0, err
+			}
+		}
+	}
+	for range 20 + w.r.IntN(300) {
+		if err := w.step(); err != nil {
+			return 0, err
+		}
+		if faults == "" || w.r.IntN(8) > 0 {
+			continue
+		}
+		harm := w.mild
+		if faults == "hard" {
+			harm = w.fault
+		}
+		if err := harm(); err != nil {
+			return 0, err
+		}
+		if err := w.check(); err != nil {
+			return 0, err
+		}
+	}
+	for _, truth := range append([]*runTruth(nil), w.runs...) {
+		if err := w.launch(truth); err != nil {
+			return 0, err
+		}
+	}
+	w.stalled = false
+	for n := 0; len(w.machine.Store().View().OpenJobs()) > 0; n++ {
+		if n == 100_000 {
+			return 0, fmt.Errorf("never ends: %+v", w.openJobs())
+		}
+		if err := w.step(); err != nil {
+			return 0, err
+		}
+	}
+	return w.verify(faults)
+}
+
+// verify holds the end of every run against the truth.
+func (w *world) verify(faults string) (again int, err error) {
+	view := w.machine.Store().View()
+	for _, truth := range w.runs {
+		job := view.Job(truth.job)
+		if job == nil {
+			return 0, fmt.Errorf("run %s is gone", truth.job)
+		}
+		if err := w.verifyRun(job, truth); err != nil {
+			return 0, fmt.Errorf("job %+v: %w", job, err)
+		}
+	}
+	for key, times := range w.fetched {
+		again += times - 1
+		if faults != "hard" && times > 1 {
+			return 0, fmt.Errorf("%v was fetched %d times", key, times)
+		}
+	}
+	return again, nil
+}
+
+func (w *world) verifyRun(job *state.Job, truth *runTruth) error {
+	var delivered, errored, items uint64
+	for _, record := range w.store.records[job.ID] {
+		if record.Outcome == model.Delivered {
+			delivered++
+			items += uint64(len(record.Rows))
+		} else {
+			errored++
+		}
+	}
+	if delivered != job.Delivered || delivered+errored != job.Pages || items != job.Items {
+		return fmt.Errorf("records: %d delivered, %d errored, %d rows", delivered, errored, items)
+	}
+	wallet := w.machine.Store().View().Wallet(job.Customer)
+	if wallet.Reserved != 0 || wallet.FreeHeld != 0 || wallet.Out != 0 {
+		return fmt.Errorf("wallet still holds something: %+v", wallet)
+	}
+	if job.State == model.Stopped {
+		return nil
+	}
+	errors := uint32(0)
+	for seq, l := range truth.links {
+		last, err := w.verifyChain(job.ID, uint32(seq), l)
+		if err != nil {
+			return err
+		}
+		if last.Outcome == model.Errored {
+			errors++
+		}
+	}
+	if job.Errors != errors || job.Success+job.Errors != job.Links {
+		return fmt.Errorf("want %d failed links", errors)
+	}
+	return nil
+}
+
+// verifyChain holds the records of one seq of a completed run against the truth: all pages up to the chain's end, of
+// whichever fetch came first, and none behind it.
+func (w *world) verifyChain(job ids.ID, seq uint32, l link) (last *model.Page, err error) {
+	records := w.store.records[job]
+	unit := model.Unit{Seq: seq}
+	for last = records[unit]; last != nil && !last.Last; last = records[unit] {
+		unit.Page++
+	}
+	if last == nil {
+		return nil, fmt.Errorf("unit %v is missing", unit)
+	}
+	if exhausted := last.Code == "attempts_exhausted"; !exhausted && !l.changing && int(unit.Page)+1 != l.pages {
+		return nil, fmt.Errorf("link %d has %d pages, want %d", seq, unit.Page+1, l.pages)
+	}
+	for other := range records {
+		if other.Seq == seq && other.Page > unit.Page {
+			return nil, fmt.Errorf("a record stands behind the end of link %d", seq)
+		}
+	}
+	return last, nil
+}
+
+// TestProtocol is the promise of the architecture: whatever is lost, every run ends exact, by markers alone.
+func TestProtocol(t *testing.T) {
+	count := *seeds
+	if testing.Short() {
+		count = min(count, 500)
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	var next, again atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for !t.Failed() {
+				n := next.Add(1) - 1
+				if n >= int64(count) {
+					return
+				}
+				seed := *first + uint64(n)
+				for _, faults := range []string{"", "mild", "hard"} {
+					more, err := simulate(seed, faults)
+					if err != nil {
+						t.Errorf("seed %d, faults %q: %v", seed, faults, err)
+					}
+					again.Add(int64(more))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d seeds exact; %d pages fetched again under faults", count, again.Load())
+}

@@ -1,0 +1,338 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// step lets one role do one thing.
+func (w *world) step() error {
+	ctx := context.Background()
+	s := w.r.IntN(shards)
+	w.now += int64(w.r.IntN(50))
+	var err error
+	switch w.r.IntN(14) {
+	case 0:
+		_, err = w.leader.Read(ctx)
+	case 1:
+		_, err = w.leader.Extend(ctx)
+	case 2:
+		_, err = w.leader.Publish(ctx, s)
+	case 3:
+		if _, err = w.leader.GiveBack(ctx); err == nil {
+			_, err = w.leader.Close(ctx)
+		}
+	case 4, 5:
+		err = w.take(s)
+	case 6, 7, 8:
+		w.fetch(s)
+	case 9, 10:
+		err = w.ingest(s)
+	case 11, 12:
+		err = w.bill(ctx, s)
+	case 13:
+		if w.r.IntN(3) > 0 {
+			_, err = w.leader.Mark(s)
+		} else {
+			_, err = w.propose(ctx, command.TickPayload{})
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if w.checked == w.index {
+		return nil // nothing was applied
+	}
+	w.checked = w.index
+	return w.check()
+}
+
+// take reads one record of the tasks topic, as a fetcher does.
+func (w *world) take(s int) error {
+	if len(w.tasks[s]) == 0 {
+		return nil
+	}
+	record := w.tasks[s][0]
+	w.tasks[s] = w.tasks[s][1:]
+	task, marker, err := stream.DecodeTasks(record)
+	if err != nil {
+		return err
+	}
+	if marker != nil {
+		marker.Open = w.held(s)
+		w.pages[s] = append(w.pages[s], item{marker: marker})
+		return nil
+	}
+	key := seqKey{task.Job, task.Seq}
+	if w.open[s][key] == nil {
+		o := &openTask{task: *task, left: task.Budget}
+		if task.From != nil {
+			o.page = task.From.Page
+		}
+		w.open[s][key] = o
+	}
+	return nil
+}
+
+func (w *world) sortedOpen(s int) []seqKey {
+	keys := make([]seqKey, 0, len(w.open[s]))
+	for key := range w.open[s] {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b seqKey) int {
+		return cmp.Or(slices.Compare(a.job[:], b.job[:]), cmp.Compare(a.seq, b.seq))
+	})
+	return keys
+}
+
+func (w *world) held(s int) []model.OpenTasks {
+	var open []model.OpenTasks
+	for _, key := range w.sortedOpen(s) {
+		if n := len(open); n == 0 || open[n-1].Job != key.job {
+			open = append(open, model.OpenTasks{Job: key.job})
+		}
+		last := &open[len(open)-1]
+		last.Seqs = append(last.Seqs, key.seq)
+	}
+	return open
+}
+
+// fetch fetches one page of one open task.
+func (w *world) fetch(s int) {
+	keys := w.sortedOpen(s)
+	if len(keys) == 0 {
+		return
+	}
+	key := keys[w.r.IntN(len(keys))]
+	o := w.open[s][key]
+	job := w.machine.Store().View().Job(key.job)
+	if (job == nil || job.State.Final()) && w.r.IntN(10) < 7 {
+		delete(w.open[s], key)
+		w.pages[s] = append(w.pages[s], item{page: &model.Page{Job: key.job, Unit: model.Unit{Seq: key.seq}, Outcome: model.Cancelled}})
+		return
+	}
+	truth := w.truthOf(key)
+	page := &model.Page{Job: key.job, Unit: model.Unit{Seq: key.seq, Page: o.page}, Fetch: w.ids.New(), URL: "u"}
+	w.fetched[unitKey{key.job, page.Unit}]++
+	page.Last = int(o.page)+1 >= truth.pages
+	if truth.changing && o.page < 28 {
+		page.Last = w.r.IntN(4) == 0
+	}
+	if page.Last && truth.bad {
+		page.Outcome, page.Code = model.Errored, "timeout"
+	} else {
+		page.Outcome, page.PriceRow, page.Quantity = model.Delivered, "tier:plain", 1
+		page.Rows = [][]byte{[]byte(page.Fetch.String())}
+	}
+	o.page++
+	o.left--
+	if !page.Last {
+		page.Next = &model.Continuation{Page: o.page, URL: "next"}
+		page.Spent = o.left == 0
+	}
+	if page.Last || page.Spent {
+		delete(w.open[s], key)
+	}
+	w.pages[s] = append(w.pages[s], item{page: page})
+}
+
+func (w *world) truthOf(key seqKey) link {
+	for _, truth := range w.runs {
+		if truth.job == key.job {
+			return truth.links[key.seq]
+		}
+	}
+	return link{}
+}
+
+// ingest stores one page and passes it on; nothing is taken off before it is.
+func (w *world) ingest(s int) error {
+	if len(w.pages[s]) == 0 || w.stalled {
+		return nil
+	}
+	it := w.pages[s][0]
+	switch {
+	case it.marker != nil:
+		w.receipts[s] = append(w.receipts[s], it)
+	case it.page.Outcome == model.Cancelled:
+		w.receipts[s] = append(w.receipts[s], item{receipt: receiptOf(it.page)})
+	default:
+		receipts, err := w.store.PutPages(context.Background(), []rowstore.PageWrite{{Page: it.page}})
+		if err != nil {
+			return err
+		}
+		if w.r.IntN(10) == 0 {
+			return nil // dies before the receipt
+		}
+		if receipts[0] != nil {
+			w.receipts[s] = append(w.receipts[s], item{receipt: receipts[0]})
+		}
+		if w.r.IntN(10) == 0 {
+			return nil // dies before the commit
+		}
+	}
+	w.pages[s] = w.pages[s][1:]
+	return nil
+}
+
+// bill settles a batch of one to four receipts and hands on the markers behind them.
+func (w *world) bill(ctx context.Context, s int) error {
+	var batch []model.Receipt
+	var markers []model.Marker
+	n := min(len(w.receipts[s]), 1+w.r.IntN(4))
+	if n == 0 {
+		return nil
+	}
+	for _, it := range w.receipts[s][:n] {
+		if it.marker != nil {
+			markers = append(markers, *it.marker)
+			continue
+		}
+		batch = append(batch, *it.receipt)
+		if it.receipt.Outcome == model.Delivered {
+			w.noteDelivered(*it.receipt)
+		}
+	}
+	if _, err := w.propose(ctx, command.SettlePayload{Receipts: batch}); err != nil {
+		return err
+	}
+	for _, marker := range markers {
+		for _, receipts := range w.store.records { // what recovery may settle
+			for _, page := range receipts {
+				if page.Outcome == model.Delivered {
+					w.noteDelivered(*receiptOf(page))
+				}
+			}
+		}
+		if err := w.leader.Returned(ctx, marker); err != nil {
+			return err
+		}
+	}
+	if w.r.IntN(10) == 0 {
+		return nil // dies before the commit
+	}
+	w.receipts[s] = w.receipts[s][n:]
+	return nil
+}
+
+func (w *world) noteDelivered(receipt model.Receipt) {
+	if w.delivered[receipt.Job] == nil {
+		w.delivered[receipt.Job] = map[model.Unit]bool{}
+	}
+	w.delivered[receipt.Job][receipt.Unit] = true
+}
+
+// fault does harm that may cost fetches, but never a row or a charge.
+func (w *world) fault() error {
+	s := w.r.IntN(shards)
+	switch k := w.r.IntN(100); {
+	case k < 12:
+		w.tasks[s] = dropOne(w, w.tasks[s])
+	case k < 24:
+		w.pages[s] = dropOne(w, w.pages[s])
+	case k < 35:
+		w.receipts[s] = dropOne(w, w.receipts[s])
+	case k < 40:
+		w.tasks[s] = repeatOne(w, w.tasks[s])
+	case k < 45:
+		w.pages[s] = repeatOne(w, w.pages[s])
+	case k < 50:
+		w.receipts[s] = repeatOne(w, w.receipts[s])
+	case k < 52:
+		w.tasks[s] = nil
+	case k < 54:
+		w.pages[s] = nil
+	case k < 56:
+		w.receipts[s] = nil
+	case k < 60:
+		for s := range shards {
+			w.tasks[s], w.pages[s], w.receipts[s] = nil, nil, nil
+		}
+	case k < 68: // a fetcher starts anew
+		w.open[s] = map[seqKey]*openTask{}
+	case k < 75: // the shard moves: its new holder starts at the end
+		w.open[s], w.tasks[s] = map[seqKey]*openTask{}, nil
+		_, err := w.leader.Mark(s)
+		return err
+	case k < 80: // everything dies at once
+		for s := range shards {
+			w.tasks[s], w.pages[s], w.receipts[s] = nil, nil, nil
+			w.open[s] = map[seqKey]*openTask{}
+		}
+		if err := w.restart(); err != nil {
+			return err
+		}
+		return w.markAll()
+	case k < 88:
+		return w.mild()
+	default:
+		return w.order()
+	}
+	return nil
+}
+
+// mild does harm that must not cost a single fetch.
+func (w *world) mild() error {
+	if w.r.IntN(2) == 0 {
+		w.stalled = !w.stalled
+		return nil
+	}
+	if err := w.lead(); err != nil {
+		return err
+	}
+	return w.markAll()
+}
+
+// order is what customers do in the middle of things: stop, top up, launch.
+func (w *world) order() error {
+	if len(w.runs) == 0 {
+		return nil
+	}
+	truth := w.runs[w.r.IntN(len(w.runs))]
+	switch w.r.IntN(3) {
+	case 0:
+		if truth.launched {
+			_, err := w.propose(context.Background(), command.StopRunPayload{Customer: truth.customer, Scraper: truth.scraper})
+			return err
+		}
+	case 1:
+		return w.topUp(truth.customer, int64(w.r.IntN(5*price)+1))
+	}
+	return w.launch(truth)
+}
+
+func dropOne[T any](w *world, list []T) []T {
+	if len(list) == 0 {
+		return list
+	}
+	at := w.r.IntN(len(list))
+	return slices.Delete(slices.Clone(list), at, at+1)
+}
+
+func repeatOne[T any](w *world, list []T) []T {
+	if len(list) == 0 {
+		return list
+	}
+	return append(slices.Clone(list), list[w.r.IntN(len(list))])
+}
+
+// openJob is a job with its sets.
+type openJob struct {
+	job *state.Job
+	run *state.Run
+}
+
+func (w *world) openJobs() []openJob {
+	var open []openJob
+	for _, job := range w.machine.Store().View().OpenJobs() {
+		w.machine.Store().ReadRun(job.ID, func(run *state.Run) { open = append(open, openJob{job, run}) })
+	}
+	return open
+}

@@ -1,0 +1,363 @@
+package simulation
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/dispatch"
+	"shoal.dev/shoal/controlplane/internal/fsm"
+	"shoal.dev/shoal/controlplane/internal/leader"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+const (
+	shards = 2
+	price  = 150
+)
+
+// link is the truth about one start address.
+type link struct {
+	host  int
+	pages int  // of its chain
+	bad   bool // its last page fails for good
+	// changing: each fetch of a page may find the chain's end there, or that it goes on.
+	changing bool
+}
+
+// runTruth is what a run must come to.
+type runTruth struct {
+	job      ids.ID
+	scraper  ids.ID
+	customer string
+	list     ids.ID
+	links    []link
+	launched bool
+}
+
+type unitKey struct {
+	job  ids.ID
+	unit model.Unit
+}
+
+type seqKey struct {
+	job ids.ID
+	seq uint32
+}
+
+// item is a record of the pages or receipts topic.
+type item struct {
+	page    *model.Page
+	receipt *model.Receipt
+	marker  *model.Marker
+}
+
+// openTask is a task that a fetcher holds open.
+type openTask struct {
+	task model.Task
+	page uint32
+	left uint32
+}
+
+// world is everything there is: the control plane, the topics, the row store and the volatile roles.
+type world struct {
+	r     *rand.Rand
+	ids   ids.Sequence
+	now   int64 // milliseconds
+	index uint64
+
+	machine *fsm.FSM
+	leader  *leader.Leader
+	term    uint64
+	window  int
+
+	tasks    [shards][][]byte
+	pages    [shards][]item
+	receipts [shards][]item
+
+	store   *memoryStore
+	stalled bool
+	lossy   bool // most tasks are lost, so that some seqs run out of attempts
+	checked uint64
+	open    [shards]map[seqKey]*openTask
+	runs    []*runTruth
+
+	fetched   map[unitKey]int
+	delivered map[ids.ID]map[model.Unit]bool // units that a receipt given to settle called delivered
+	funded    map[string]int64
+}
+
+func newWorld(seed uint64) (*world, error) {
+	w := &world{r: rand.New(rand.NewPCG(seed, 7)), now: 1_800_000_000_000, machine: fsm.New(),
+		store: newMemoryStore(), fetched: map[unitKey]int{}, delivered: map[ids.ID]map[model.Unit]bool{},
+		funded: map[string]int64{}}
+	w.window = 1 + w.r.IntN(8)
+	for s := range shards {
+		w.open[s] = map[seqKey]*openTask{}
+	}
+	_, err := w.propose(context.Background(), command.CreateClusterPayload{ID: w.ids.New(), Shards: shards,
+		FreeGrant: int64(w.r.IntN(4)), Prices: []model.Price{{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: price}}})
+	if err != nil {
+		return nil, err
+	}
+	for c := range 1 + w.r.IntN(2) {
+		if err := w.addCustomer("customer-" + strconv.Itoa(c)); err != nil {
+			return nil, err
+		}
+	}
+	return w, w.lead()
+}
+
+// addCustomer makes a customer with some money, a group, and one to three scrapers whose runs are launched at once or later.
+func (w *world) addCustomer(ref string) error {
+	ctx := context.Background()
+	if _, err := w.propose(ctx, command.OpenCustomerPayload{Customer: ref, Entry: w.ids.New()}); err != nil {
+		return err
+	}
+	money := []int{100, 100, w.r.IntN(8), 0}[w.r.IntN(4)]*price + w.r.IntN(price)
+	if money > 0 {
+		if err := w.topUp(ref, int64(money)); err != nil {
+			return err
+		}
+	}
+	group := w.ids.New()
+	if _, err := w.propose(ctx, command.PutGroupPayload{Create: true, ID: group, Customer: ref, Name: "g"}); err != nil {
+		return err
+	}
+	for n := range 1 + w.r.IntN(2) {
+		truth := &runTruth{job: w.ids.New(), scraper: w.ids.New(), customer: ref, list: w.ids.New()}
+		maxPages := []int{1, 1, 30}[w.r.IntN(3)]
+		for range 1 + w.r.IntN(12) {
+			l := link{host: w.r.IntN(3), pages: 1, bad: w.r.IntN(10) == 0}
+			if maxPages > 1 {
+				l.pages = []int{1, 1, 2, 3, 5, 12, 25}[w.r.IntN(7)]
+				l.changing = w.r.IntN(4) == 0
+			}
+			truth.links = append(truth.links, l)
+		}
+		spec := model.Scraper{Name: "s" + strconv.Itoa(n), Type: model.SingleProduct}
+		if maxPages > 1 {
+			spec.SourceConfig.Pagination = &model.Pagination{Type: model.NextLink, Max: &maxPages}
+		}
+		_, err := w.propose(ctx, command.PutScraperPayload{Create: true, ID: truth.scraper, Customer: ref, Group: group, Spec: spec})
+		if err != nil {
+			return err
+		}
+		w.runs = append(w.runs, truth)
+	}
+	return nil
+}
+
+func (w *world) topUp(ref string, micros int64) error {
+	w.funded[ref] += micros
+	_, err := w.propose(context.Background(), command.AdjustWalletPayload{Customer: ref, Entry: w.ids.New(), Amount: micros})
+	return err
+}
+
+// launch starts a run that has not been started; without money it is refused and never runs.
+func (w *world) launch(truth *runTruth) error {
+	if truth.launched {
+		return nil
+	}
+	truth.launched = true
+	var urls []string
+	for seq, l := range truth.links {
+		urls = append(urls, fmt.Sprintf("http://h%d/%s/%d", l.host, truth.job, seq))
+	}
+	w.store.lists[truth.list] = urls
+	payload := command.LaunchRunPayload{Job: truth.job, Entry: w.ids.New(), Customer: truth.customer, Scraper: truth.scraper,
+		List: truth.list, Links: uint32(len(urls)), Tiers: model.TiersOf(model.Plain)}
+	if w.r.IntN(3) == 0 {
+		limit := int64(w.r.IntN(10*price) + 1)
+		payload.MaxCharge = &limit
+	}
+	_, err := w.propose(context.Background(), payload)
+	if err != nil && strings.Contains(err.Error(), "WALLET_INSUFFICIENT_BALANCE") {
+		w.runs = slices.DeleteFunc(w.runs, func(t *runTruth) bool { return t == truth })
+		return nil
+	}
+	return err
+}
+
+// propose applies a command as Raft would; now and then the proposer did not hear the answer and proposes the id again.
+func (w *world) propose(_ context.Context, payload command.Payload) (any, error) {
+	id := w.ids.New()
+	data, err := w.machine.Encode(id, w.now, payload, nil)
+	if err != nil {
+		return nil, err
+	}
+	w.index++
+	result := w.machine.Apply(w.index, data)
+	if w.r.IntN(20) == 0 {
+		if data, err = w.machine.Encode(id, w.now, payload, nil); err != nil {
+			return nil, err
+		}
+		w.index++
+		w.machine.Apply(w.index, data)
+	}
+	return result.Value, result.Err
+}
+
+// lead starts a new leadership over the state as it is.
+func (w *world) lead() error {
+	w.term++
+	view := func() *state.View { return w.machine.Store().View() }
+	d := dispatch.New(dispatch.Config{Leader: w.term, Shards: shards, Window: w.window,
+		HostOf:  func(url string) string { return strings.SplitN(url, "/", 4)[2] },
+		ShardOf: func(host string) int { return int(host[1]-'0') % shards },
+		Pace:    func(*state.View, *state.Job) float64 { return 1 },
+		Now:     func() time.Time { return time.UnixMilli(w.now) }, View: view})
+	for _, job := range view().OpenJobs() {
+		w.machine.Store().ReadRun(job.ID, func(run *state.Run) { d.Adopt(job, run) })
+	}
+	w.machine.Observe(d.Applied)
+	w.leader = &leader.Leader{Dispatcher: d, State: w.machine.Store, Propose: w.propose, Store: w.store, Log: taskLog{w: w},
+		IDs: &w.ids, NowMicros: func() int64 { return w.now * 1000 }, Point: func(string) {}}
+	return nil
+}
+
+// markAll sends a marker into every shard, as a new leader does.
+func (w *world) markAll() error {
+	for s := range shards {
+		if _, err := w.leader.Mark(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restart replaces the state by its own snapshot, under a new leadership.
+func (w *world) restart() error {
+	var before bytes.Buffer
+	if err := w.machine.Snapshot().Write(&before); err != nil {
+		return err
+	}
+	fresh := fsm.New()
+	if err := fresh.Restore(bytes.NewReader(before.Bytes())); err != nil {
+		return err
+	}
+	var after bytes.Buffer
+	if err := fresh.Snapshot().Write(&after); err != nil {
+		return err
+	}
+	if !bytes.Equal(before.Bytes(), after.Bytes()) {
+		return fmt.Errorf("a restored state has another snapshot")
+	}
+	w.machine = fresh
+	return w.lead()
+}
+
+// taskLog is the tasks topic as the leader sees it.
+type taskLog struct {
+	stream.Log
+	w *world
+}
+
+func (l taskLog) TryPublish(_ stream.Topic, partition int, records ...[]byte) error {
+	if l.w.r.IntN(10) == 0 {
+		return stream.ErrFull
+	}
+	for _, record := range records {
+		if task, _, _ := stream.DecodeTasks(record); task == nil || !l.w.lossy || l.w.r.IntN(10) < 3 {
+			l.w.tasks[partition] = append(l.w.tasks[partition], record)
+		}
+	}
+	return nil
+}
+
+// memoryStore is the row store: link lists, page records, and of rows which fetch they are of.
+type memoryStore struct {
+	lists   map[ids.ID][]string
+	records map[ids.ID]map[model.Unit]*model.Page
+	sealed  map[ids.ID]bool
+}
+
+func newMemoryStore() *memoryStore {
+	return &memoryStore{lists: map[ids.ID][]string{}, records: map[ids.ID]map[model.Unit]*model.Page{}, sealed: map[ids.ID]bool{}}
+}
+
+func (s *memoryStore) Links(_ context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error) {
+	var links []rowstore.Link
+	for seq := from; int(seq) < len(s.lists[list]) && len(links) < min(most, 3); seq++ {
+		links = append(links, rowstore.Link{Seq: seq, URL: s.lists[list][seq]})
+	}
+	return links, nil
+}
+
+func (s *memoryStore) LinksAt(_ context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error) {
+	var links []rowstore.Link
+	for _, seq := range seqs {
+		links = append(links, rowstore.Link{Seq: seq, URL: s.lists[list][seq]})
+	}
+	return links, nil
+}
+
+func (s *memoryStore) PutPages(_ context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error) {
+	receipts := make([]*model.Receipt, len(pages))
+	for i, write := range pages {
+		p := write.Page
+		if s.sealed[p.Job] {
+			continue
+		}
+		if s.records[p.Job] == nil {
+			s.records[p.Job] = map[model.Unit]*model.Page{}
+		}
+		if s.records[p.Job][p.Unit] == nil {
+			s.records[p.Job][p.Unit] = p
+		}
+		receipts[i] = receiptOf(s.records[p.Job][p.Unit])
+	}
+	return receipts, nil
+}
+
+func receiptOf(p *model.Page) *model.Receipt {
+	return &model.Receipt{Job: p.Job, Unit: p.Unit, Outcome: p.Outcome, PriceRow: p.PriceRow, Quantity: p.Quantity,
+		Items: uint32(len(p.Rows)), Last: p.Last, Next: p.Next}
+}
+
+func (s *memoryStore) Records(_ context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error) {
+	var receipts []model.Receipt
+	for page := from; page < from+uint32(most); page++ {
+		if p := s.records[job][model.Unit{Seq: seq, Page: page}]; p != nil {
+			receipts = append(receipts, *receiptOf(p))
+		}
+	}
+	return receipts, nil
+}
+
+func (s *memoryStore) units(job ids.ID) []model.Unit {
+	var units []model.Unit
+	for unit := range s.records[job] {
+		units = append(units, unit)
+	}
+	slices.SortFunc(units, func(a, b model.Unit) int {
+		if a.Seq != b.Seq {
+			return int(a.Seq) - int(b.Seq)
+		}
+		return int(a.Page) - int(b.Page)
+	})
+	return units
+}
+
+func (s *memoryStore) Seal(_ context.Context, job ids.ID, settled func(model.Unit, bool) bool) error {
+	s.sealed[job] = true
+	if settled == nil {
+		return nil
+	}
+	for _, unit := range s.units(job) {
+		if !settled(unit, s.records[job][unit].Last) {
+			delete(s.records[job], unit)
+		}
+	}
+	return nil
+}

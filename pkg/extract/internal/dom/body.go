@@ -1,0 +1,317 @@
+package dom
+
+import "strings"
+
+// startInBody places a start tag once the body is open: by the rules of the table around it, if there is one, and then
+// by those of the body.
+func (b *builder) startInBody() {
+	for !b.odd {
+		switch b.top().mode {
+		case modeBody:
+			b.startContent()
+			return
+		case modeCell, modeCaption:
+			if !b.closeCell() {
+				b.startContent()
+				return
+			}
+		case modeColgroup:
+			switch b.tok.tag {
+			case tCol:
+				b.addVoid()
+				return
+			case tTemplate:
+				b.skipTemplate()
+				return
+			case tHTML:
+				b.ignoreRoot()
+				return
+			}
+			b.pop()
+		default:
+			if b.startInTable() {
+				return
+			}
+		}
+	}
+}
+
+// closeCell closes the cell or caption if the tag at hand belongs to the table around it.
+func (b *builder) closeCell() bool {
+	switch t := b.tok.tag; t {
+	case tCaption, tCol, tColgroup, tTbody, tTd, tTfoot, tTh, tThead, tTr:
+		caption := b.top().mode == modeCaption
+		b.odd = b.odd || caption && t == tTh
+		for {
+			t := b.top().tag
+			b.pop()
+			if t == tTd || t == tTh || t == tCaption {
+				break
+			}
+		}
+		b.clearToMarker()
+		return true
+	}
+	return false
+}
+
+// startInTable places a start tag right inside a table, its body or a row; false if that closed or opened something
+// and the tag has to be looked at again. What would go before the table is odd.
+func (b *builder) startInTable() (done bool) {
+	m := b.top().mode
+	switch t := b.tok.tag; t {
+	case tTd, tTh:
+		switch m {
+		case modeTable:
+			b.imply(tTbody)
+			return false
+		case modeTableBody:
+			b.imply(tTr)
+			return false
+		}
+		b.add()
+		b.addMarker()
+	case tTr:
+		switch m {
+		case modeTable:
+			b.imply(tTbody)
+			return false
+		case modeRow:
+			b.pop()
+			return false
+		}
+		b.add()
+	case tCaption, tCol, tColgroup, tTbody, tTfoot, tThead:
+		if m != modeTable {
+			b.pop()
+			return false
+		}
+		b.startTablePart()
+	case tTable:
+		b.closeInScope(tableScope, tTable)
+		return false
+	case tStyle, tScript:
+		b.addRaw()
+	case tTemplate:
+		b.skipTemplate()
+	case tInput:
+		if i := b.tokenAttr("type"); i < 0 || !strings.EqualFold(b.d.value(i), "hidden") {
+			b.odd = true
+			break
+		}
+		b.addVoid()
+	case tForm:
+		if b.form == None {
+			b.form = b.add()
+			b.pop()
+		}
+	default:
+		b.odd = true
+	}
+	return true
+}
+
+func (b *builder) startTablePart() {
+	switch b.tok.tag {
+	case tCaption:
+		b.addMarker()
+		b.add()
+	case tCol:
+		b.imply(tColgroup)
+		b.addVoid()
+	default:
+		b.add()
+	}
+}
+
+// tokenAttr is the place of an attribute of the tag at hand, -1 if it has none of the name.
+func (b *builder) tokenAttr(name string) int32 {
+	for i := int(b.tok.attrs); i < len(b.d.attrs); i++ {
+		if b.d.attrs[i].name == name {
+			return int32(i)
+		}
+	}
+	return -1
+}
+
+// startContent places a start tag by the rules of the body.
+func (b *builder) startContent() {
+	switch t := b.tok.tag; t {
+	case tHTML, tBody:
+		b.ignoreRoot()
+	case tBase, tBasefont, tBgsound, tLink, tMeta, tNoframes, tScript, tStyle, tTitle, tNoscript, tTemplate:
+		b.startInHead()
+	case tAddress, tArticle, tAside, tBlockquote, tCenter, tDetails, tDialog, tDir, tDiv, tDl, tFieldset, tFigcaption,
+		tFigure, tFooter, tHeader, tHgroup, tMain, tMenu, tNav, tOl, tP, tSearch, tSection, tSummary, tUl, tPre, tListing:
+		b.closeInScope(buttonScope, tP)
+		b.add()
+	case tH1, tH2, tH3, tH4, tH5, tH6:
+		b.closeInScope(buttonScope, tP)
+		if top := b.top().tag; tH1 <= top && top <= tH6 {
+			b.pop()
+		}
+		b.add()
+	case tForm:
+		if b.form == None {
+			b.closeInScope(buttonScope, tP)
+			b.form = b.add()
+		}
+	case tLi:
+		b.startItem(tLi, tLi)
+	case tDd, tDt:
+		b.startItem(tDd, tDt)
+	case tTable:
+		if b.quirks == quirksUnknown && b.inScope(buttonScope, tP) >= 0 {
+			b.odd = true
+			return
+		}
+		if b.quirks == quirksOff {
+			b.closeInScope(buttonScope, tP)
+		}
+		b.add()
+	case tTextarea, tIframe, tNoembed:
+		b.addRaw()
+	case tXmp:
+		b.closeInScope(buttonScope, tP)
+		b.reconstruct()
+		b.addRaw()
+	case tHr:
+		b.startRule()
+	case tParam, tSource, tTrack:
+		b.addVoid()
+	case tRb, tRtc, tRp, tRt:
+		if b.inScope(defaultScope, tRuby) >= 0 {
+			except := other
+			if t == tRp || t == tRt {
+				except = tRtc
+			}
+			b.closeImplied(except)
+		}
+		b.add()
+	case tCaption, tCol, tColgroup, tFrame, tHead, tTbody, tTd, tTfoot, tTh, tThead, tTr:
+	case tFrameset, tMath, tPlaintext, tImage:
+		b.odd = true
+	default:
+		b.startInline()
+	}
+}
+
+// startInline places the tags before which formatting elements are opened again.
+func (b *builder) startInline() {
+	switch t := b.tok.tag; t {
+	case tA:
+		b.closeLink()
+		b.reconstruct()
+		b.addFormatting()
+	case tB, tBig, tCode, tEm, tFont, tI, tS, tSmall, tStrike, tStrong, tTt, tU:
+		b.reconstruct()
+		b.addFormatting()
+	case tNobr:
+		b.reconstruct()
+		if b.inScope(defaultScope, tNobr) >= 0 {
+			b.endFormatting(tNobr)
+			b.reconstruct()
+		}
+		b.addFormatting()
+	case tApplet, tMarquee, tObject:
+		b.reconstruct()
+		b.add()
+		b.addMarker()
+	case tInput:
+		b.closeInScope(defaultScope, tSelect)
+		b.reconstruct()
+		b.addVoid()
+	case tArea, tBr, tEmbed, tImg, tKeygen, tWbr:
+		b.reconstruct()
+		b.addVoid()
+	case tButton:
+		if b.inScope(defaultScope, tButton) >= 0 {
+			b.closeImplied(other)
+			b.closeInScope(defaultScope, tButton)
+		}
+		b.reconstruct()
+		b.add()
+	case tSelect:
+		if b.closeInScope(defaultScope, tSelect) {
+			return
+		}
+		b.reconstruct()
+		b.add()
+	case tOption, tOptgroup:
+		b.startOption()
+	case tSvg:
+		b.reconstruct()
+		b.addForeign()
+	default:
+		b.reconstruct()
+		b.add()
+	}
+}
+
+// startItem opens an element of a list and closes the one before it, which is of the tag t or u.
+func (b *builder) startItem(t, u tag) {
+	if b.opened[t] > 0 || b.opened[u] > 0 {
+		for i := len(b.stack) - 1; i >= 0; i-- {
+			o := &b.stack[i]
+			if o.gone || o.tag == tAddress || o.tag == tDiv || o.tag == tP {
+				continue
+			}
+			if o.tag == t || o.tag == u {
+				b.popTo(i)
+				break
+			}
+			if o.tag.is(special) {
+				break
+			}
+		}
+	}
+	b.closeInScope(buttonScope, tP)
+	b.add()
+}
+
+func (b *builder) startOption() {
+	if b.inScope(defaultScope, tSelect) >= 0 {
+		except := other
+		if b.tok.tag == tOption {
+			except = tOptgroup
+		}
+		b.closeImplied(except)
+	} else if b.top().tag == tOption {
+		b.pop()
+	}
+	b.reconstruct()
+	b.add()
+}
+
+func (b *builder) startRule() {
+	if b.inScope(buttonScope, tP) >= 0 {
+		b.closeImplied(tP)
+		b.closeInScope(defaultScope, tP)
+	}
+	if b.inScope(defaultScope, tSelect) >= 0 {
+		b.closeImplied(other)
+	}
+	b.addVoid()
+}
+
+// closeLink closes a link that is open, since links do not nest.
+func (b *builder) closeLink() {
+	i := b.activeIndex(tA)
+	if i < 0 {
+		return
+	}
+	link := b.active[i].elem
+	b.endFormatting(tA)
+	for i := range b.active {
+		if b.active[i].elem == link {
+			b.dropActive(i)
+			break
+		}
+	}
+	for i := range b.stack {
+		if b.stack[i].elem == link && !b.stack[i].gone {
+			b.remove(i)
+			break
+		}
+	}
+}

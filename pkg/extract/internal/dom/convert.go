@@ -1,0 +1,83 @@
+package dom
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// convert reads the page with x/net/html and turns its tree into the document. Pages with more than 512 nested
+// elements are refused there.
+func (d *Document) convert(page string) error {
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		return err
+	}
+	d.decoded = true
+	d.convertChildren(root, None, None)
+	return nil
+}
+
+// convertChildren adds what n holds; hider is the innermost element that hides it.
+func (d *Document) convertChildren(n *html.Node, parent, hider Elem) {
+	prev, index := None, int32(0)
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch c.Type {
+		case html.TextNode:
+			d.texts = append(d.texts, text{s: c.Data, parent: parent, hider: hider})
+		case html.ElementNode:
+			e := Elem(len(d.elems))
+			index++
+			d.elems = append(d.elems, element{parent: parent, prev: prev, index: index, text: int32(len(d.texts))})
+			d.convertElement(c, e, hider)
+			prev = e
+		}
+	}
+	if parent != None {
+		d.elems[parent].kids = index
+	}
+}
+
+func (d *Document) convertElement(n *html.Node, e, hider Elem) {
+	el := element{name: lowerASCII(n.Data), attrs: int32(len(d.attrs)), class: -1, id: -1}
+	el.tag = tagOf(el.name)
+	for _, a := range n.Attr {
+		name := lowerASCII(a.Key)
+		if a.Namespace != "" {
+			name = a.Namespace + ":" + name
+		}
+		switch name {
+		case "class":
+			el.class = int32(len(d.attrs))
+		case "id":
+			el.id = int32(len(d.attrs))
+		}
+		d.attrs = append(d.attrs, attr{name, a.Val})
+	}
+	old := &d.elems[e]
+	el.attrsEnd = int32(len(d.attrs))
+	el.parent, el.prev, el.index, el.text = old.parent, old.prev, old.index, old.text
+	*old = el
+	if el.tag.is(hidden) {
+		hider = e
+	}
+	if el.tag != tTemplate {
+		d.convertChildren(n, e, hider)
+	}
+	d.elems[e].end, d.elems[e].textEnd = Elem(len(d.elems)), int32(len(d.texts))
+}
+
+func lowerASCII(s string) string {
+	for i := range len(s) {
+		if 'A' <= s[i] && s[i] <= 'Z' {
+			b := []byte(s)
+			for ; i < len(b); i++ {
+				if 'A' <= b[i] && b[i] <= 'Z' {
+					b[i] += 'a' - 'A'
+				}
+			}
+			return string(b)
+		}
+	}
+	return s
+}

@@ -1,0 +1,326 @@
+package dom
+
+import (
+	"bytes"
+	"strings"
+)
+
+func (l selectorList) match(d *Document, e Elem) bool {
+	for i := range l {
+		if l[i].matchFrom(d, e, 0) == matched {
+			return true
+		}
+	}
+	return false
+}
+
+// outcome of a try to match the rest of a selector. What fails for want of ancestors fails for every element above as
+// well, so that no search is repeated from there: matching takes steps in proportion to depth and length, not to a
+// power of the depth.
+type outcome uint8
+
+const (
+	matched      outcome = iota
+	failed               // here
+	failedAbove          // here and from every ancestor
+	failedBefore         // here and from every sibling before
+)
+
+// matchFrom matches the compounds from i on, to the left, where compound i stands for e.
+func (s *complexSelector) matchFrom(d *Document, e Elem, i int) outcome {
+	if d.steps--; d.steps < 0 {
+		return failedAbove
+	}
+	if !s.compounds[i].match(d, e) {
+		return failed
+	}
+	if i+1 == len(s.compounds) {
+		return matched
+	}
+	switch s.combinators[i] {
+	case ' ':
+		for p := d.elems[e].parent; p != None; p = d.elems[p].parent {
+			if got := s.matchFrom(d, p, i+1); got == matched || got == failedAbove {
+				return got
+			}
+		}
+		return failedAbove
+	case '>':
+		p := d.elems[e].parent
+		if p == None {
+			return failedAbove
+		}
+		if got := s.matchFrom(d, p, i+1); got == matched || got == failedAbove {
+			return got
+		}
+		return failed
+	case '+':
+		p := d.elems[e].prev
+		if p == None {
+			return failedBefore
+		}
+		if got := s.matchFrom(d, p, i+1); got != failed {
+			return got
+		}
+		return failed
+	default: // '~'
+		return s.matchBefore(d, e, i)
+	}
+}
+
+// siblingSearch is a search among the siblings before an element: for what, and whose children they are.
+type siblingSearch struct {
+	compound *compound
+	parent   Elem
+}
+
+// siblingResult is what the search found from the sibling upTo on backwards.
+type siblingResult struct {
+	upTo Elem
+	got  outcome
+}
+
+// manySiblings is the place from which on a search is remembered, so that the next sibling's need not repeat it.
+const manySiblings = 32
+
+// matchBefore matches the compounds left of the "~" before compound i, which stands for e, with the siblings before e.
+func (s *complexSelector) matchBefore(d *Document, e Elem, i int) outcome {
+	el := &d.elems[e]
+	search := siblingSearch{&s.compounds[i], el.parent}
+	known := siblingResult{upTo: None, got: failedBefore}
+	if el.index > manySiblings {
+		if r, ok := d.searched[search]; ok && r.upTo < e {
+			known = r
+		}
+	}
+	got := known.got
+	for p := el.prev; p > known.upTo; p = d.elems[p].prev {
+		if tried := s.matchFrom(d, p, i+1); tried != failed {
+			got = tried
+			break
+		}
+	}
+	if el.index > manySiblings {
+		if d.searched == nil {
+			d.searched = make(map[siblingSearch]siblingResult)
+		}
+		d.searched[search] = siblingResult{el.prev, got}
+	}
+	return got
+}
+
+func (c *compound) match(d *Document, e Elem) bool {
+	el := &d.elems[e]
+	if c.name != "" && (c.tag != el.tag || c.tag == other && c.name != el.name) {
+		return false
+	}
+	if c.hasID && (el.id < 0 || d.value(el.id) != c.id) {
+		return false
+	}
+	if len(c.classes) > 0 {
+		if el.class < 0 {
+			return false
+		}
+		classes := d.value(el.class)
+		for _, class := range c.classes {
+			if !hasWord(classes, class, false) {
+				return false
+			}
+		}
+	}
+	for i := range c.attrs {
+		if !c.attrs[i].match(d, e) {
+			return false
+		}
+	}
+	for i := range c.pseudos {
+		if !c.pseudos[i].match(d, e) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasWord says whether s, a list separated by white space, has the word.
+func hasWord(s, word string, fold bool) bool {
+	for start := 0; start < len(s); {
+		end := start
+		for end < len(s) && classes[s[end]]&space == 0 {
+			end++
+		}
+		if equal(s[start:end], word, fold) && end > start {
+			return true
+		}
+		start = end + 1
+	}
+	return false
+}
+
+func equal(s, t string, fold bool) bool { return s == t || fold && strings.EqualFold(s, t) }
+
+func (t *attrTest) match(d *Document, e Elem) bool {
+	v, ok := d.Attr(e, t.name)
+	if t.op == '!' {
+		return !ok || !equal(v, t.value, t.fold)
+	}
+	if !ok {
+		return false
+	}
+	value := t.value
+	switch t.op {
+	case 0:
+		return true
+	case '=':
+		return equal(v, value, t.fold)
+	case '~':
+		return hasWord(v, value, t.fold)
+	case '|':
+		return equal(v, value, t.fold) ||
+			len(v) > len(value) && v[len(value)] == '-' && equal(v[:len(value)], value, t.fold)
+	case '#':
+		d.steps -= 4 * len(v)
+		return t.re.MatchString(v)
+	}
+	if value == "" || strings.TrimSpace(v) == "" {
+		return false
+	}
+	if t.fold {
+		v, value = strings.ToLower(v), strings.ToLower(value)
+	}
+	switch t.op {
+	case '^':
+		return strings.HasPrefix(v, value)
+	case '$':
+		return strings.HasSuffix(v, value)
+	default: // '*'
+		return strings.Contains(v, value)
+	}
+}
+
+func (p *pseudo) match(d *Document, e Elem) bool {
+	el := &d.elems[e]
+	switch p.kind {
+	case pseudoNot:
+		return !p.list.match(d, e)
+	case pseudoIs:
+		return p.list.match(d, e)
+	case pseudoHas:
+		for i := e + 1; i < el.end && d.steps >= 0; i++ {
+			if p.list.match(d, i) {
+				return true
+			}
+		}
+	case pseudoHasChild:
+		for i := e + 1; i < el.end && d.steps >= 0; i = d.elems[i].end {
+			if p.list.match(d, i) {
+				return true
+			}
+		}
+	case pseudoNth:
+		return p.matchNth(d, e)
+	case pseudoOnly:
+		if p.ofType {
+			return d.types()[e].count == 1
+		}
+		return el.parent == None || d.elems[el.parent].kids == 1
+	case pseudoContains, pseudoMatches:
+		return p.matchText(d, e)
+	case pseudoEmpty:
+		return el.kids == 0 && d.isBlank(e)
+	case pseudoRoot:
+		return el.parent == None
+	case pseudoLang:
+		return p.matchLang(d, e)
+	case pseudoLink, pseudoInput, pseudoEnabled, pseudoDisabled, pseudoChecked:
+		return p.matchState(d, e)
+	}
+	return false
+}
+
+func (p *pseudo) matchNth(d *Document, e Elem) bool {
+	el := &d.elems[e]
+	index, count := el.index, int32(1)
+	if p.ofType {
+		index, count = d.types()[e].index, d.types()[e].count
+	} else if el.parent != None {
+		count = d.elems[el.parent].kids
+	}
+	if p.last {
+		index = count - index + 1
+	}
+	n := int(index) - p.b
+	if p.a == 0 {
+		return n == 0
+	}
+	return n%p.a == 0 && n/p.a >= 0
+}
+
+// matchText counts the text's bytes as steps, since all ancestors have it.
+func (p *pseudo) matchText(d *Document, e Elem) bool {
+	d.scratch = d.appendRaw(d.scratch[:0], e, p.own)
+	d.steps -= len(d.scratch)
+	if p.kind == pseudoMatches {
+		d.steps -= 3 * len(d.scratch)
+		return p.re.Match(d.scratch)
+	}
+	return bytes.Contains(bytes.ToLower(d.scratch), []byte(p.text))
+}
+
+func (d *Document) isBlank(e Elem) bool {
+	el := &d.elems[e]
+	for i := el.text; i < el.textEnd; i++ {
+		if strings.TrimSpace(d.texts[i].s) != "" {
+			d.scratch = d.appendRaw(d.scratch[:0], e, false)
+			return len(bytes.TrimSpace(d.scratch)) == 0
+		}
+	}
+	return true
+}
+
+func (p *pseudo) matchLang(d *Document, e Elem) bool {
+	for ; e != None; e = d.elems[e].parent {
+		if v, ok := d.Attr(e, "lang"); ok && (v == p.text || strings.HasPrefix(v, p.text+"-")) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Document) has(e Elem, attr string) bool {
+	_, ok := d.Attr(e, attr)
+	return ok
+}
+
+// matchState matches the pseudo-classes that depend on what an element is and on one or two attributes.
+func (p *pseudo) matchState(d *Document, e Elem) bool {
+	t, name := d.elems[e].tag, d.elems[e].name
+	link := (t == tA || t == tArea || t == tLink) && d.has(e, "href")
+	group := t == tOptgroup || t == tFieldset || name == "menuitem"
+	control := t == tButton || t == tInput || t == tSelect || t == tTextarea
+	switch p.kind {
+	case pseudoLink:
+		return link
+	case pseudoInput:
+		return control
+	case pseudoEnabled:
+		return link || group && !d.has(e, "disabled") ||
+			(control || t == tOption) && !d.has(e, "disabled") && !d.inDisabledFieldset(e)
+	case pseudoDisabled:
+		return group && d.has(e, "disabled") ||
+			(control || t == tOption) && (d.has(e, "disabled") || d.inDisabledFieldset(e))
+	default: // pseudoChecked
+		kind, _ := d.Attr(e, "type")
+		kind = lowerASCII(kind)
+		return t == tOption && d.has(e, "selected") ||
+			(t == tInput || name == "menuitem") && d.has(e, "checked") && (kind == "checkbox" || kind == "radio")
+	}
+}
+
+func (d *Document) inDisabledFieldset(e Elem) bool {
+	for p := d.elems[e].parent; p != None; p = d.elems[p].parent {
+		if d.elems[p].tag == tFieldset && d.has(p, "disabled") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,310 @@
+package dom
+
+import "strings"
+
+func (b *builder) top() *open { return &b.stack[len(b.stack)-1] }
+
+// push adds an element to the current one and opens it.
+func (b *builder) push(el element) Elem {
+	d := b.d
+	e := Elem(len(d.elems))
+	o := open{elem: e, last: None, tag: el.tag}
+	el.parent, el.prev, el.index = None, None, 1
+	if len(b.stack) > 0 {
+		t := b.top()
+		t.kids++
+		el.parent, el.prev, el.index = t.elem, t.last, t.kids
+		t.last = e
+		o.mode = t.mode
+	}
+	switch el.tag {
+	case tTable:
+		o.mode = modeTable
+	case tTbody, tThead, tTfoot:
+		o.mode = modeTableBody
+	case tTr:
+		o.mode = modeRow
+	case tTd, tTh:
+		o.mode = modeCell
+	case tCaption:
+		o.mode = modeCaption
+	case tColgroup:
+		o.mode = modeColgroup
+	}
+	el.text = int32(len(d.texts))
+	d.elems = append(d.elems, el)
+	b.stack = append(b.stack, o)
+	b.opened[el.tag]++
+	b.odd = b.odd || len(b.stack) > maxDepth
+	if b.missed > 0 {
+		b.look(e)
+	}
+	return e
+}
+
+// look notes which of the wanted selectors have their first match in e.
+func (b *builder) look(e Elem) {
+	d := b.d
+	for i, s := range d.wanted {
+		if d.found[i] == None && (s.tag == other || s.tag == d.elems[e].tag) && s.list.match(d, e) {
+			d.found[i] = e
+			b.missed--
+		}
+	}
+}
+
+// isEnough says whether what is to come can no longer change the first matches nor what they hold: all have ended, and
+// nothing is open that could still be moved or have something moved before it (tables, formatting elements, and a body
+// without text, which a frameset may replace). What html and body tags to come would add to the attributes of the first
+// ones does not count, nor that the page may nest too deep further on.
+func (b *builder) isEnough() bool {
+	d := b.d
+	if len(b.active) > 0 || b.opened[tTable] > 0 || b.phase != inBody {
+		return false
+	}
+	for _, e := range d.found {
+		if d.elems[e].end == 0 {
+			return false
+		}
+	}
+	for i := d.elems[b.head].textEnd; i < int32(len(d.texts)); i++ {
+		if strings.TrimLeft(d.texts[i].s, whitespace) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// add opens an element for the tag at hand.
+func (b *builder) add() Elem {
+	b.tok.used = true
+	return b.push(element{name: b.tok.name, tag: b.tok.tag, attrs: b.tok.attrs, attrsEnd: int32(len(b.d.attrs)),
+		class: b.tok.class, id: b.tok.id})
+}
+
+// addVoid adds an element that has no contents.
+func (b *builder) addVoid() {
+	b.add()
+	b.pop()
+}
+
+// imply opens an element for which the page has no tag.
+func (b *builder) imply(t tag) Elem {
+	return b.push(element{name: tagInfo[t].name, tag: t, class: -1, id: -1})
+}
+
+// pop closes the current element.
+func (b *builder) pop() {
+	for {
+		o := b.top()
+		el := &b.d.elems[o.elem]
+		el.end, el.textEnd, el.kids = Elem(len(b.d.elems)), int32(len(b.d.texts)), o.kids
+		if !o.gone {
+			b.forget(o)
+		}
+		b.stack = b.stack[:len(b.stack)-1]
+		if len(b.stack) == 0 || !b.top().gone {
+			break
+		}
+	}
+	if b.missed == 0 && len(b.d.wanted) > 0 && !b.enough {
+		b.enough = b.isEnough()
+	}
+}
+
+// forget takes an element that leaves the stack out of the books.
+func (b *builder) forget(o *open) {
+	if o.foreign {
+		return
+	}
+	b.opened[o.tag]--
+	if o.tag.is(formatting) {
+		for i := range b.active {
+			if b.active[i].elem == o.elem {
+				b.active[i].open = false
+			}
+		}
+	}
+}
+
+// popTo closes elements until the stack has the length n.
+func (b *builder) popTo(n int) {
+	for len(b.stack) > n {
+		b.pop()
+	}
+}
+
+// remove takes the element at place i off the stack; it closes when what is open in it has closed.
+func (b *builder) remove(i int) {
+	if i == len(b.stack)-1 {
+		b.pop()
+		return
+	}
+	b.forget(&b.stack[i])
+	b.stack[i].gone = true
+}
+
+// scope bounds a search of the stack.
+type scope uint8
+
+const (
+	defaultScope scope = iota
+	listItemScope
+	buttonScope
+	tableScope
+)
+
+// inScope is the place on the stack of the innermost element of the tag, -1 if there is none in scope.
+func (b *builder) inScope(s scope, t tag) int {
+	if b.opened[t] == 0 {
+		return -1
+	}
+	for i := len(b.stack) - 1; i >= 0; i-- {
+		o := &b.stack[i]
+		if o.gone {
+			continue
+		}
+		if o.tag == t {
+			return i
+		}
+		var stop bool
+		switch s {
+		case defaultScope:
+			stop = o.tag.is(scopeStop)
+		case listItemScope:
+			stop = o.tag.is(scopeStop) || o.tag == tOl || o.tag == tUl
+		case buttonScope:
+			stop = o.tag.is(scopeStop) || o.tag == tButton
+		case tableScope:
+			stop = o.tag == tTable || o.tag == tHTML || o.tag == tTemplate
+		}
+		if stop {
+			return -1
+		}
+	}
+	return -1
+}
+
+// closeInScope closes everything up to the innermost element of the tag; false if there is none in scope.
+func (b *builder) closeInScope(s scope, t tag) bool {
+	i := b.inScope(s, t)
+	if i >= 0 {
+		b.popTo(i)
+	}
+	return i >= 0
+}
+
+// closeImplied closes elements whose end tags may be left out, but not those of the tag except.
+func (b *builder) closeImplied(except tag) {
+	for b.top().tag.is(impliedEnd) && b.top().tag != except {
+		b.pop()
+	}
+}
+
+// reconstruct opens again what formatting elements have been closed by others' end tags.
+func (b *builder) reconstruct() {
+	i := len(b.active)
+	for i > 0 && !b.active[i-1].marker && !b.active[i-1].open {
+		i--
+	}
+	for ; i < len(b.active) && !b.odd; i++ {
+		like := b.d.elems[b.active[i].elem]
+		b.active[i].elem = b.push(element{name: like.name, tag: like.tag, attrs: like.attrs, attrsEnd: like.attrsEnd,
+			class: like.class, id: like.id})
+		b.active[i].open = true
+	}
+}
+
+// addFormatting opens a formatting element. More than three alike would have to be compared: odd.
+func (b *builder) addFormatting() {
+	t := b.tok.tag
+	alike := 0
+	for i := len(b.active) - 1; i >= 0 && !b.active[i].marker; i-- {
+		if b.active[i].tag == t {
+			alike++
+		}
+	}
+	b.odd = b.odd || alike >= 3
+	b.active = append(b.active, activeElement{elem: b.add(), tag: t, open: true})
+}
+
+func (b *builder) addMarker() { b.active = append(b.active, activeElement{elem: None, marker: true}) }
+
+func (b *builder) clearToMarker() {
+	for len(b.active) > 0 {
+		last := b.active[len(b.active)-1]
+		b.active = b.active[:len(b.active)-1]
+		if last.marker {
+			return
+		}
+	}
+}
+
+// activeIndex is the place of the last active element of the tag behind the last marker, -1 if there is none.
+func (b *builder) activeIndex(t tag) int {
+	for i := len(b.active) - 1; i >= 0 && !b.active[i].marker; i-- {
+		if b.active[i].tag == t {
+			return i
+		}
+	}
+	return -1
+}
+
+func (b *builder) dropActive(i int) { b.active = append(b.active[:i], b.active[i+1:]...) }
+
+// addText adds a piece of text between tags.
+func (b *builder) addText(s string) {
+	if b.phase != inBody {
+		if s = b.textBeforeBody(s); s == "" {
+			return
+		}
+	}
+	t := b.top()
+	if !t.foreign {
+		switch t.mode {
+		case modeTable, modeTableBody, modeRow, modeColgroup:
+			// Other text than white space would go before the table.
+			if strings.Trim(s, whitespace) != "" {
+				b.odd = true
+				return
+			}
+			b.appendText(s, false)
+			return
+		}
+		if (t.tag == tPre || t.tag == tListing) && t.kids == 0 && int(b.d.elems[t.elem].text) == len(b.d.texts) {
+			if s = trimNewline(s); s == "" {
+				return
+			}
+		}
+		b.reconstruct()
+	}
+	b.appendText(s, false)
+}
+
+func (b *builder) appendText(s string, raw bool) {
+	if s == "" {
+		return
+	}
+	t := text{s: s, parent: b.top().elem, hider: None, raw: raw}
+	if b.top().tag.is(hidden) {
+		t.hider = t.parent
+	}
+	b.d.texts = append(b.d.texts, t)
+}
+
+// textBeforeBody takes the white space that belongs before the body and opens the body if something is left.
+func (b *builder) textBeforeBody(s string) string {
+	rest := strings.TrimLeft(s, whitespace)
+	if b.phase == inHead || b.phase == afterHead {
+		b.appendText(s[:len(s)-len(rest)], false)
+	}
+	if rest != "" {
+		b.enterBody()
+	}
+	return rest
+}
+
+// trimNewline leaves out a newline at the start.
+func trimNewline(s string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(s, "\r"), "\n")
+}

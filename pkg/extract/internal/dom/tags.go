@@ -1,0 +1,306 @@
+package dom
+
+// tag is an element name that the parser or selectors treat quickly; other is any other name.
+type tag uint8
+
+const (
+	other tag = iota
+	tA
+	tAddress
+	tApplet
+	tArea
+	tArticle
+	tAside
+	tB
+	tBase
+	tBasefont
+	tBgsound
+	tBig
+	tBlockquote
+	tBody
+	tBr
+	tButton
+	tCaption
+	tCenter
+	tCode
+	tCol
+	tColgroup
+	tDd
+	tDetails
+	tDialog
+	tDir
+	tDiv
+	tDl
+	tDt
+	tEm
+	tEmbed
+	tFieldset
+	tFigcaption
+	tFigure
+	tFont
+	tFooter
+	tForm
+	tFrame
+	tFrameset
+	tH1
+	tH2
+	tH3
+	tH4
+	tH5
+	tH6
+	tHead
+	tHeader
+	tHgroup
+	tHr
+	tHTML
+	tI
+	tIframe
+	tImage
+	tImg
+	tInput
+	tKeygen
+	tLabel
+	tLi
+	tLink
+	tListing
+	tMain
+	tMarquee
+	tMath
+	tMenu
+	tMeta
+	tNav
+	tNobr
+	tNoembed
+	tNoframes
+	tNoscript
+	tObject
+	tOl
+	tOptgroup
+	tOption
+	tP
+	tParam
+	tPath
+	tPicture
+	tPlaintext
+	tPre
+	tRb
+	tRp
+	tRt
+	tRtc
+	tRuby
+	tS
+	tScript
+	tSearch
+	tSection
+	tSelect
+	tSmall
+	tSource
+	tSpan
+	tStrike
+	tStrong
+	tStyle
+	tSub
+	tSummary
+	tSup
+	tSvg
+	tTable
+	tTbody
+	tTd
+	tTemplate
+	tTextarea
+	tTfoot
+	tTh
+	tThead
+	tTime
+	tTitle
+	tTr
+	tTrack
+	tTt
+	tU
+	tUl
+	tUse
+	tWbr
+	tXmp
+	tags
+)
+
+// Rules that hold for an element name wherever it stands.
+const (
+	special    = 1 << iota // stops the search of "any other end tag"
+	scopeStop              // bounds the default scope
+	impliedEnd             // closed by generate implied end tags
+	formatting             // kept in the list of active formatting elements
+	rawText                // contents are text up to the end tag
+	references             // rawText whose character references count
+	hidden                 // a browser never shows its contents as text
+)
+
+// tagInfo is one row per tag, in the order of the constants.
+var tagInfo = [tags]struct {
+	name  string
+	rules uint8
+}{
+	{"", 0},
+	{"a", formatting},
+	{"address", special},
+	{"applet", special | scopeStop},
+	{"area", special},
+	{"article", special},
+	{"aside", special},
+	{"b", formatting},
+	{"base", special},
+	{"basefont", special},
+	{"bgsound", special},
+	{"big", formatting},
+	{"blockquote", special},
+	{"body", special},
+	{"br", special},
+	{"button", special},
+	{"caption", special | scopeStop},
+	{"center", special},
+	{"code", formatting},
+	{"col", special},
+	{"colgroup", special},
+	{"dd", special | impliedEnd},
+	{"details", special},
+	{"dialog", 0},
+	{"dir", special},
+	{"div", special},
+	{"dl", special},
+	{"dt", special | impliedEnd},
+	{"em", formatting},
+	{"embed", special},
+	{"fieldset", special},
+	{"figcaption", special},
+	{"figure", special},
+	{"font", formatting},
+	{"footer", special},
+	{"form", special},
+	{"frame", special},
+	{"frameset", special},
+	{"h1", special},
+	{"h2", special},
+	{"h3", special},
+	{"h4", special},
+	{"h5", special},
+	{"h6", special},
+	{"head", special},
+	{"header", special},
+	{"hgroup", special},
+	{"hr", special},
+	{"html", special | scopeStop},
+	{"i", formatting},
+	{"iframe", special | rawText | hidden},
+	{"image", 0},
+	{"img", special},
+	{"input", special},
+	{"keygen", special},
+	{"label", 0},
+	{"li", special | impliedEnd},
+	{"link", special},
+	{"listing", special},
+	{"main", special},
+	{"marquee", special | scopeStop},
+	{"math", 0},
+	{"menu", special},
+	{"meta", special},
+	{"nav", special},
+	{"nobr", formatting},
+	{"noembed", special | rawText | hidden},
+	{"noframes", special | rawText | hidden},
+	{"noscript", special | rawText | hidden},
+	{"object", special | scopeStop},
+	{"ol", special},
+	{"optgroup", impliedEnd},
+	{"option", impliedEnd},
+	{"p", special | impliedEnd},
+	{"param", special},
+	{"path", 0},
+	{"picture", 0},
+	{"plaintext", special},
+	{"pre", special},
+	{"rb", impliedEnd},
+	{"rp", impliedEnd},
+	{"rt", impliedEnd},
+	{"rtc", impliedEnd},
+	{"ruby", 0},
+	{"s", formatting},
+	{"script", special | rawText | hidden},
+	{"search", 0},
+	{"section", special},
+	{"select", special | scopeStop},
+	{"small", formatting},
+	{"source", special},
+	{"span", 0},
+	{"strike", formatting},
+	{"strong", formatting},
+	{"style", special | rawText | hidden},
+	{"sub", 0},
+	{"summary", special},
+	{"sup", 0},
+	{"svg", 0},
+	{"table", special | scopeStop},
+	{"tbody", special},
+	{"td", special | scopeStop},
+	{"template", special | scopeStop | hidden},
+	{"textarea", special | rawText | references},
+	{"tfoot", special},
+	{"th", special | scopeStop},
+	{"thead", special},
+	{"time", 0},
+	{"title", special | rawText | references},
+	{"tr", special},
+	{"track", special},
+	{"tt", formatting},
+	{"u", formatting},
+	{"ul", special},
+	{"use", 0},
+	{"wbr", special},
+	{"xmp", special | rawText},
+}
+
+func (t tag) is(rule uint8) bool { return tagInfo[t].rules&rule != 0 }
+
+// tagTable finds a tag by name: open addressing over the name's first eight bytes, lower case, and its length.
+type tagTable [512]struct {
+	key uint64
+	tag tag
+}
+
+var tagsByName = newTagTable()
+
+func newTagTable() *tagTable {
+	var t tagTable
+	for i := other + 1; i < tags; i++ {
+		key := nameKey(tagInfo[i].name)
+		slot := tagSlot(key)
+		for t[slot].tag != other {
+			slot = (slot + 1) % uint64(len(t))
+		}
+		t[slot].key, t[slot].tag = key, i
+	}
+	return &t
+}
+
+// nameKey packs the first eight bytes of a name, first byte lowest.
+func nameKey(name string) uint64 {
+	var key uint64
+	for i := 0; i < len(name) && i < 8; i++ {
+		key |= uint64(name[i]) << (8 * i)
+	}
+	return key
+}
+
+func tagSlot(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> 55 }
+
+// find is the tag of a lower-case name whose key is known.
+func (t *tagTable) find(key uint64, name string) tag {
+	for slot := tagSlot(key); t[slot].tag != other; slot = (slot + 1) % uint64(len(t)) {
+		if t[slot].key == key && tagInfo[t[slot].tag].name == name {
+			return t[slot].tag
+		}
+	}
+	return other
+}
+
+func tagOf(name string) tag { return tagsByName.find(nameKey(name), name) }

@@ -1,0 +1,66 @@
+// Package lifecycle owns the order in which a process's parts start and stop. It knows nothing of what they do.
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Part is one part of a process: it works until its context ends, and returns when it has stopped.
+type Part struct {
+	Name string
+	// Run returns nil after a stop that its context asked for.
+	Run func(ctx context.Context) error
+	// Ready is closed when the parts behind this one may start; nil: at once.
+	Ready <-chan struct{}
+}
+
+// Run starts the parts in order, each once the one before it is ready, and stops them in the reverse order when ctx ends
+// or one of them ends by itself. It returns when all have stopped, with what went wrong.
+func Run(ctx context.Context, parts ...Part) error {
+	type running struct {
+		part Part
+		stop context.CancelFunc
+		done chan error
+	}
+	var started []running
+	ended := make(chan int, len(parts))
+	failed := error(nil)
+start:
+	for i, part := range parts {
+		// A part is stopped by its turn alone, not by ctx: those behind it stop first.
+		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		r := running{part: part, stop: cancel, done: make(chan error, 1)}
+		started = append(started, r)
+		go func() {
+			r.done <- part.Run(own)
+			ended <- i
+		}()
+		if part.Ready == nil {
+			continue
+		}
+		select {
+		case <-part.Ready:
+		case <-ctx.Done():
+			break start
+		case at := <-ended:
+			failed = fmt.Errorf("%s ended by itself", parts[at].Name)
+			break start
+		}
+	}
+	if failed == nil {
+		select {
+		case <-ctx.Done():
+		case at := <-ended:
+			failed = fmt.Errorf("%s ended by itself", parts[at].Name)
+		}
+	}
+	for i := len(started) - 1; i >= 0; i-- {
+		started[i].stop()
+		if err := <-started[i].done; err != nil && !errors.Is(err, context.Canceled) {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", started[i].part.Name, err))
+		}
+	}
+	return failed
+}

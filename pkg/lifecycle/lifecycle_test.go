@@ -1,0 +1,62 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"shoal.dev/shoal/pkg/lifecycle"
+)
+
+// journal notes what happens in which order.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) note(line string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line)
+}
+
+func (j *journal) part(name string, fail error) lifecycle.Part {
+	ready := make(chan struct{})
+	return lifecycle.Part{Name: name, Ready: ready, Run: func(ctx context.Context) error {
+		j.note("start " + name)
+		if fail != nil {
+			return fail
+		}
+		close(ready)
+		<-ctx.Done()
+		j.note("stop " + name)
+		return ctx.Err()
+	}}
+}
+
+func TestOrder(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	j := &journal{}
+	last := lifecycle.Part{Name: "last", Run: func(ctx context.Context) error { cancel(); <-ctx.Done(); return nil }}
+	if err := lifecycle.Run(ctx, j.part("a", nil), j.part("b", nil), last); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"start a", "start b", "stop b", "stop a"}; !slices.Equal(j.lines, want) {
+		t.Fatalf("got %v, want %v", j.lines, want)
+	}
+}
+
+func TestFailureStopsAll(t *testing.T) {
+	j := &journal{}
+	broken := errors.New("broken")
+	err := lifecycle.Run(context.Background(), j.part("a", nil), j.part("b", broken), j.part("c", nil))
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "b ended by itself") {
+		t.Fatalf("got %v", err)
+	}
+	if want := []string{"start a", "start b", "stop a"}; !slices.Equal(j.lines, want) {
+		t.Fatalf("got %v, want %v", j.lines, want)
+	}
+}

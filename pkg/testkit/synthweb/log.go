@@ -1,0 +1,222 @@
+package synthweb
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// blockEntries is how many entries the log takes memory for at once.
+const blockEntries = 1 << 14
+
+// requestLog keeps the requests in the order in which they began.
+type requestLog struct {
+	limit int // entries
+
+	mu       sync.Mutex
+	blocks   [][]logEntry
+	others   []string // targets of class unknown; an entry's n is the place in here
+	count    int
+	unlogged int64
+}
+
+type logEntry struct {
+	start, end time.Time // end is zero while the request is open
+	page       page
+	conn       uint64
+	inflight   int32
+	status     int32
+}
+
+// begin adds an entry; nil when the log is full.
+func (l *requestLog) begin(p page, target string, at time.Time, inflight int32, conn uint64) *logEntry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.count == l.limit {
+		l.unlogged++
+		return nil
+	}
+	if p.class == unknown {
+		p.n = int32(len(l.others))
+		l.others = append(l.others, target)
+	}
+	if l.count%blockEntries == 0 {
+		l.blocks = append(l.blocks, make([]logEntry, 0, min(blockEntries, l.limit-l.count)))
+	}
+	block := &l.blocks[len(l.blocks)-1]
+	*block = append(*block, logEntry{start: at, page: p, conn: conn, inflight: inflight})
+	l.count++
+	return &(*block)[len(*block)-1]
+}
+
+func (l *requestLog) end(entry *logEntry, at time.Time, status int) {
+	if entry == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entry.end, entry.status = at, int32(status)
+}
+
+func (l *requestLog) counts() (requests, unlogged int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(l.count) + l.unlogged, l.unlogged
+}
+
+// at copies entry i; false beyond the last.
+func (l *requestLog) at(i int) (entry logEntry, other string, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i >= l.count {
+		return logEntry{}, "", false
+	}
+	entry = l.blocks[i/blockEntries][i%blockEntries]
+	if entry.page.class == unknown {
+		other = l.others[entry.page.n]
+	}
+	return entry, other, true
+}
+
+// Request is one request as the log has it.
+type Request struct {
+	Host, Path string // Path with its query
+	Class      Class
+	Robots     bool      // it asked for robots.txt
+	Start, End time.Time // read whole; answered. End is zero while it is open
+	Status     int       // 0 while it is open and when there was no whole answer
+	InFlight   int       // requests of the host in work when this one began, itself included
+	Conn       uint64    // numbers the connections
+}
+
+// Requests yields the log in the order in which the requests began, up to the last one known when it gets there.
+func (w *Web) Requests() iter.Seq[Request] {
+	return func(yield func(Request) bool) {
+		for i := 0; ; i++ {
+			entry, other, ok := w.log.at(i)
+			if !ok {
+				return
+			}
+			path := other
+			if entry.page.class != unknown {
+				path = w.path(entry.page)
+			}
+			if !yield(Request{
+				Host: w.names[entry.page.host], Path: path, Class: entry.page.class, Robots: entry.page.class == robotsTxt,
+				Start: entry.start, End: entry.end, Status: int(entry.status), InFlight: int(entry.inflight), Conn: entry.conn,
+			}) {
+				return
+			}
+		}
+	}
+}
+
+// Recount is the log summed up. Requests to robots.txt count for nothing but RobotsRequests and the connections.
+type Recount struct {
+	URLs  map[string]URLCount
+	Hosts map[string]HostCount
+	Open  int // requests not yet answered
+}
+
+// URLCount is what was asked of one address; ?page=1 counts as the address without it.
+type URLCount struct {
+	Requests    int
+	First, Last time.Time // begin of the first and of the last
+	LastStatus  int       // of the one that began last
+}
+
+// HostCount is what was asked of one site.
+type HostCount struct {
+	Requests, RobotsRequests int
+	// MaxInFlight is the most requests in work at once. A client that gives up still counts until the answer is ready.
+	MaxInFlight int
+	// MaxConnections is the most connections in use at once, each from its first request on the site to its last one's
+	// end: what a client holds open before and after is not seen.
+	MaxConnections int
+	// MinGap is the shortest time between the begins of two requests that followed each other; -1 with fewer than two.
+	MinGap time.Duration
+}
+
+// Recount sums the log up. It fails when the log is not whole.
+func (w *Web) Recount() (*Recount, error) {
+	if _, unlogged := w.log.counts(); unlogged > 0 {
+		return nil, fmt.Errorf("synthweb: the log left %d requests out: raise LogLimit above %d", unlogged, w.cfg.LogLimit)
+	}
+	spans := make(map[string]map[uint64]span)
+	recount := &Recount{URLs: make(map[string]URLCount), Hosts: make(map[string]HostCount)}
+	lastStart := make(map[string]time.Time)
+	for r := range w.Requests() {
+		if r.End.IsZero() {
+			recount.Open++
+		}
+		host, seen := recount.Hosts[r.Host]
+		if !seen {
+			host.MinGap = -1
+		}
+		host.MaxInFlight = max(host.MaxInFlight, r.InFlight)
+		if spans[r.Host] == nil {
+			spans[r.Host] = make(map[uint64]span)
+		}
+		spans[r.Host][r.Conn] = spans[r.Host][r.Conn].with(r)
+		if r.Robots {
+			host.RobotsRequests++
+			recount.Hosts[r.Host] = host
+			continue
+		}
+		host.Requests++
+		if last, ok := lastStart[r.Host]; ok {
+			if gap := max(r.Start.Sub(last), 0); host.MinGap < 0 || gap < host.MinGap {
+				host.MinGap = gap
+			}
+		}
+		lastStart[r.Host] = r.Start
+		recount.Hosts[r.Host] = host
+		url := "http://" + r.Host + r.Path
+		count := recount.URLs[url]
+		if count.Requests == 0 {
+			count.First = r.Start
+		}
+		count.Requests++
+		count.Last, count.LastStatus = r.Start, r.Status
+		recount.URLs[url] = count
+	}
+	for name, conns := range spans {
+		host := recount.Hosts[name]
+		host.MaxConnections = mostAtOnce(slices.Collect(maps.Values(conns)))
+		recount.Hosts[name] = host
+	}
+	return recount, nil
+}
+
+// span is the time in which a connection was in use; open when it still is.
+type span struct {
+	begin, end time.Time
+	open       bool
+}
+
+func (s span) with(r Request) span {
+	if s.begin.IsZero() {
+		s.begin = r.Start
+	}
+	if r.End.After(s.end) {
+		s.end = r.End
+	}
+	s.open = r.End.IsZero()
+	return s
+}
+
+// mostAtOnce is the largest number of spans that share an instant.
+func mostAtOnce(spans []span) int {
+	slices.SortFunc(spans, func(a, b span) int { return a.begin.Compare(b.begin) })
+	var current []span
+	most := 0
+	for _, s := range spans {
+		current = slices.DeleteFunc(current, func(c span) bool { return !c.open && c.end.Before(s.begin) })
+		current = append(current, s)
+		most = max(most, len(current))
+	}
+	return most
+}

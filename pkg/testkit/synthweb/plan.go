@@ -1,0 +1,347 @@
+package synthweb
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Class is what a page of the web is like. It is the first segment of the page's path, so that whoever reads a log
+// sees at once what an address is for.
+type Class uint8
+
+// The classes that a Mix can hold.
+const (
+	Product         Class = iota // a product page
+	Changing                     // a product page whose stock says how often it has been fetched
+	Listing                      // a chain of pages with items, linked by a[rel=next] and by ?page=N
+	ChangingListing              // a Listing whose items' stock says how often pages of the chain have been fetched
+	BrokenListing                // a Listing whose last page links to one that answers 404
+	Empty                        // 200 without any of the fields
+	NotFound                     // 404
+	Gone                         // 410
+	Failing                      // 500, always
+	Flaky                        // 500 at the first Config.Fails requests, then a product page
+	Busy                         // 503 with Retry-After at the first Config.Fails requests, then a product page
+	Redirect                     // leads to a product page over one or two hops, on this site or another
+	RedirectLoop                 // leads to itself
+	Private                      // a product page that RobotsDisallow forbids
+	Reset                        // the connection is reset instead of an answer
+	Truncated                    // the body ends before its Content-Length
+	Drip                         // a product page whose body takes Config.DripTime
+	Stall                        // half a body, then silence until the client leaves
+	NotHTML                      // 200 with binary content
+
+	templated // Config.Template; all pages of such a web
+
+	firstHelper // what follows belongs to no Mix
+)
+
+// Requests that are no start address.
+const (
+	landing   = firstHelper + iota // where a Redirect ends
+	hop                            // on the way there
+	item                           // the page of one item of a listing
+	robotsTxt                      // /robots.txt
+	front                          // a site's front page, for people
+	unknown                        // anything else: 404
+	classCount
+)
+
+var classNames = [classCount]string{"product", "changing", "list", "changing-list", "broken-list", "empty", "missing",
+	"gone", "failing", "flaky", "busy", "redirect", "loop", "private", "reset", "truncated", "drip", "stall", "binary",
+	"p", "landing", "hop", "item", "robots.txt", "", "unknown"}
+
+// String is the class's path segment.
+func (c Class) String() string { return classNames[c] }
+
+func (c Class) isListing() bool { return c == Listing || c == ChangingListing || c == BrokenListing }
+
+func (c Class) isChanging() bool { return c == Changing || c == ChangingListing }
+
+// countsFetches says whether an answer depends on how many there were before.
+func (c Class) countsFetches() bool { return c.isChanging() || c == Flaky || c == Busy }
+
+// Share is a class's weight in a Mix.
+type Share struct {
+	Class  Class
+	Weight int
+}
+
+// Mix says how often each class occurs. Which pages are of which class follows from the seed.
+type Mix []Share
+
+// Products is a mix of nothing but product pages.
+func Products() Mix { return Mix{{Product, 1}} }
+
+// Listings is a mix of nothing but whole chains.
+func Listings() Mix { return Mix{{Listing, 1}} }
+
+// Rough is a mix of product pages in which about one in five is in some way troublesome, without the classes that
+// take long (Drip, Stall).
+func Rough() Mix {
+	return Mix{{Product, 800}, {Changing, 40}, {Redirect, 40}, {Flaky, 20}, {Busy, 5}, {Private, 20}, {Empty, 10},
+		{NotFound, 20}, {Gone, 10}, {Failing, 10}, {RedirectLoop, 5}, {Reset, 5}, {Truncated, 5}, {NotHTML, 10}}
+}
+
+// Robots is a kind of robots.txt.
+type Robots uint8
+
+// The kinds.
+const (
+	RobotsAbsent   Robots = iota // 404
+	RobotsEmpty                  // 200 with nothing in it
+	RobotsDisallow               // forbids /private/
+	RobotsDelay                  // asks for Config.CrawlDelay
+)
+
+func (w *Web) robots(host int) Robots { return w.cfg.Robots[host%len(w.cfg.Robots)] }
+
+// page names one page: what a path means. n is the number within the host; sub is the host that a landing or hop
+// comes from, or an item's number in its chain; turn is ?page=, from 1.
+type page struct {
+	host, n, sub, turn int32
+	class              Class
+}
+
+// startPage is the page that page number n of a host is to be entered by.
+func (w *Web) startPage(host, n int) page {
+	return page{host: int32(host), n: int32(n), turn: 1, class: w.class(host, n)}
+}
+
+// class is drawn by the seed.
+func (w *Web) class(host, n int) Class {
+	if w.cfg.Template != nil {
+		return templated
+	}
+	draw := int(w.hash(host, n, saltClass) % uint64(w.mixTotal))
+	for _, share := range w.cfg.Mix {
+		if draw < share.Weight {
+			return share.Class
+		}
+		draw -= share.Weight
+	}
+	panic("synthweb: a draw beyond the mix")
+}
+
+// shown is what an address shows: nothing but listings has more than one page, so ?page=2 of all others is empty.
+func (p page) shown() page {
+	if p.turn > 1 && !p.class.isListing() {
+		p.class = Empty
+	}
+	return p
+}
+
+// number is what a Template shows for a page: its place in URLs.
+func (w *Web) number(p page) int { return int(p.n)*w.cfg.Hosts + int(p.host) }
+
+func (w *Web) path(p page) string { return string(w.appendPath(nil, p)) }
+
+func (w *Web) appendPath(dst []byte, p page) []byte {
+	dst = append(dst, '/')
+	dst = append(dst, p.class.String()...)
+	switch p.class {
+	case robotsTxt, front:
+		return dst
+	case templated:
+		return fmt.Appendf(dst, "/%05d", w.number(p))
+	case landing, hop, item:
+		return fmt.Appendf(dst, "/%d-%d", p.n, p.sub)
+	}
+	dst = append(dst, '/')
+	dst = strconv.AppendInt(dst, int64(p.n), 10)
+	if p.turn != 1 {
+		dst = append(dst, "?page="...)
+		dst = strconv.AppendInt(dst, int64(p.turn), 10)
+	}
+	return dst
+}
+
+func (w *Web) url(p page) string { return "http://" + w.names[p.host] + w.path(p) }
+
+// parse reads a path with its query as a page of a host. What the web does not have is of class unknown.
+func (w *Web) parse(host int, target string) page {
+	none := page{host: int32(host), class: unknown}
+	path, query, _ := strings.Cut(target, "?")
+	switch path {
+	case "/":
+		return page{host: int32(host), turn: 1, class: front}
+	case "/robots.txt":
+		return page{host: int32(host), turn: 1, class: robotsTxt}
+	}
+	name, rest, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	class := classNamed(name)
+	if !ok || class == unknown {
+		return none
+	}
+	first, second, pair := strings.Cut(rest, "-")
+	n, errN := parseNumber(first)
+	sub, errSub := 0, error(nil)
+	if pair {
+		sub, errSub = parseNumber(second)
+	}
+	if errN != nil || errSub != nil || pair != (class == landing || class == hop || class == item) {
+		return none
+	}
+	if class == templated {
+		if n%w.cfg.Hosts != host {
+			return none
+		}
+		n /= w.cfg.Hosts
+	}
+	p := page{host: int32(host), n: int32(n), sub: int32(sub), turn: turnOf(query), class: class}
+	if n >= w.cfg.PagesPerHost || !w.exists(p) {
+		return none
+	}
+	return p
+}
+
+func classNamed(name string) Class {
+	for class := range unknown {
+		if classNames[class] == name && class != robotsTxt && class != front {
+			return class
+		}
+	}
+	return unknown
+}
+
+// parseNumber takes plain decimal numbers that fit a page's fields.
+func parseNumber(s string) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	return int(n), err
+}
+
+// turnOf is the value of ?page=; what is no positive number counts as 1.
+func turnOf(query string) int32 {
+	if query == "" {
+		return 1
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return 1
+	}
+	turn, err := parseNumber(values.Get("page"))
+	if err != nil || turn < 1 {
+		return 1
+	}
+	return int32(turn)
+}
+
+func (w *Web) exists(p page) bool {
+	switch p.class {
+	case landing, hop:
+		from := int(p.sub)
+		if from >= w.cfg.Hosts || w.class(from, int(p.n)) != Redirect {
+			return false
+		}
+		route := w.route(from, int(p.n))
+		end := route[len(route)-1]
+		return p == end || len(route) == 2 && p == route[0]
+	case item:
+		return w.class(int(p.host), int(p.n)).isListing() && int(p.sub) < w.chainItems(int(p.host), int(p.n))
+	}
+	return w.class(int(p.host), int(p.n)) == p.class
+}
+
+// route is where page n of a host leads to, when it is a Redirect: one or two pages.
+func (w *Web) route(host, n int) []page {
+	other := host
+	if w.cfg.Hosts > 1 {
+		other = (host + 1 + int(w.hash(host, n, saltOther)%uint64(w.cfg.Hosts-1))) % w.cfg.Hosts
+	}
+	at := func(h int, class Class) page {
+		return page{host: int32(h), n: int32(n), sub: int32(host), turn: 1, class: class}
+	}
+	switch w.hash(host, n, saltRoute) % 3 {
+	case 0:
+		return []page{at(host, landing)}
+	case 1:
+		return []page{at(other, landing)}
+	}
+	return []page{at(other, hop), at(host, landing)}
+}
+
+// location is the Location header that leads to a page: absolute, from the root, or relative to the path.
+func (w *Web) location(from, to page) string {
+	if from.host != to.host {
+		return w.url(to)
+	}
+	switch w.hash(int(to.sub), int(to.n), saltLocation) % 3 {
+	case 0:
+		return w.url(to)
+	case 1:
+		return w.path(to)
+	}
+	return ".." + w.path(to)
+}
+
+// redirectStatus is 301, 302, 303, 307 or 308.
+func (w *Web) redirectStatus(from page) int {
+	statuses := [...]int{301, 302, 303, 307, 308}
+	return statuses[w.hash(int(from.host), int(from.n), saltRoute+uint64(from.class))%uint64(len(statuses))]
+}
+
+// chainPages is the number of pages with items of a listing, 1 to ChainPages.
+func (w *Web) chainPages(host, n int) int {
+	return 1 + int(w.hash(host, n, saltChain)%uint64(w.cfg.ChainPages))
+}
+
+// chainItems is the number of items of a listing: all pages are full but the last, which has at least one.
+func (w *Web) chainItems(host, n int) int {
+	last := 1 + int(w.hash(host, n, saltItems)%uint64(w.cfg.ItemsPerPage))
+	return (w.chainPages(host, n)-1)*w.cfg.ItemsPerPage + last
+}
+
+// repeatsLast says whether a listing shows its last page again when asked for one beyond it, as some sites do. The
+// others, and all that do not stay the same, show a page without items.
+func (w *Web) repeatsLast(p page) bool {
+	return p.class == Listing && w.hash(int(p.host), int(p.n), saltPastEnd)%2 == 0
+}
+
+// slow says whether a host is one of the SlowHosts, which are spread evenly.
+func (w *Web) slow(host int) bool {
+	return (host+1)*w.cfg.SlowHosts/w.cfg.Hosts != host*w.cfg.SlowHosts/w.cfg.Hosts
+}
+
+// latency is how long an answer waits before it begins.
+func (w *Web) latency(p page) time.Duration {
+	if w.slow(int(p.host)) {
+		return w.cfg.SlowLatency
+	}
+	spread := w.cfg.MaxLatency - w.cfg.MinLatency
+	if spread <= 0 {
+		return w.cfg.MinLatency
+	}
+	return w.cfg.MinLatency + time.Duration(w.hash(int(p.host), int(p.n), saltLatency)%uint64(spread))
+}
+
+// Salts keep the draws for one page apart. Items' draws begin at saltGoods.
+const (
+	saltClass uint64 = iota
+	saltOther
+	saltLocation
+	saltChain
+	saltItems
+	saltPastEnd
+	saltLatency
+	saltSize
+	saltStatus
+	saltRoute = 1 << 8
+	saltGoods = 1 << 16
+)
+
+// hash draws 64 bits for a page by the seed (splitmix64's finaliser over the parts).
+func (w *Web) hash(host, n int, salt uint64) uint64 {
+	x := mix(w.cfg.Seed ^ 0x9e3779b97f4a7c15)
+	x = mix(x ^ uint64(host)<<32 ^ uint64(n))
+	return mix(x ^ salt)
+}
+
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,281 @@
+package synthweb
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+func (w *Web) newServer() *fasthttp.Server {
+	return &fasthttp.Server{
+		Handler:               w.handle,
+		Name:                  "synthweb",
+		ReadBufferSize:        16 << 10,
+		WriteBufferSize:       min(w.largestPage()+1<<10, 64<<10), // one write call a page is a third faster,
+		MaxRequestBodySize:    1 << 20,
+		TCPKeepalive:          true,
+		CloseOnShutdown:       true,
+		IdleTimeout:           5 * time.Minute,
+		NoDefaultContentType:  true,
+		SecureErrorLogMessage: true,
+	}
+}
+
+// largestPage is about the size of the largest page that the web has many of, in bytes.
+func (w *Web) largestPage() int { return max(slices.Max(w.cfg.PageBytes), len(w.cfg.Template)) }
+
+// handle answers one request and logs it, from when it is read whole until its answer is ready to be written (for the
+// answers that are broken or slow on purpose: until the last byte).
+func (w *Web) handle(ctx *fasthttp.RequestCtx) {
+	host, known := w.hostNumber(ctx.Host())
+	if !known {
+		w.handleOwn(ctx)
+		return
+	}
+	target := string(ctx.RequestURI())
+	p := w.parse(host, target)
+	started := w.cfg.Clock.Now()
+	entry := w.log.begin(p, target, started, w.inflight[host].Add(1), ctx.ConnID())
+	w.wait(w.latency(p))
+	status := w.answer(ctx, p.shown())
+	w.inflight[host].Add(-1)
+	w.log.end(entry, w.cfg.Clock.Now(), status)
+}
+
+// hostNumber finds the site that a Host header means, be it under its own name or, for browsers, under .localhost.
+func (w *Web) hostNumber(header []byte) (int, bool) {
+	if colon := bytes.LastIndexByte(header, ':'); colon >= 0 {
+		header = header[:colon]
+	}
+	if h, ok := w.hosts[string(header)]; ok {
+		return h, true
+	}
+	name := strings.ToLower(string(header))
+	if label, ok := strings.CutSuffix(name, ".localhost"); ok {
+		name = label + "." + w.cfg.Suffix
+	}
+	h, ok := w.hosts[name]
+	return h, ok
+}
+
+// wait waits, but not beyond the end of serving.
+func (w *Web) wait(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-w.cfg.Clock.After(d):
+	case <-w.ctx.Done():
+	}
+}
+
+// answer writes the page and returns the status, 0 when there was no whole answer.
+func (w *Web) answer(ctx *fasthttp.RequestCtx, p page) int {
+	fetch := 0
+	if p.class.countsFetches() {
+		fetch = int(w.fetches[int(p.host)*w.cfg.PagesPerHost+int(p.n)].Add(1))
+	}
+	host := int(p.host)
+	switch p.class {
+	case Reset, Truncated, Drip, Stall:
+		return w.answerRaw(ctx, p)
+	case Redirect, RedirectLoop, hop:
+		return w.redirect(ctx, p)
+	case NotHTML:
+		ctx.Response.Header.SetContentType("application/octet-stream")
+		ctx.Response.SetBodyString("\x00\x01\x02 no page \xff")
+		return fasthttp.StatusOK
+	case robotsTxt:
+		ctx.Response.Header.SetContentType("text/plain; charset=utf-8")
+		ctx.Response.SetBodyString(w.robotsBody(host))
+		if w.robots(host) == RobotsAbsent {
+			ctx.SetStatusCode(fasthttp.StatusNotFound)
+		}
+		return ctx.Response.StatusCode()
+	}
+	status := w.status(p, fetch)
+	if status == fasthttp.StatusServiceUnavailable {
+		ctx.Response.Header.Set("Retry-After", strconv.Itoa(int(w.cfg.RetryAfter/time.Second)))
+	}
+	body := ctx.Response.SwapBody(nil)[:0] // the response's own buffer, which it pools
+	switch {
+	case status != fasthttp.StatusOK:
+		body = w.message(body, host, fasthttp.StatusMessage(status))
+	case p.class == templated:
+		body = w.fill(body, p)
+	case p.class == front:
+		body = w.frontPage(body, host)
+	case p.class.isListing():
+		body = w.listing(body, p, fetch)
+	case p.class == Empty:
+		body = w.message(body, host, "Nothing here.")
+	default:
+		body = w.product(body, p, w.goodsAt(p, fetch))
+	}
+	ctx.Response.SwapBody(body)
+	ctx.SetStatusCode(status)
+	ctx.Response.Header.SetContentType("text/html; charset=utf-8")
+	if w.cfg.Gzip && ctx.Request.Header.HasAcceptEncoding("gzip") {
+		ctx.Response.SwapBody(fasthttp.AppendGzipBytesLevel(nil, body, fasthttp.CompressBestSpeed))
+		ctx.Response.Header.SetContentEncoding("gzip")
+	}
+	return status
+}
+
+// status is what a page answers with at its fetch-th fetch.
+func (w *Web) status(p page, fetch int) int {
+	switch p.class {
+	case NotFound, unknown:
+		return fasthttp.StatusNotFound
+	case Gone:
+		return fasthttp.StatusGone
+	case Failing:
+		return fasthttp.StatusInternalServerError
+	case Flaky:
+		if fetch <= w.cfg.Fails {
+			return fasthttp.StatusInternalServerError
+		}
+	case Busy:
+		if fetch <= w.cfg.Fails {
+			return fasthttp.StatusServiceUnavailable
+		}
+	case BrokenListing:
+		if int(p.turn) > w.chainPages(int(p.host), int(p.n)) {
+			return fasthttp.StatusNotFound
+		}
+	}
+	return fasthttp.StatusOK
+}
+
+// goodsAt is the product that a page shows at its fetch-th fetch.
+func (w *Web) goodsAt(p page, fetch int) goods {
+	switch p.class {
+	case item:
+		return w.goodsOf(int(p.host), int(p.n), int(p.sub)+1)
+	case landing:
+		return w.goodsOf(int(p.sub), int(p.n), 0)
+	case Changing:
+		g := w.goodsOf(int(p.host), int(p.n), 0)
+		g.stock = fetchStock(fetch)
+		return g
+	}
+	return w.goodsOf(int(p.host), int(p.n), 0)
+}
+
+func (w *Web) redirect(ctx *fasthttp.RequestCtx, p page) int {
+	location := w.path(p)
+	if next, ok := w.next(p); ok {
+		location = w.location(p, next)
+	}
+	status := w.redirectStatus(p)
+	ctx.SetStatusCode(status)
+	ctx.Response.Header.Set("Location", location) // as it is: ctx.Redirect would make it absolute
+	return status
+}
+
+// next is where a redirecting page leads, itself aside.
+func (w *Web) next(p page) (page, bool) {
+	switch p.class {
+	case Redirect:
+		return w.route(int(p.host), int(p.n))[0], true
+	case hop:
+		return w.route(int(p.sub), int(p.n))[1], true
+	}
+	return page{}, false
+}
+
+// answerRaw writes to the connection past the server, which then closes it.
+func (w *Web) answerRaw(ctx *fasthttp.RequestCtx, p page) int {
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(func(net.Conn) {})
+	conn := ctx.Conn()
+	if p.class == Reset {
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // a set-up that fails shows as a plain close, which is an error to the client just as well
+		}
+		return 0
+	}
+	body := w.product(nil, p, w.goodsAt(p, 0))
+	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n"+
+		"Connection: close\r\n\r\n", len(body))
+	half := len(body) / 2
+	stop := context.AfterFunc(w.ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err := conn.Write(append(head, body[:half]...)); err != nil {
+		return 0
+	}
+	switch p.class {
+	case Stall:
+		_, _ = conn.Read(make([]byte, 1)) // returns when the client leaves or the web closes
+	case Drip:
+		return w.drip(conn, body[half:])
+	}
+	return 0
+}
+
+// drip writes the rest of a body in pieces over DripTime.
+func (w *Web) drip(conn net.Conn, rest []byte) int {
+	const pieces = 10
+	for i := range pieces {
+		w.wait(w.cfg.DripTime / pieces)
+		piece := rest[len(rest)*i/pieces : len(rest)*(i+1)/pieces]
+		if _, err := conn.Write(piece); err != nil {
+			return 0
+		}
+	}
+	return fasthttp.StatusOK
+}
+
+// Stats is what the web has used and done since it was made.
+type Stats struct {
+	Requests int64         `json:"requests"`
+	Unlogged int64         `json:"unlogged"` // of them, those that LogLimit left out of the log
+	CPU      time.Duration `json:"cpuNanos"` // of the whole process: the web's share only when it runs by itself
+	Wall     time.Duration `json:"wallNanos"`
+}
+
+// Stats reads the counters. A web that runs as a process of its own also shows them as JSON at http://Addr/stats.
+func (w *Web) Stats() (Stats, error) {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return Stats{}, fmt.Errorf("synthweb: processor time: %w", err)
+	}
+	stats := Stats{CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), Wall: w.cfg.Clock.Now().Sub(w.started)}
+	stats.Requests, stats.Unlogged = w.log.counts()
+	return stats, nil
+}
+
+// handleOwn answers what is asked of the server itself and not of a site. It is not logged.
+func (w *Web) handleOwn(ctx *fasthttp.RequestCtx) {
+	host, _, err := net.SplitHostPort(string(ctx.Host()))
+	if err != nil || host != "localhost" && net.ParseIP(host) == nil {
+		ctx.Error("no such site", fasthttp.StatusMisdirectedRequest)
+		return
+	}
+	switch string(ctx.Path()) {
+	case "/":
+		ctx.SetContentType("text/html; charset=utf-8")
+		ctx.SetBody(w.index(nil))
+	case "/stats":
+		stats, err := w.Stats()
+		if err != nil {
+			ctx.Error(err.Error(), fasthttp.StatusInternalServerError)
+			return
+		}
+		ctx.SetContentType("application/json")
+		if err := json.NewEncoder(ctx).Encode(stats); err != nil {
+			ctx.Error(err.Error(), fasthttp.StatusInternalServerError)
+		}
+	default:
+		ctx.Error("not found", fasthttp.StatusNotFound)
+	}
+}

@@ -1,0 +1,280 @@
+// Package synthweb owns the synthetic web: one HTTP server on the loopback that plays thousands of sites, told apart
+// by the Host header, for tests, benches and the built-in demo. Every page follows from the configuration and its
+// seed, so Truth can tell without a request what a correct run must find, and a log of the requests tells what a run
+// really asked for: together they are a recount that knows nothing of the product.
+//
+// It does not own names: clients reach its hosts through an origin map ("*.example" → Addr). Nor does it own what is
+// done with a page; it only imports the product's words for fields and error codes.
+//
+// It uses fasthttp's server although it is neither the API server nor the control plane: it has to be far faster than
+// what it measures, and it is a test tool that no other part of the product depends on.
+package synthweb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shoal.dev/shoal/pkg/clock"
+)
+
+// Bounds of a configuration.
+const (
+	MaxHosts = 100_000
+	MaxPages = 20_000_000 // Hosts × PagesPerHost
+)
+
+// Config says what web to play. Zero values take the defaults named at each field.
+type Config struct {
+	Seed         uint64
+	Hosts        int      // sites, 1 to MaxHosts; default 10, or one per name in Names
+	PagesPerHost int      // addresses per site; Hosts × PagesPerHost is at most MaxPages; default 100
+	Suffix       string   // top-level domain of all sites; default "example", so that each site is a domain of its own
+	Names        []string // the sites' first labels; default shop-00000, shop-00001, …
+	Mix          Mix      // share of each class of page; default products only
+	PageBytes    []int    // sizes of product pages, about; a page takes one of them by the seed; default 28,000
+
+	ChainPages   int           // listing chains have 1 to this many pages; default 5
+	ItemsPerPage int           // items on every page of a chain but the last, which has 1 to this many; default 12
+	Fails        int           // answers that Flaky and Busy pages fail before they succeed; default 1
+	RetryAfter   time.Duration // what Busy answers ask for, whole seconds; default 1 s
+	DripTime     time.Duration // how long the body of a Drip page takes; default 1 s
+
+	MinLatency, MaxLatency time.Duration // every answer waits a time between the two, by the seed; default none
+	SlowHosts              int           // sites, spread evenly, whose every answer takes SlowLatency instead
+	SlowLatency            time.Duration
+	Robots                 []Robots // site number h has the robots.txt Robots[h % len]; default RobotsAbsent for all
+	CrawlDelay             int      // seconds, of RobotsDelay; default 1
+	Gzip                   bool     // answers are compressed for clients that accept it; costs most of the speed
+
+	// Template, when set, is the one page that all addresses show, with 12345 replaced by the address's number (at
+	// least five digits). Mix and PageBytes do not matter then. TemplateRow is what a correct run reads from it.
+	Template    []byte
+	TemplateRow Row
+
+	LogLimit int         // requests that the log keeps, 48 bytes each; default 4,000,000; what is over is only counted
+	Clock    clock.Clock // default clock.System
+}
+
+// Web is one synthetic web. All methods are safe for concurrent use.
+type Web struct {
+	cfg      Config
+	mixTotal int
+	names    []string       // host names, whole
+	hosts    map[string]int // host name → number
+	inflight []atomic.Int32 // per host
+	fetches  []atomic.Int32 // per address (host × PagesPerHost + page), of the classes that count them
+	padding  [][]byte       // one filler per entry of PageBytes
+	template [][]byte       // Template, cut at its numbers
+	log      *requestLog
+
+	ctx     context.Context // ends when the server stops; whatever waits in a handler then gives up
+	cancel  context.CancelFunc
+	server  *fasthttp.Server
+	ln      net.Listener
+	stopped chan error
+	started time.Time
+
+	closing  sync.Once
+	closeErr error
+}
+
+// New makes a web that does not serve yet: enough for URLs and Truth. The error names every setting at fault.
+func New(cfg Config) (*Web, error) {
+	cfg.applyDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	w := &Web{
+		cfg:      cfg,
+		hosts:    make(map[string]int, cfg.Hosts),
+		inflight: make([]atomic.Int32, cfg.Hosts),
+		fetches:  make([]atomic.Int32, cfg.Hosts*cfg.PagesPerHost),
+		log:      &requestLog{limit: cfg.LogLimit},
+	}
+	for h := range cfg.Hosts {
+		label := fmt.Sprintf("shop-%05d", h)
+		if len(cfg.Names) > 0 {
+			label = cfg.Names[h]
+		}
+		name := label + "." + cfg.Suffix
+		if _, taken := w.hosts[name]; taken {
+			return nil, fmt.Errorf("synthweb: Names: %q twice", label)
+		}
+		w.names = append(w.names, name)
+		w.hosts[name] = h
+	}
+	for _, share := range cfg.Mix {
+		w.mixTotal += share.Weight
+	}
+	for _, size := range cfg.PageBytes {
+		w.padding = append(w.padding, filler(size-barePageBytes))
+	}
+	if cfg.Template != nil {
+		w.template = bytes.Split(cfg.Template, []byte(templateNumber))
+	}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.started = cfg.Clock.Now()
+	return w, nil
+}
+
+// Start is New and serving on a free port of 127.0.0.1, until Close.
+func Start(cfg Config) (*Web, error) {
+	w, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("synthweb: listen: %w", err)
+	}
+	w.serve(ln)
+	return w, nil
+}
+
+// Serve serves on the listener until the context ends, and returns once every handler is done. A Web serves once:
+// either by Start or by one call of Serve.
+func (w *Web) Serve(ctx context.Context, ln net.Listener) error {
+	w.serve(ln)
+	select {
+	case <-ctx.Done():
+		return w.Close()
+	case err := <-w.stopped:
+		w.cancel()
+		return err
+	}
+}
+
+func (w *Web) serve(ln net.Listener) {
+	w.ln = ln
+	w.server = w.newServer()
+	w.stopped = make(chan error, 1)
+	go func() { w.stopped <- w.server.Serve(ln) }()
+}
+
+// Close stops serving, cuts answers that are still waiting short, and returns once every handler is done.
+func (w *Web) Close() error {
+	w.closing.Do(func() { w.closeErr = w.stop() })
+	return w.closeErr
+}
+
+func (w *Web) stop() error {
+	w.cancel()
+	if w.server == nil {
+		return nil
+	}
+	if err := w.server.Shutdown(); err != nil {
+		return fmt.Errorf("synthweb: stop: %w", err)
+	}
+	if err := <-w.stopped; err != nil {
+		return fmt.Errorf("synthweb: serve: %w", err)
+	}
+	return nil
+}
+
+// Addr is the host:port that an origin map has to lead every site to, of a web that Start returned. (Who calls Serve
+// has the listener.)
+func (w *Web) Addr() string { return w.ln.Addr().String() }
+
+// Pattern is the left side of that origin map: "*." and the suffix.
+func (w *Web) Pattern() string { return "*." + w.cfg.Suffix }
+
+// Hosts lists the host names.
+func (w *Web) Hosts() []string { return append([]string(nil), w.names...) }
+
+// URLs yields the first n addresses, going round the hosts: address i is page i / Hosts of host i % Hosts. They are
+// distinct; n beyond Hosts × PagesPerHost yields all there are.
+func (w *Web) URLs(n int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range min(n, w.cfg.Hosts*w.cfg.PagesPerHost) {
+			if !yield(w.url(w.startPage(i%w.cfg.Hosts, i/w.cfg.Hosts))) {
+				return
+			}
+		}
+	}
+}
+
+func (c *Config) applyDefaults() {
+	if c.Hosts == 0 {
+		c.Hosts = len(c.Names)
+	}
+	setDefault(&c.Hosts, 10)
+	setDefault(&c.PagesPerHost, 100)
+	setDefault(&c.Suffix, "example")
+	setDefault(&c.ChainPages, 5)
+	setDefault(&c.ItemsPerPage, 12)
+	setDefault(&c.Fails, 1)
+	setDefault(&c.RetryAfter, time.Second)
+	setDefault(&c.DripTime, time.Second)
+	setDefault(&c.CrawlDelay, 1)
+	setDefault(&c.LogLimit, 4_000_000)
+	if c.Mix == nil {
+		c.Mix = Products()
+	}
+	if c.PageBytes == nil {
+		c.PageBytes = []int{28_000}
+	}
+	if c.Robots == nil {
+		c.Robots = []Robots{RobotsAbsent}
+	}
+	if c.Clock == nil {
+		c.Clock = clock.System{}
+	}
+}
+
+func setDefault[T comparable](setting *T, value T) {
+	var zero T
+	if *setting == zero {
+		*setting = value
+	}
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	check := func(ok bool, field, want string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("synthweb: %s: %s", field, want))
+		}
+	}
+	check(c.Hosts > 0 && c.Hosts <= MaxHosts, "Hosts", fmt.Sprintf("1 to %d", MaxHosts))
+	check(c.PagesPerHost > 0 && c.PagesPerHost <= MaxPages/max(c.Hosts, 1), "PagesPerHost",
+		fmt.Sprintf("at least 1, and Hosts × PagesPerHost at most %d", MaxPages))
+	check(c.Suffix == strings.ToLower(strings.Trim(c.Suffix, ".")), "Suffix", "lower case, no dot at its ends")
+	check(len(c.Names) == 0 || len(c.Names) == c.Hosts, "Names", "as many as Hosts")
+	check(c.ChainPages > 0, "ChainPages", "at least 1")
+	check(c.ItemsPerPage > 0, "ItemsPerPage", "at least 1")
+	check(c.Fails > 0, "Fails", "at least 1")
+	check(c.RetryAfter > 0 && c.RetryAfter%time.Second == 0, "RetryAfter", "whole seconds")
+	check(c.DripTime > 0, "DripTime", "above 0")
+	check(c.MinLatency >= 0 && (c.MaxLatency == 0 || c.MaxLatency >= c.MinLatency), "MaxLatency",
+		"at least MinLatency, which is at least 0")
+	check(c.SlowHosts >= 0 && c.SlowHosts <= c.Hosts, "SlowHosts", "0 to Hosts")
+	check(c.SlowHosts == 0 || c.SlowLatency > 0, "SlowLatency", "above 0 when there are SlowHosts")
+	check(len(c.Robots) > 0, "Robots", "at least one kind")
+	check(c.CrawlDelay > 0, "CrawlDelay", "at least 1 s")
+	check(c.LogLimit > 0, "LogLimit", "at least 1")
+	check(c.Template == nil || bytes.Contains(c.Template, []byte(templateNumber)), "Template",
+		"holds the number "+templateNumber)
+	for _, size := range c.PageBytes {
+		check(size >= barePageBytes && size <= 10<<20, "PageBytes",
+			fmt.Sprintf("each %d to %d", barePageBytes, 10<<20))
+	}
+	check(len(c.PageBytes) > 0, "PageBytes", "at least one size")
+	total := 0
+	for _, share := range c.Mix {
+		check(share.Class < firstHelper && share.Class != templated, "Mix", "only exported classes")
+		check(share.Weight >= 0, "Mix", "no negative weight")
+		total += share.Weight
+	}
+	check(total > 0, "Mix", "at least one weight above 0")
+	return errors.Join(errs...)
+}

@@ -151,7 +151,7 @@ var classes = func() (table [256]uint8) {
 }()
 
 // scan reads the common address, which is canonical already but for a fragment or a missing path. It answers false
-// for anything unusual, which the standard's own parser then decides. The host is never an IP address.
+// for anything unusual, which the standard's own parser then decides.
 func scan(url string) (address, bool) {
 	to := address{plain: true}
 	start := len("http://")
@@ -167,7 +167,10 @@ func scan(url string) (address, bool) {
 	}
 	to.host = url[start:end]
 	if !plainHost(to.host) {
-		return to, false
+		if addr, err := netip.ParseAddr(to.host); err != nil || !addr.Is4() {
+			return to, false
+		}
+		to.plain = false
 	}
 	if end < len(url) && url[end] == ':' {
 		digits := end + 1

@@ -102,12 +102,10 @@ func checkScan(t interface {
 }, url string) {
 	slow, slowErr := parseSlowly(url)
 	if fast, ok := scan(url); ok {
-		slow.plain = true
+		_, notIP := netip.ParseAddr(slow.host)
+		slow.plain = notIP != nil
 		if slowErr != nil || fast != slow {
 			t.Errorf("%q: scan says %+v, the standard %+v, %v", url, fast, slow, slowErr)
-		}
-		if _, err := netip.ParseAddr(fast.host); err == nil {
-			t.Errorf("%q: scan took an IP address", url)
 		}
 	}
 	if slowErr != nil {
@@ -126,7 +124,7 @@ func TestScanEqualsStandard(t *testing.T) {
 		return rapid.StringOfN(rapid.RuneFrom([]rune(alphabet)), 0, 12, -1)
 	}
 	host := rapid.OneOf(part("ab.-1"), rapid.SampledFrom([]string{
-		"example.com", "www.shop.co.uk", "xn--bcher-kva.de", "xn--a.de", "127.0.0.1", "1.2", "0x7f.1", "a.0x1", "a..b",
+		"example.com", "www.shop.co.uk", "xn--bcher-kva.de", "xn--a.de", "127.0.0.1", "127.0.0.01", "256.1.1.1", "1.2.3.4.", "1.2", "0x7f.1", "a.0x1", "a..b",
 		"localhost", "[::1]", "a_b.de", "A.de", "ab--c.de", "9.de", "de.9", "a.b.", "u@a.de", "ä.de",
 	}))
 	port := rapid.SampledFrom([]string{"", "", "", ":", ":80", ":443", ":8080", ":080", ":0", ":65535", ":65536", ":x"})

@@ -19,7 +19,7 @@ const (
 	maxRobotsHosts  = 65_536
 	maxRobotsMemory = 64 << 20
 	robotsTTL       = 24 * time.Hour
-	robotsRetry     = time.Minute // how long a failure to read the file is remembered
+	robotsRetry     = 15 * time.Second // how long a failure to read the file is remembered
 	robotsTimeout   = 15 * time.Second
 	maxCrawlDelay   = 30 * time.Second
 )
@@ -238,5 +238,6 @@ func unreachable(err error) *RobotsError {
 	case fault.PageDNS, fault.PageConnect, fault.PageTLS, fault.PageTimeout, fault.PageAddressForbidden, fault.PageInvalidURL:
 		coded = fault.Wrap(code, err, "The host cannot be reached.")
 	}
-	return &RobotsError{Fault: coded, Retry: coded.Code == fault.PageRobots || retryable(err)}
+	ours := coded.Code == fault.PageRobots || coded.Code == fault.Unavailable
+	return &RobotsError{Fault: coded, Retry: ours || retryable(err)}
 }

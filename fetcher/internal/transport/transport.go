@@ -161,7 +161,7 @@ func (t *Transport) failure(page *Page, err error) error {
 		return err
 	}
 	failed := &Error{Trace: page.Trace, Fault: coded, Retry: retryable(err)}
-	if coded.Code == fault.PageStatus {
+	if coded.Code == fault.PageStatus && page.response != nil {
 		failed.Retry = retryableStatus(page.Status)
 		failed.RetryAfter = retryAfter(page.response.Header("Retry-After"), t.config.Clock.Now())
 	}

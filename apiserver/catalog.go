@@ -29,6 +29,8 @@ func catalog(s api.Services) []*operation.Operation {
 		keys.Delete(s),
 		// Administration (decision 32)
 		admin.AdjustWallet(s),
+		admin.Status(s),
+		admin.Recount(s),
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -47,8 +48,13 @@ type Config struct {
 	IDs     ids.Source
 	DataDir string // holds the key of the local issuer
 	Listen  string // HOST:PORT, for Run
-	// NoRateLimits turns decision 6 off.
+	// NoRateLimits turns decision 6 off; Rates changes its figures, by class.
 	NoRateLimits bool
+	Rates        map[string]Rate
+	// Lag tells operators how many records each topic holds, by its name; nil: nothing is known.
+	Lag func() map[string]int64
+	// Recount holds the ledger of every closed run in a view against its page records; nil: not from here.
+	Recount func(ctx context.Context, view *client.View) ([]Recounted, error)
 	// Node and Boot name the process in the control plane.
 	Node string
 	Boot ids.ID
@@ -56,6 +62,12 @@ type Config struct {
 	// Metrics is where the server counts, and what /metrics answers; a registry of its own when nil.
 	Metrics *prometheus.Registry
 }
+
+// Recounted is one run's ledger entry and what its page records say.
+type Recounted = api.Recounted
+
+// Rate allows Count calls in each Per, and as many at once.
+type Rate = limits.Figure
 
 // Server serves the API. Each serves once.
 type Server struct {
@@ -75,6 +87,14 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
+	if cfg.Lag == nil {
+		cfg.Lag = func() map[string]int64 { return map[string]int64{} }
+	}
+	if cfg.Recount == nil {
+		cfg.Recount = func(context.Context, *client.View) ([]Recounted, error) {
+			return nil, fault.New(fault.Unavailable, "this process cannot recount")
+		}
+	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
@@ -83,9 +103,9 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	s := &Server{cfg: cfg, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log), streamed: map[string]bool{}}
-	var limiter limits.Limiter = limits.NewBuckets(cfg.Clock, limits.Defaults())
-	if cfg.NoRateLimits {
-		limiter = limits.Off{}
+	limiter, err := newLimiter(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	s.chain = &operation.Chain{
 		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
@@ -107,10 +127,24 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
+func newLimiter(cfg Config) (limits.Limiter, error) {
+	if cfg.NoRateLimits {
+		return limits.Off{}, nil
+	}
+	figures := limits.Defaults()
+	for class, rate := range cfg.Rates {
+		if _, known := figures[limits.Class(class)]; !known || rate.Count < 1 || rate.Per <= 0 {
+			return nil, fmt.Errorf("rate limit %q: no such class, or not a positive figure", class)
+		}
+		figures[limits.Class(class)] = rate
+	}
+	return limits.NewBuckets(cfg.Clock, figures), nil
+}
+
 // operations is everything that is served. The description describes itself, too.
 func (s *Server) operations() ([]*operation.Operation, error) {
 	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock, IDs: s.cfg.IDs,
-		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot}
+		Touches: s.touches, Lag: s.cfg.Lag, Recount: s.cfg.Recount, Node: s.cfg.Node, Boot: s.cfg.Boot}
 	var document []byte
 	ops := append(catalog(services),
 		machines(services, s.stopping.Load, s.cfg.Metrics, func() []byte { return document })...)

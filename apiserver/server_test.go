@@ -148,3 +148,22 @@ func TestListenerClosesAll(t *testing.T) {
 		t.Errorf("%d connections are remembered", len(l.open))
 	}
 }
+
+func TestRates(t *testing.T) {
+	c := clock.NewManual(time.Unix(1_800_000_000, 0))
+	limiter, err := newLimiter(Config{Clock: c, Rates: map[string]Rate{"run": {Count: 2, Per: time.Minute}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := limiter.Take("k", limits.Run).Limit; got != 2 {
+		t.Errorf("limit %d", got)
+	}
+	if got := limiter.Take("k", limits.ListRun).Limit; got != 6 {
+		t.Errorf("another class's limit %d", got)
+	}
+	for _, rates := range []map[string]Rate{{"walk": {Count: 1, Per: 1}}, {"run": {Count: 0, Per: 1}}, {"run": {Count: 1}}} {
+		if _, err := newLimiter(Config{Clock: c, Rates: rates}); err == nil {
+			t.Errorf("%v is accepted", rates)
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -25,6 +26,24 @@ type Services struct {
 	// Node and Boot name this process in claims of idempotency keys.
 	Node string
 	Boot ids.ID
+	// Guard says which addresses may be crawled.
+	Guard Guard
+	// Ceilings are the most that a scraper may ask of its hosts.
+	Ceilings Ceilings
+}
+
+// Guard is the address check of everything that goes out (egress.Client).
+type Guard interface {
+	// CheckURL says without DNS whether an address can be crawled at all. Its error has the code INVALID_URL.
+	CheckURL(url string) error
+	// CheckHost resolves a host (without port) and says whether it may be reached. Its errors have page codes.
+	CheckHost(ctx context.Context, host string) error
+}
+
+// Ceilings bound the politeness that scrapers ask for (decision 17).
+type Ceilings struct {
+	RequestsPerSecond float64
+	Connections       int
 }
 
 // Time is Unix milliseconds, written as ISO 8601 in UTC; 0 is null.

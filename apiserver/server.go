@@ -47,7 +47,7 @@ type Config struct {
 	IDs     ids.Source
 	Guard   api.Guard // what may be crawled: the egress client
 	DataDir string    // holds the key of the local issuer
-	Listen  string // HOST:PORT, for Run
+	Listen  string    // HOST:PORT, for Run
 	// NoRateLimits turns decision 6 off.
 	NoRateLimits bool
 	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of a host.

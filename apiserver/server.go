@@ -40,17 +40,21 @@ const (
 	finishTimeout = 7 * time.Second
 )
 
-// Config is what a server needs. Client, Store, Clock, IDs, DataDir and Log must be set.
+// Config is what a server needs. Client, Store, Clock, IDs, Guard, DataDir and Log must be set.
 type Config struct {
 	Client  client.Client
 	Store   rowstore.Store
 	Clock   clock.Clock
 	IDs     ids.Source
-	DataDir string // holds the key of the local issuer
-	Listen  string // HOST:PORT, for Run
+	Guard   api.Guard // what may be crawled: the egress client
+	DataDir string    // holds the key of the local issuer
+	Listen  string    // HOST:PORT, for Run
 	// NoRateLimits turns decision 6 off; Rates changes its figures, by class.
 	NoRateLimits bool
 	Rates        map[string]Rate
+	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of a host.
+	MaxHostRate        float64
+	MaxHostConnections int
 	// Lag tells operators how many records each topic holds, by its name; nil: nothing is known.
 	Lag func() map[string]int64
 	// Recount holds the ledger of every closed run in a view against its page records; nil: not from here.
@@ -144,7 +148,8 @@ func newLimiter(cfg Config) (limits.Limiter, error) {
 // operations is everything that is served. The description describes itself, too.
 func (s *Server) operations() ([]*operation.Operation, error) {
 	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock, IDs: s.cfg.IDs,
-		Touches: s.touches, Lag: s.cfg.Lag, Recount: s.cfg.Recount, Node: s.cfg.Node, Boot: s.cfg.Boot}
+		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot, Lag: s.cfg.Lag, Recount: s.cfg.Recount, Guard: s.cfg.Guard,
+		Ceilings: api.Ceilings{RequestsPerSecond: s.cfg.MaxHostRate, Connections: s.cfg.MaxHostConnections}}
 	var document []byte
 	ops := append(catalog(services),
 		machines(services, s.stopping.Load, s.cfg.Metrics, func() []byte { return document })...)

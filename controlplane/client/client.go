@@ -17,6 +17,7 @@ import (
 // The replicated records, and a snapshot of them. Records are shared: never change one.
 type (
 	View       = state.View
+	Cluster    = state.Cluster
 	Customer   = state.Customer
 	Key        = state.Key
 	Group      = state.Group
@@ -60,6 +61,7 @@ type Call struct {
 	Key       string // the client's key, 1 to 255 bytes
 	Request   uint64 // hash of the request: another one under the same key is refused
 	Replayed  bool   // out
+	Ticket    ids.ID // out: the claim that a ClaimCall under this call made; later commands under the call show it
 }
 
 // Client is safe for concurrent use.

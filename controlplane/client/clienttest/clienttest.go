@@ -64,9 +64,11 @@ func (c *Client) Do(_ context.Context, payload command.Payload, call *client.Cal
 	}
 	var under *command.Call
 	if call != nil {
-		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request}
+		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request,
+			Ticket: call.Ticket}
 	}
-	data, err := c.fsm.Encode(c.ids.New(), c.clock.Now().UnixMilli(), payload, under)
+	id := c.ids.New()
+	data, err := c.fsm.Encode(id, c.clock.Now().UnixMilli(), payload, under)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +76,9 @@ func (c *Client) Do(_ context.Context, payload command.Payload, call *client.Cal
 	result := c.fsm.Apply(c.index, data)
 	if call != nil {
 		call.Replayed = result.Replayed
+		if payload.Number() == command.ClaimCall && result.Err == nil && !result.Replayed {
+			call.Ticket = id
+		}
 	}
 	return result.Value, result.Err
 }

@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,10 +35,13 @@ const (
 	maxHeader      = 32 << 10 // address and header lines together, bytes
 	maxConnections = 4_096
 	readTimeout    = 30 * time.Second // of a whole request
+	listTimeout    = 2 * time.Minute  // of a request with a large JSON body
 	streamTimeout  = 15 * time.Minute // of a request whose body is streamed
 	idleTimeout    = 2 * time.Minute  // between requests
-	// finishTimeout is how long calls under way may take when the server stops; then their connections are closed.
-	finishTimeout = 7 * time.Second
+	// finishTimeout is how long calls under way may take when the server stops; then their connections are closed and
+	// their contexts ended, and they have cutOffTimeout to take back what they began.
+	finishTimeout = 5 * time.Second
+	cutOffTimeout = 2 * time.Second
 )
 
 // Config is what a server needs. Client, Store, Clock, IDs, Guard, DataDir and Log must be set.
@@ -160,7 +164,7 @@ func (s *Server) operations() ([]*operation.Operation, error) {
 
 // Run listens and serves until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	l, err := net.Listen("tcp", s.cfg.Listen)
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("apiserver: %w", err)
 	}
@@ -168,7 +172,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // Serve serves on l, which it closes, until ctx ends: then no new call is taken, streams end at once, calls under way
-// have 7 s to finish, and what goroutines there are have ended when it returns.
+// have 5 s to finish, and what goroutines there are have ended when it returns without an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
 	tracked := listen(l)
@@ -191,7 +195,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		err = errors.Join(err, <-served)
 	}
 	s.endStreams()
-	s.chain.WaitStreams()
+	s.endWork()
+	cutOff, cancel := context.WithTimeout(context.Background(), cutOffTimeout)
+	defer cancel()
+	err = errors.Join(err, s.chain.Wait(cutOff))
 	endTouching()
 	background.Wait()
 	if err != nil {
@@ -212,7 +219,6 @@ func (s *Server) stop(server *fasthttp.Server, l *listener) error {
 		s.cfg.Log.Warn("calls are cut off: the server stops")
 		err = nil
 	}
-	s.endWork()
 	l.closeAll()
 	return errors.Join(closed, err)
 }
@@ -235,19 +241,16 @@ func (s *Server) newServer() *fasthttp.Server {
 	}
 }
 
-// headerReceived gives streamed bodies more time.
+// headerReceived gives large bodies more time.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	path := h.RequestURI()
-	for i, c := range path {
-		if c == '?' {
-			path = path[:i]
-			break
-		}
+	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
+	switch {
+	case !s.streamed[string(path)]:
+		return fasthttp.RequestConfig{}
+	case bytes.HasPrefix(h.ContentType(), []byte("application/json")):
+		return fasthttp.RequestConfig{ReadTimeout: listTimeout}
 	}
-	if s.streamed[string(path)] {
-		return fasthttp.RequestConfig{ReadTimeout: streamTimeout}
-	}
-	return fasthttp.RequestConfig{}
+	return fasthttp.RequestConfig{ReadTimeout: streamTimeout}
 }
 
 // counters registers what is counted of calls.

@@ -115,8 +115,23 @@ func (c *Client) Fresh(context.Context) (*client.View, error) {
 
 var errNotHere = errors.New("clienttest: not part of this control plane")
 
-// Settle implements client.Client; it is not supported.
-func (c *Client) Settle(context.Context, []model.Receipt, []model.Marker) error { return errNotHere }
+// Dispatch sends links of a run out, as far as money reaches.
+func (c *Client) Dispatch(t testing.TB, job ids.ID, seqs ...uint32) {
+	t.Helper()
+	c.Must(t, command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job, Seqs: seqs}}})
+}
+
+// CloseRun closes a run that has ended, or whose links are all done with, and of which nothing is out.
+func (c *Client) CloseRun(t testing.TB, job ids.ID) {
+	t.Helper()
+	c.Must(t, command.CloseRunPayload{Job: job})
+}
+
+// Settle implements client.Client; there is no leader for markers.
+func (c *Client) Settle(ctx context.Context, receipts []model.Receipt, _ []model.Marker) error {
+	_, err := c.Do(ctx, command.SettlePayload{Receipts: receipts}, nil)
+	return err
+}
 
 // Heartbeat implements client.Client; it is not supported.
 func (c *Client) Heartbeat(context.Context, client.Heartbeat) (client.Leases, error) {

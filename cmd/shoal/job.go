@@ -94,18 +94,7 @@ func (c *jobCommand) show(ctx context.Context, t *terminal, client *api.Client, 
 	if entry != nil {
 		pairs = append(pairs, []string{"cost", euros(-entry.AmountMicros)})
 	}
-	return printTable(t.out, []string{"", ""}, filled(pairs))
-}
-
-// filled drops the pairs without a value.
-func filled(pairs [][]string) [][]string {
-	var kept [][]string
-	for _, pair := range pairs {
-		if pair[1] != "" {
-			kept = append(kept, pair)
-		}
-	}
-	return kept
+	return printPairs(t.out, pairs)
 }
 
 func (c *jobCommand) showErrors(ctx context.Context, t *terminal, client *api.Client, job *api.Job) error {

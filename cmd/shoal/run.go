@@ -9,9 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
-	"strings"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/pkg/model"
@@ -182,20 +180,9 @@ func ensureGroup(ctx context.Context, client *api.Client, name string) (api.Grou
 			return group, nil
 		}
 	}
-	group, err := client.PutGroup(ctx, api.Group{Name: name, DataTable: tableLabel(name), StartType: "MANUAL"})
+	group, err := client.PutGroup(ctx, api.Group{Name: name, StartType: "MANUAL"})
 	if err != nil {
 		return api.Group{}, fmt.Errorf("make group %q: %w", name, err)
 	}
 	return group, nil
-}
-
-var notLabel = regexp.MustCompile(`[^a-z0-9]+`)
-
-// tableLabel is a group's data label: 1 to 63 of a-z, 0-9 and _.
-func tableLabel(name string) string {
-	label := strings.Trim(notLabel.ReplaceAllString(strings.ToLower(name), "_"), "_")
-	if label == "" {
-		label = "data"
-	}
-	return label[:min(len(label), 63)]
 }

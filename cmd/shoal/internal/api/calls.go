@@ -19,11 +19,11 @@ type Identity struct {
 	Scope       string `json:"scope"`
 }
 
-// Group is the part of a GroupDTO that the command line reads and writes.
+// Group is the part of a GroupDTO that the command line reads and writes. The server names the DataTable when it is empty.
 type Group struct {
 	ID                  string `json:"id,omitempty"`
 	Name                string `json:"name"`
-	DataTable           string `json:"dataTable"`
+	DataTable           string `json:"dataTable,omitempty"`
 	StartType           string `json:"startType"`
 	ShouldMatchProducts bool   `json:"shouldMatchProducts"`
 }

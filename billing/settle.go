@@ -1,0 +1,187 @@
+// Package billing owns the step from stored pages to settled ones: it reads the topic `receipts` and folds it into Settle
+// commands. What a page costs, and whether it was settled before, is decided where the command is applied.
+package billing
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Group is the name under which all billing nodes read `receipts` together.
+const Group = "billing"
+
+// Bounds of one Settle command, and how long its first receipt waits for others: little when little is going on, longer
+// when the last batch was large, so that a bulk run costs one command for some thousand pages.
+const (
+	maxReceipts = 2048 // a batch is full with as many, and overshoots by less than one read
+	bulk        = 400  // receipts that make a batch a large one
+	calmLinger  = 25 * time.Millisecond
+	bulkLinger  = time.Second
+	fetchMost   = 512
+)
+
+// Config is what a Billing works with. Logger, Clock and Point may be left out.
+type Config struct {
+	Log stream.Log
+	// Settle applies a batch and hands on its markers; it is the control plane's client's.
+	Settle func(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error
+	Clock  clock.Clock
+	Logger *slog.Logger
+	// Point is called with the name of each step's end, for tests that end the process there.
+	Point func(name string)
+}
+
+// Billing is the role. Its counts are since the start of the process.
+type Billing struct {
+	config      Config
+	settled     atomic.Uint64
+	batches     atomic.Uint64
+	undecodable atomic.Uint64
+	retries     atomic.Uint64
+}
+
+// Counts say what was done since the start.
+type Counts struct {
+	Receipts    uint64 // passed to Settle
+	Batches     uint64
+	Undecodable uint64 // records skipped: their units are found by markers
+	Retries     uint64 // failed calls of Settle
+}
+
+// New makes the role.
+func New(config Config) *Billing {
+	if config.Clock == nil {
+		config.Clock = clock.System{}
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Point == nil {
+		config.Point = func(string) {}
+	}
+	return &Billing{config: config}
+}
+
+// Counts returns a snapshot.
+func (b *Billing) Counts() Counts {
+	return Counts{Receipts: b.settled.Load(), Batches: b.batches.Load(), Undecodable: b.undecodable.Load(), Retries: b.retries.Load()}
+}
+
+// Run works until ctx ends. It fails only when the log is gone.
+func (b *Billing) Run(ctx context.Context) error {
+	reader, err := b.config.Log.Consume(stream.Receipts, Group)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = reader.Close() }() // what was not committed comes again
+	last := 0
+	for {
+		batch, err := b.gather(ctx, reader, last)
+		if err == nil {
+			err = b.settle(ctx, batch)
+		}
+		if err == nil {
+			err = reader.Commit(ctx, batch.messages)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, stream.ErrClosed):
+			return err
+		case err != nil:
+			b.config.Logger.Warn("billing: commit failed, the batch comes again", "error", err)
+			continue
+		}
+		b.config.Point("billing.after_commit")
+		last = len(batch.receipts)
+	}
+}
+
+// batch is what one Settle command takes.
+type batch struct {
+	messages []stream.Message
+	receipts []model.Receipt
+	markers  []model.Marker
+}
+
+// gather reads until the batch is full or its first record has waited long enough.
+func (b *Billing) gather(ctx context.Context, reader stream.Reader, last int) (*batch, error) {
+	messages, err := reader.Fetch(ctx, fetchMost)
+	if err != nil {
+		return nil, err
+	}
+	var full batch
+	b.add(&full, messages)
+	linger := calmLinger
+	if last >= bulk {
+		linger = bulkLinger
+	}
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	timer := b.config.Clock.After(linger)
+	released := make(chan struct{})
+	go func() {
+		defer close(released)
+		select {
+		case <-timer:
+			stop()
+		case <-waiting.Done():
+		}
+	}()
+	for len(full.receipts) < maxReceipts {
+		messages, err := reader.Fetch(waiting, fetchMost)
+		if err != nil {
+			break // the time is over; a broken log shows at the next read
+		}
+		b.add(&full, messages)
+	}
+	stop()
+	<-released
+	return &full, ctx.Err()
+}
+
+func (b *Billing) add(to *batch, messages []stream.Message) {
+	for _, m := range messages {
+		receipt, marker, err := stream.DecodeReceipts(m.Value)
+		switch {
+		case err != nil:
+			b.undecodable.Add(1)
+		case marker != nil:
+			to.markers = append(to.markers, *marker)
+		default:
+			to.receipts = append(to.receipts, *receipt)
+		}
+		m.Value = nil // it is not ours past the next Fetch
+		to.messages = append(to.messages, m)
+	}
+}
+
+// settle repeats the batch until it is applied or ctx ends: an error leaves open whether it was, and repeating is harmless.
+func (b *Billing) settle(ctx context.Context, full *batch) error {
+	b.config.Point("billing.before_settle")
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := b.config.Settle(ctx, full.receipts, full.markers)
+		if err == nil {
+			break
+		}
+		b.retries.Add(1)
+		b.config.Logger.Warn("billing: settle failed, trying again", "error", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-b.config.Clock.After(wait/2 + rand.N(wait/2)):
+		}
+	}
+	b.config.Point("billing.after_settle")
+	b.settled.Add(uint64(len(full.receipts)))
+	b.batches.Add(1)
+	return nil
+}

@@ -148,7 +148,7 @@ func (f *fakeAPI) answer(r *http.Request, name string, body []byte) any {
 		}
 		return saved
 	case "GET /api/scraper/list":
-		return list(f.scrapers, len(f.scrapers))
+		return map[string]any{"items": f.scrapers, "nextCursor": nil, "hasMore": false}
 	case "GET /api/scraper/" + scraperID:
 		return map[string]any{"id": scraperID, "name": "list", "groupRef": "g", "type": "SINGLE_PRODUCT"}
 	case "POST /api/scraper/" + scraperID + "/stop":
@@ -163,8 +163,8 @@ func (f *fakeAPI) answer(r *http.Request, name string, body []byte) any {
 	case "GET /api/scraper/load-history":
 		return list(f.jobs, len(f.jobs))
 	case "GET /api/scraper/load-history/group/g1/job/" + runID + "/errors":
-		return []map[string]any{{"url": "https://a.example/1", "status": 404, "error": "http_status"},
-			{"url": "https://a.example/2", "status": nil, "error": "dns_failed"}}
+		return []map[string]any{{"url": "https://a.example/1", "status": 404, "error": "Not found", "code": "http_status", "place": "0.0"},
+			{"url": "https://a.example/2", "status": nil, "error": "No such host", "code": "dns_failed", "place": "1.0"}}
 	case "GET /api/scraper/data":
 		return f.cursor(r)
 	case "GET /api/wallet":
@@ -234,7 +234,7 @@ func (f *fakeAPI) asked(prefix string) bool {
 func job(state string, more map[string]any) map[string]any {
 	record := map[string]any{"id": runID, "scraperId": scraperID, "groupId": "g1", "state": state,
 		"started": "2026-03-01T12:00:00Z", "finished": nil, "successLinks": 2, "errorLinks": 1, "totalLinks": 3,
-		"itemsQuantity": 2, "totalRequests": 3, "duration": 61000, "errorMessage": nil, "stopReason": nil}
+		"itemsQuantity": 2, "totalRequests": 3, "chargedMicros": 300, "duration": 61000, "errorMessage": nil, "stopReason": nil}
 	for key, value := range more {
 		record[key] = value
 	}

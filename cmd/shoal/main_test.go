@@ -130,13 +130,12 @@ func TestJobs(t *testing.T) {
 func TestJob(t *testing.T) {
 	b := newBench(t)
 	b.api.jobs = []map[string]any{job("FAILED", map[string]any{"errorMessage": "no page\x1b[2J delivered"})}
-	b.api.entries = []map[string]any{{"id": "e", "type": "CHARGE", "status": "SETTLED", "amountMicros": -300, "jobId": runID}}
 	got := b.shoal("job", runID)
 	got.want(t, exitRunFailed, "failed links  1", "cost          0.0003 EUR")
 	if strings.Contains(got.out, "\x1b") {
 		t.Error("control characters reach the terminal")
 	}
-	b.shoal("job", runID, "--errors").want(t, exitRunFailed, "404     http_status  https://a.example/1", "-       dns_failed")
+	b.shoal("job", runID, "--errors").want(t, exitRunFailed, "404     http_status  Not found     https://a.example/1", "-       dns_failed")
 	b.shoal("job", "66f0c2a1b7d4e8f901234568").want(t, exitFailed, "no run 66f0c2a1b7d4e8f901234568")
 }
 

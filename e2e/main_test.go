@@ -17,6 +17,7 @@ var (
 	scale     = flag.Bool("scale", false, "run the tests of scale: a million addresses, slow hosts")
 	seeds     = flag.Int("crash-seeds", 5, "kills at each named point")
 	losses    = flag.Int("loss-seeds", 3, "runs over a log that loses records, of each kind")
+	prebuilt  = flag.String("binary", "", "test this binary instead of building one")
 	race      = flag.Bool("race-binary", false, "build the binary with the race detector")
 )
 
@@ -43,6 +44,9 @@ var built struct {
 
 func binary(t *testing.T) string {
 	t.Helper()
+	if *prebuilt != "" {
+		return *prebuilt
+	}
 	built.once.Do(func() { built.path, built.err = process.Build(context.Background(), built.dir, *race) })
 	if built.err != nil {
 		t.Fatal(built.err)

@@ -3,9 +3,11 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,7 +89,8 @@ func (s *service) launch(env ...string) *process.Process {
 	s.t.Cleanup(func() {
 		p.Kill()
 		if s.t.Failed() {
-			s.t.Logf("the process said:\n%s", p.Said())
+			logged, _ := os.ReadFile(filepath.Join(s.data, "shoal.log")) // it may not have come so far
+			s.t.Logf("the process said:\n%s\nand logged:\n%s", p.Said(), logged[max(0, len(logged)-8<<10):])
 		}
 	})
 	s.p = p
@@ -243,22 +246,36 @@ func (s *service) records(job string) []rowstore.Record {
 // rowsDir is where the row store lives in a data directory.
 const rowsDir = "rows"
 
-func readRecords(ctx context.Context, data, job string) (records []rowstore.Record, err error) {
+func readRecords(ctx context.Context, data, job string) ([]rowstore.Record, error) {
 	id, err := ids.Parse(job)
 	if err != nil {
 		return nil, err
 	}
-	store, err := sqlite.Open(sqlite.Config{Dir: filepath.Join(data, rowsDir)})
-	if err != nil {
-		return nil, err
-	}
-	defer store.Close()
-	records = []rowstore.Record{}
-	err = store.EachRecord(ctx, id, func(r rowstore.Record) error {
-		records = append(records, r)
-		return nil
+	records := []rowstore.Record{}
+	err = withStore(data, func(store rowstore.Store) error {
+		return store.EachRecord(ctx, id, func(r rowstore.Record) error {
+			records = append(records, r)
+			return nil
+		})
 	})
 	return records, err
+}
+
+// storedLists are the link lists in the row store.
+func storedLists(ctx context.Context, data string) (lists []rowstore.ListInfo, err error) {
+	err = withStore(data, func(store rowstore.Store) error {
+		lists, err = store.AllLists(ctx)
+		return err
+	})
+	return lists, err
+}
+
+func withStore(data string, use func(rowstore.Store) error) error {
+	store, err := sqlite.Open(sqlite.Config{Dir: filepath.Join(data, rowsDir)})
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(store), store.Close())
 }
 
 // check makes the recount of a run that has ended; whole says that the process has stopped and its records can be read.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,13 @@ import (
 // client calls the API with one credential. It knows the API by the specification only.
 type client struct {
 	server, token string
+	key           string // Idempotency-Key of the next call; "": a new one for each
+}
+
+// again is the client whose calls are the same call, however often it is made.
+func (c client) again(key string) client {
+	c.key = key
+	return c
 }
 
 // problem is an error answer.
@@ -75,7 +83,7 @@ func (c client) do(ctx context.Context, method, path string, query url.Values, k
 		request.Header.Set("Content-Type", kind)
 	}
 	if method != http.MethodGet {
-		request.Header.Set("Idempotency-Key", newKey())
+		request.Header.Set("Idempotency-Key", cmp.Or(c.key, newKey()))
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {

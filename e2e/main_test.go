@@ -22,6 +22,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	// Most of a crash test is waiting for a process.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "shoal-e2e")
 	if err != nil {

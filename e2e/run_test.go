@@ -109,10 +109,13 @@ func TestPagination(t *testing.T) {
 
 // TestScraperRun runs a scraper of its own address, page after page.
 func TestScraperRun(t *testing.T) {
-	web := newWeb(t, synthweb.Config{Seed: 5, Hosts: 1, PagesPerHost: 1, ChainPages: 40, Mix: synthweb.Listings()})
+	web := newWeb(t, synthweb.Config{Seed: 3, Hosts: 1, PagesPerHost: 1, ChainPages: 40, Mix: synthweb.Listings()})
 	s := newService(t, web, fast...)
 	s.fill(s.client, plenty)
 	urls := slices.Collect(web.URLs(1))
+	if truth := must(web.Truth(urls[0]))(t); len(truth.Pages) <= 20 {
+		t.Fatalf("the chain has only %d pages: take another seed", len(truth.Pages))
+	}
 	pagination := model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector}
 	group := must(s.putGroup(t.Context(), "one"))(t)
 	id := must(s.putScraper(t.Context(), scraper{GroupRef: group, Scraper: model.Scraper{Name: "one",

@@ -103,7 +103,7 @@ func (s *service) start(env ...string) {
 	if err := s.launch(env...).Ready(within(s.t, readyWithin)); err != nil {
 		s.t.Fatal(err)
 	}
-	s.client = client{s.p.Server(), s.p.Key()}
+	s.client = client{server: s.p.Server(), token: s.p.Key()}
 }
 
 // kill ends the process as a power cut would.
@@ -138,7 +138,7 @@ func (s *service) signIn(args ...string) client {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return client{s.p.Server(), token}
+	return client{server: s.p.Server(), token: token}
 }
 
 // fill gives the customer money.
@@ -188,22 +188,23 @@ func (o order) query(ctx context.Context) (url.Values, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.listQuery(ctx, o.who, group, name)
+}
+
+func (o order) listQuery(ctx context.Context, who client, group, name string) (url.Values, error) {
 	query := url.Values{"groupId": {group}, "name": {name}}
 	if o.maxCharge > 0 {
 		query.Set("maxChargeMicros", fmt.Sprint(o.maxCharge))
 	}
 	if o.pagination.Type == "" {
 		fields, err := json.Marshal(o.fields)
-		if err != nil {
-			return nil, err
-		}
 		query.Set("itemsConfig", string(fields))
 		query.Set("type", string(o.kind))
-		return query, nil
+		return query, err
 	}
 	template := scraper{GroupRef: group, Scraper: model.Scraper{Name: "template of " + name, Type: o.kind,
 		ItemsConfig: o.fields, SourceConfig: model.SourceConfig{URL: "http://template.example/", Pagination: &o.pagination}}}
-	id, err := o.who.putScraper(ctx, template)
+	id, err := who.putScraper(ctx, template)
 	query.Set("templateScraperId", id)
 	return query, err
 }

@@ -3,95 +3,80 @@ package billing
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Recounter is what a recount needs of the row store.
+// Recounter sums up page records.
 type Recounter interface {
 	Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error)
 }
 
-// Difference is where the ledger does not say what the page records say.
-type Difference struct {
+// Recounted holds a run's ledger entry against its page records.
+type Recounted struct {
+	Job      ids.ID
 	Customer string
 	Entry    ids.ID
-	Job      ids.ID
-	What     string // what was compared: a price row's key, "amount", or a counter of the run
-	Ledger   int64
-	Records  int64
+	// LedgerMicros is what the entry charged, RecountMicros what the page records cost at the run's prices less what free
+	// requests paid; micro-cents, 0 or more.
+	LedgerMicros  int64
+	RecountMicros int64
+	LedgerPages   uint64 // charged or free
+	RecountPages  uint64 // delivered
+	LedgerItems   uint64
+	RecountItems  uint64
 }
 
-// Recount compares every ledger entry of a run with the run's page records: pages of each price row, those paid by free
-// requests included, the sums, and the run's counters. A run that is not closed may have records that are not settled
-// yet, so the ledger must only not be ahead of them. No differences: everything agrees.
-func Recount(ctx context.Context, view *client.View, store Recounter) ([]Difference, error) {
-	var found []Difference
+// Equal says whether the ledger is what the page records say.
+func (r Recounted) Equal() bool {
+	return r.LedgerMicros == r.RecountMicros && r.LedgerPages == r.RecountPages && r.LedgerItems == r.RecountItems
+}
+
+// Recount recomputes every closed run of the customers from page records. A run that still accrues has records that are
+// not settled yet, so it is left out.
+func Recount(ctx context.Context, view *client.View, store Recounter) ([]Recounted, error) {
+	var all []Recounted
 	for _, customer := range view.Customers() {
-		var entries []*client.Entry
-		view.Entries(customer.Ref, func(e *client.Entry) bool {
-			if !e.Job.IsZero() {
-				entries = append(entries, e)
+		var jobs []*client.Job
+		view.CustomerJobs(customer.Ref, func(job *client.Job) bool {
+			if job.Closed {
+				jobs = append(jobs, job)
 			}
 			return true
 		})
-		for _, entry := range entries {
-			records, err := store.Recount(ctx, entry.Job)
+		for _, job := range jobs {
+			one, err := recountJob(ctx, view, store, job)
 			if err != nil {
-				return found, fmt.Errorf("billing: recount run %s: %w", entry.Job, err)
+				return nil, err
 			}
-			found = append(found, compare(entry, view.Job(entry.Job), records)...)
+			all = append(all, one)
 		}
 	}
-	return found, nil
+	return all, nil
 }
 
-// compare lists the differences of one entry; job is nil when the run's record is gone.
-func compare(entry *client.Entry, job *client.Job, records rowstore.Recount) []Difference {
-	var found []Difference
-	closed := job == nil || job.Closed
-	differ := func(what string, ledger, records int64) {
-		found = append(found, Difference{Customer: entry.Customer, Entry: entry.ID, Job: entry.Job, What: what,
-			Ledger: ledger, Records: records})
+func recountJob(ctx context.Context, view *client.View, store Recounter, job *client.Job) (Recounted, error) {
+	counted, err := store.Recount(ctx, job.ID)
+	if err != nil {
+		return Recounted{}, fmt.Errorf("billing: recount of run %s: %w", job.ID, err)
 	}
-	counts := func(what string, ledger, records uint64) {
-		if ledger > records || (closed && ledger != records) {
-			differ(what, int64(ledger), int64(records))
-		}
-	}
-	pages := map[string]uint64{}
-	amount, free := int64(0), int64(0)
+	entry := view.Entry(job.Entry)
+	result := Recounted{Job: job.ID, Customer: job.Customer, Entry: job.Entry, LedgerMicros: -entry.Amount,
+		LedgerItems: job.Items, RecountPages: counted.Delivered, RecountItems: counted.Items}
+	free := map[string]uint64{}
 	for _, line := range entry.Lines {
-		pages[line.RowKey] += line.Pages + line.FreePages
-		amount += line.Amount
-		free += int64(line.FreePages)
-		if want := -int64(line.Pages) * line.UnitPrice; line.Amount != want {
-			differ(line.RowKey+" amount", line.Amount, want)
+		free[line.RowKey] = line.FreePages
+		result.LedgerPages += line.Pages + line.FreePages
+	}
+	prices := view.Prices(job.Prices)
+	for row, quantity := range counted.Quantity {
+		for _, price := range prices.Rows {
+			if price.RowKey == row {
+				result.RecountMicros += price.Micros * (int64(quantity) - int64(free[row]))
+			}
 		}
 	}
-	for row := range records.Quantity {
-		pages[row] += 0 // rows that the ledger does not have are compared too
-	}
-	for _, row := range slices.Sorted(maps.Keys(pages)) {
-		counts(row, pages[row], records.Quantity[row])
-	}
-	if entry.Amount != amount {
-		differ("amount", entry.Amount, amount)
-	}
-	if entry.FreeDelta != -free {
-		differ("freeRequestsDelta", entry.FreeDelta, -free)
-	}
-	if job != nil {
-		counts("pages delivered", job.Delivered, records.Delivered)
-		counts("pages", job.Pages, records.Delivered+records.Errored)
-		counts("items", job.Items, records.Items)
-		if job.Charged != -entry.Amount {
-			differ("charged", job.Charged, -entry.Amount)
-		}
-	}
-	return found
+	return result, nil
 }

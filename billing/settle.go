@@ -1,14 +1,12 @@
-// Package billing owns the way from receipts to money: it folds the receipts of stored pages into batches and has the
-// control plane settle them. What a page costs, and whether it was charged before, is decided there, by the ledger; this
-// role keeps no state of its own. It also recounts the ledger from page records.
+// Package billing owns the step from stored pages to settled ones: it reads the topic `receipts` and folds it into Settle
+// commands. What a page costs, and whether it was settled before, is decided where the command is applied.
 package billing
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -17,168 +15,173 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// group is the role's name on the log.
-const group = "billing"
+// Group is the name under which all billing nodes read `receipts` together.
+const Group = "billing"
 
-// Settler is what the role needs of the control plane.
-type Settler interface {
-	Settle(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error
-}
-
-// Config makes the role. Everything is needed.
-type Config struct {
-	Settler Settler
-	Log     stream.Log
-	Clock   clock.Clock
-	Point   func(name string) // called at named places, for crash tests
-	Logger  *slog.Logger
-}
-
-// Bounds of a batch. How long it is gathered grows with what came within about the last second: a small run settles at
-// once, and in bulk a batch has bulkReceipts and more.
+// Bounds of one Settle command, and how long its first receipt waits for others: little when little is going on, longer
+// when the last batch was large, so that a bulk run costs one command for some thousand pages.
 const (
-	maxBatch     = 4096
-	minLinger    = 30 * time.Millisecond
-	maxLinger    = time.Second
-	bulkReceipts = 500
-	minRetry     = 50 * time.Millisecond
-	maxRetry     = 5 * time.Second
+	maxReceipts = 2048 // a batch is full with as many, and overshoots by less than one read
+	bulk        = 400  // receipts that make a batch a large one
+	calmLinger  = 25 * time.Millisecond
+	bulkLinger  = time.Second
+	fetchMost   = 512
 )
 
-// Role is the billing role.
-type Role struct {
-	cfg     Config
-	skipped atomic.Uint64
-	recent  float64 // receipts within about the last second
-	counted time.Time
+// Config is what a Billing works with. Logger, Clock and Point may be left out.
+type Config struct {
+	Log stream.Log
+	// Settle applies a batch and hands on its markers; it is the control plane's client's.
+	Settle func(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error
+	Clock  clock.Clock
+	Logger *slog.Logger
+	// Point is called with the name of each step's end, for tests that end the process there.
+	Point func(name string)
 }
 
-// New makes the role; Run works.
-func New(cfg Config) *Role { return &Role{cfg: cfg, counted: cfg.Clock.Now()} }
+// Billing is the role. Its counts are since the start of the process.
+type Billing struct {
+	config      Config
+	settled     atomic.Uint64
+	batches     atomic.Uint64
+	undecodable atomic.Uint64
+	retries     atomic.Uint64
+}
 
-// Skipped counts the records that could not be decoded. Their units are found by markers.
-func (r *Role) Skipped() uint64 { return r.skipped.Load() }
+// Counts say what was done since the start.
+type Counts struct {
+	Receipts    uint64 // passed to Settle
+	Batches     uint64
+	Undecodable uint64 // records skipped: their units are found by markers
+	Retries     uint64 // failed calls of Settle
+}
 
-// Run settles receipts until ctx ends. It fails when the log is closed before that.
-func (r *Role) Run(ctx context.Context) error {
-	reader, err := r.cfg.Log.Consume(stream.Receipts, group)
-	if err != nil {
-		return fmt.Errorf("billing: %w", err)
+// New makes the role.
+func New(config Config) *Billing {
+	if config.Clock == nil {
+		config.Clock = clock.System{}
 	}
-	defer func() { _ = reader.Close() }() // what is not committed comes again
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Point == nil {
+		config.Point = func(string) {}
+	}
+	return &Billing{config: config}
+}
+
+// Counts returns a snapshot.
+func (b *Billing) Counts() Counts {
+	return Counts{Receipts: b.settled.Load(), Batches: b.batches.Load(), Undecodable: b.undecodable.Load(), Retries: b.retries.Load()}
+}
+
+// Run works until ctx ends. It fails only when the log is gone.
+func (b *Billing) Run(ctx context.Context) error {
+	reader, err := b.config.Log.Consume(stream.Receipts, Group)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = reader.Close() }() // what was not committed comes again
+	last := 0
 	for {
-		b, err := r.gather(ctx, reader)
+		batch, err := b.gather(ctx, reader, last)
 		if err == nil {
-			err = r.settle(ctx, reader, b)
+			err = b.settle(ctx, batch)
+		}
+		if err == nil {
+			err = reader.Commit(ctx, batch.messages)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, stream.ErrClosed):
-			return fmt.Errorf("billing: %w", err)
+			return err
 		case err != nil:
-			r.cfg.Logger.Warn("receipts were not read", "error", err)
-			r.pause(ctx, minRetry)
+			b.config.Logger.Warn("billing: commit failed, the batch comes again", "error", err)
+			continue
 		}
+		b.config.Point("billing.after_commit")
+		last = len(batch.receipts)
 	}
 }
 
-// batch is what is settled at once: each marker stands behind all receipts read before it.
+// batch is what one Settle command takes.
 type batch struct {
-	messages []stream.Message // their values are not kept
+	messages []stream.Message
 	receipts []model.Receipt
 	markers  []model.Marker
 }
 
-// gather reads a batch: it waits for the first record, then for others as long as it pays.
-func (r *Role) gather(ctx context.Context, reader stream.Reader) (*batch, error) {
-	b := &batch{}
-	if err := r.read(ctx, reader, b); err != nil {
+// gather reads until the batch is full or its first record has waited long enough.
+func (b *Billing) gather(ctx context.Context, reader stream.Reader, last int) (*batch, error) {
+	messages, err := reader.Fetch(ctx, fetchMost)
+	if err != nil {
 		return nil, err
 	}
-	lingering, cancel := context.WithTimeout(ctx, r.linger(len(b.receipts)))
-	defer cancel()
-	for len(b.messages) < maxBatch {
-		err := r.read(lingering, reader, b)
-		if lingering.Err() != nil && ctx.Err() == nil {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	var full batch
+	b.add(&full, messages)
+	linger := calmLinger
+	if last >= bulk {
+		linger = bulkLinger
 	}
-	r.count(len(b.receipts))
-	return b, nil
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	timer := b.config.Clock.After(linger)
+	released := make(chan struct{})
+	go func() {
+		defer close(released)
+		select {
+		case <-timer:
+			stop()
+		case <-waiting.Done():
+		}
+	}()
+	for len(full.receipts) < maxReceipts {
+		messages, err := reader.Fetch(waiting, fetchMost)
+		if err != nil {
+			break // the time is over; a broken log shows at the next read
+		}
+		b.add(&full, messages)
+	}
+	stop()
+	<-released
+	return &full, ctx.Err()
 }
 
-// read adds what the reader has.
-func (r *Role) read(ctx context.Context, reader stream.Reader, b *batch) error {
-	messages, err := reader.Fetch(ctx, maxBatch-len(b.messages))
-	if err != nil {
-		return err
-	}
-	undecodable := 0
-	for _, message := range messages {
-		receipt, marker, err := stream.DecodeReceipts(message.Value)
+func (b *Billing) add(to *batch, messages []stream.Message) {
+	for _, m := range messages {
+		receipt, marker, err := stream.DecodeReceipts(m.Value)
 		switch {
 		case err != nil:
-			undecodable++
+			b.undecodable.Add(1)
 		case marker != nil:
-			b.markers = append(b.markers, *marker)
+			to.markers = append(to.markers, *marker)
 		default:
-			b.receipts = append(b.receipts, *receipt)
+			to.receipts = append(to.receipts, *receipt)
 		}
-		message.Value = nil
-		b.messages = append(b.messages, message)
+		m.Value = nil // it is not ours past the next Fetch
+		to.messages = append(to.messages, m)
 	}
-	if undecodable > 0 {
-		r.skipped.Add(uint64(undecodable))
-		r.cfg.Logger.Warn("undecodable receipts were skipped", "records", undecodable)
-	}
-	return nil
 }
 
-// settle has a batch settled, however long it takes, and commits it.
-func (r *Role) settle(ctx context.Context, reader stream.Reader, b *batch) error {
-	r.cfg.Point("billing.before_settle")
-	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
-		err := r.cfg.Settler.Settle(ctx, b.receipts, b.markers)
+// settle repeats the batch until it is applied or ctx ends: an error leaves open whether it was, and repeating is harmless.
+func (b *Billing) settle(ctx context.Context, full *batch) error {
+	b.config.Point("billing.before_settle")
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := b.config.Settle(ctx, full.receipts, full.markers)
 		if err == nil {
 			break
 		}
-		if ctx.Err() != nil {
+		b.retries.Add(1)
+		b.config.Logger.Warn("billing: settle failed, trying again", "error", err)
+		select {
+		case <-ctx.Done():
 			return ctx.Err()
+		case <-b.config.Clock.After(wait/2 + rand.N(wait/2)):
 		}
-		r.cfg.Logger.Warn("receipts were not settled; trying again", "receipts", len(b.receipts), "error", err)
-		r.pause(ctx, wait)
 	}
-	r.cfg.Point("billing.after_settle")
-	if err := reader.Commit(ctx, b.messages); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	r.cfg.Point("billing.after_commit")
+	b.config.Point("billing.after_settle")
+	b.settled.Add(uint64(len(full.receipts)))
+	b.batches.Add(1)
 	return nil
-}
-
-// linger is how long to wait for more when more receipts have come.
-func (r *Role) linger(more int) time.Duration {
-	recent := r.faded() + float64(more)
-	return min(max(time.Duration(recent/bulkReceipts*float64(maxLinger)), minLinger), maxLinger)
-}
-
-func (r *Role) count(receipts int) {
-	r.recent = r.faded() + float64(receipts)
-	r.counted = r.cfg.Clock.Now()
-}
-
-// faded is recent as of now.
-func (r *Role) faded() float64 {
-	return r.recent * math.Exp(-r.cfg.Clock.Now().Sub(r.counted).Seconds())
-}
-
-func (r *Role) pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-r.cfg.Clock.After(d):
-	}
 }

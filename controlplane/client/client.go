@@ -17,6 +17,7 @@ import (
 // The replicated records, and a snapshot of them. Records are shared: never change one.
 type (
 	View       = state.View
+	Cluster    = state.Cluster
 	Customer   = state.Customer
 	Key        = state.Key
 	Group      = state.Group

@@ -28,6 +28,8 @@ const (
 	UnknownParameter      Code = "unknown_parameter"
 	SchemaValidation      Code = "schema_validation_failed"
 	TypeNotRunnable       Code = "type_not_runnable"
+	NotSupported          Code = "not_supported"
+	ListAlreadyRun        Code = "list_already_run"
 	IdempotencyRequired   Code = "idempotency_key_required"
 	IdempotencyReused     Code = "idempotency_key_reused"
 	IdempotencyInFlight   Code = "idempotency_in_flight"
@@ -53,6 +55,7 @@ const (
 	TooManyStreams        Code = "too_many_streams"
 	PayloadTooLarge       Code = "payload_too_large"
 	LengthRequired        Code = "length_required"
+	HeaderTooLarge        Code = "header_too_large"
 	UnsupportedMediaType  Code = "unsupported_media_type"
 	UploadTooSlow         Code = "request_timeout"
 	AmountOverflow        Code = "amount_overflow"
@@ -98,6 +101,8 @@ var catalog = map[Code]Entry{
 	UnknownParameter:      {400, "Unknown parameter"},
 	SchemaValidation:      {400, "Validation failed"},
 	TypeNotRunnable:       {400, "This scraper type cannot run"},
+	NotSupported:          {400, "Not supported by this version"},
+	ListAlreadyRun:        {409, "The list was already run"},
 	IdempotencyRequired:   {400, "Idempotency-Key required"},
 	IdempotencyReused:     {422, "Idempotency-Key used for another request"},
 	IdempotencyInFlight:   {409, "The first call is still running"},
@@ -123,6 +128,7 @@ var catalog = map[Code]Entry{
 	TooManyStreams:        {429, "Too many open streams"},
 	PayloadTooLarge:       {413, "Payload too large"},
 	LengthRequired:        {413, "Content-Length required"},
+	HeaderTooLarge:        {431, "Request header too large"},
 	UnsupportedMediaType:  {415, "Unsupported Content-Type"},
 	UploadTooSlow:         {408, "Request too slow"},
 	AmountOverflow:        {400, "Amount out of range"},

@@ -84,7 +84,8 @@ type Pages interface {
 	// PutPages stores, in one transaction, each page's rows and its page record, and returns for each the receipt of the
 	// record that stands, in the same order. A unit that has a record keeps it: nothing is written and its receipt is
 	// returned again. A page whose URLHash (when not 0) another unit of the job was delivered under becomes a Duplicate:
-	// its record is stored with that outcome, Last, and without rows. A page of a sealed job is dropped: nil.
+	// its record is stored with that outcome, Last, and without rows. A page of a sealed job is dropped: nil. A Cancelled
+	// page has no record: its receipt is itself. A seq is below 2^31.
 	PutPages(ctx context.Context, pages []PageWrite) ([]*model.Receipt, error)
 	// Records returns the receipts of the records of one seq with page >= from, ascending, at most most of them.
 	Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error)
@@ -132,8 +133,9 @@ type Scope struct {
 	Without []ids.ID
 }
 
-// Sort orders by a field of the document; rows without it, or with null, come last whatever the direction. Numbers come
-// before text before booleans before other values.
+// Sort orders by a field of the document. Whatever the direction, numbers and text that is a number (filter.ParseNumber)
+// come before other text, before booleans (false, true), before arrays and objects (all equal), before rows without the
+// field or with null.
 type Sort struct {
 	Field      string
 	Descending bool

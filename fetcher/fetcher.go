@@ -1,0 +1,276 @@
+// Package fetcher owns the step from tasks to fetched pages: which shards this process holds, when each request starts,
+// what becomes of its answer, and the pages and markers that go on from here. It stores nothing and charges nothing; a
+// page that never arrives is found by the markers (DESIGN.md).
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Defaults of Config.
+const (
+	DefaultWorkers  = 256
+	DefaultMaxBytes = 64 << 20
+	DefaultTimeout  = 30 * time.Second
+)
+
+// maxOpen bounds the tasks held open: twice what a leader sends out by default. A task beyond it is dropped, and found
+// by the next marker.
+const maxOpen = 1 << 17
+
+// sweepEvery is how often lapsed leases and ended runs are looked for among the tasks that wait.
+const sweepEvery = 250 * time.Millisecond
+
+// Pace is what a host may be asked: request starts per second and requests under way; 0 sets no bound.
+type Pace = frontier.Pace
+
+// Config is what a Fetcher works with. Zero values take the defaults; Clock, Logger and Crash may be left out.
+type Config struct {
+	Node    string // as it is registered
+	Boot    ids.ID // this start of the process
+	Log     stream.Log
+	Control Control
+	Web     Web
+	IDs     ids.Source // safe for concurrent use
+	// ShardOf is the shard of an authority: the same for everyone in the cluster.
+	ShardOf func(host string) int
+
+	Pace    Pace // of a host, unless a scraper asks for another
+	MaxPace Pace // the most that a scraper may ask for
+
+	Workers     int           // requests under way, at most
+	Extractions int           // extractions at once; GOMAXPROCS when 0
+	MaxBytes    int64         // nothing is started while as many bytes of bodies and unpublished pages are held
+	Timeout     time.Duration // of one try at a page, redirects included
+
+	Clock  clock.Clock
+	Logger *slog.Logger
+	// Crash is called with the name of each step's end, for tests that end the process there.
+	Crash func(point string)
+}
+
+func (c *Config) setDefaults() {
+	if c.Workers <= 0 {
+		c.Workers = DefaultWorkers
+	}
+	if c.Extractions <= 0 {
+		c.Extractions = runtime.GOMAXPROCS(0)
+	}
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = DefaultMaxBytes
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.Clock == nil {
+		c.Clock = clock.System{}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Crash == nil {
+		c.Crash = func(string) {}
+	}
+}
+
+// Fetcher is one fetching process.
+type Fetcher struct {
+	config  Config
+	recipes *recipeCache
+	slots   chan struct{} // one for each request that may be under way
+	extract chan struct{} // one for each extraction
+	wake    chan struct{} // the starter has to look again
+	beatNow chan struct{} // the leader has to know
+	running sync.WaitGroup
+	counts  counters
+
+	mu       sync.Mutex // guards what follows, and what shards and chains say is guarded by it
+	frontier *frontier.Frontier
+	shards   map[uint16]*shard
+	open     int   // tasks held open
+	held     int64 // bytes of bodies and unpublished pages
+	fetchers int   // that share a host which none of our shards has
+}
+
+// New makes a fetcher that Run starts.
+func New(config Config) *Fetcher {
+	config.setDefaults()
+	return &Fetcher{
+		config:   config,
+		recipes:  newRecipeCache(maxRecipes),
+		slots:    make(chan struct{}, config.Workers),
+		extract:  make(chan struct{}, config.Extractions),
+		wake:     make(chan struct{}, 1),
+		beatNow:  make(chan struct{}, 1),
+		frontier: frontier.New(config.Clock.Now(), rand.Float64),
+		shards:   map[uint16]*shard{},
+		fetchers: 1,
+	}
+}
+
+// Run works until ctx ends, which is no error. It returns when all that it started has ended; what was open then is
+// found by the markers of whoever takes the shards over.
+func (f *Fetcher) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f.running.Go(func() { f.keepLeases(ctx) })
+	f.running.Go(func() { f.sweep(ctx) })
+	f.startRequests(ctx)
+	f.running.Wait()
+	return nil
+}
+
+// startRequests hands what is ready to the workers, one goroutine for each request.
+func (f *Fetcher) startRequests(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case f.slots <- struct{}{}:
+		}
+		c := f.awaitTurn(ctx)
+		if c == nil {
+			return
+		}
+		f.running.Go(func() {
+			defer func() { <-f.slots }()
+			f.work(ctx, c)
+		})
+	}
+}
+
+// awaitTurn is the next chain to work on; nil when ctx has ended.
+func (f *Fetcher) awaitTurn(ctx context.Context) *chain {
+	for ctx.Err() == nil {
+		f.mu.Lock()
+		var it *frontier.Item
+		wait := frontier.Forever
+		if f.held < f.config.MaxBytes {
+			it, wait = f.frontier.Next(f.config.Clock.Now())
+		}
+		f.mu.Unlock()
+		if it != nil {
+			return it.Value.(*chain)
+		}
+		var due <-chan time.Time
+		if wait != frontier.Forever {
+			due = f.config.Clock.After(wait)
+		}
+		select {
+		case <-ctx.Done():
+		case <-f.wake:
+		case <-due:
+		}
+	}
+	return nil
+}
+
+// sweep takes back what waits in vain: the tasks of shards whose lease has lapsed, and those of ended runs, which are
+// answered at once, however slow their hosts are.
+func (f *Fetcher) sweep(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.config.Clock.After(sweepEvery):
+		}
+		f.mu.Lock()
+		now := f.config.Clock.Now()
+		for _, s := range f.shards {
+			if !s.fresh(now) {
+				f.config.Logger.Warn("fetcher: lease lapsed", "shard", s.number)
+				f.drop(s)
+			}
+		}
+		f.mu.Unlock()
+		f.cancelEnded()
+	}
+}
+
+// cancelEnded answers the waiting tasks of ended runs.
+func (f *Fetcher) cancelEnded() {
+	view := f.config.Control.View()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.config.Clock.Now()
+	for _, s := range f.shards {
+		for id, chains := range s.open {
+			if job := view.Job(id); job == nil || !ended(job) {
+				continue // a missing one may be new: it is looked up when its turn comes
+			}
+			for _, c := range chains {
+				if f.frontier.Remove(&c.item, now) {
+					f.finish(c, cancelledPage(c))
+				}
+			}
+		}
+	}
+}
+
+func ended(job *client.Job) bool { return job == nil || job.Closed || job.State.Final() }
+
+func notify(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// pause waits; it is false when ctx ends first.
+func (f *Fetcher) pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-f.config.Clock.After(d):
+		return true
+	}
+}
+
+// errStale ends a request whose shard is not ours any more.
+var errStale = errors.New("fetcher: the shard's lease has lapsed")
+
+// Counts say what was done since the start, and what is held now.
+type Counts struct {
+	Pages       uint64 // pages passed on, whatever their outcome
+	Delivered   uint64
+	Errored     uint64
+	Cancelled   uint64
+	Retries     uint64 // tries after the first of a page
+	Bytes       uint64 // of bodies, off the wire
+	Markers     uint64 // passed on
+	Dropped     uint64 // tasks held already, or beyond what may be held
+	Undecodable uint64 // records skipped
+	Open        int    // tasks held open
+	Shards      int    // held
+	Waiting     int    // tasks that wait for their turn
+	Hosts       int    // hosts in mind
+	HeldBytes   int64  // of bodies and unpublished pages
+}
+
+type counters struct {
+	pages, delivered, errored, cancelled, retries, bytes, markers, dropped, undecodable atomic.Uint64
+}
+
+// Counts is safe to call at any time.
+func (f *Fetcher) Counts() Counts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := &f.counts
+	return Counts{Pages: c.pages.Load(), Delivered: c.delivered.Load(), Errored: c.errored.Load(),
+		Cancelled: c.cancelled.Load(), Retries: c.retries.Load(), Bytes: c.bytes.Load(), Markers: c.markers.Load(),
+		Dropped: c.dropped.Load(), Undecodable: c.undecodable.Load(), Open: f.open, Shards: len(f.shards),
+		Waiting: f.frontier.Waiting(), Hosts: f.frontier.Hosts(), HeldBytes: f.held}
+}

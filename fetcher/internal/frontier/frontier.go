@@ -1,0 +1,280 @@
+// Package frontier owns the order in which a fetcher's tasks are started: politeness towards each host, and fair turns
+// between customers and their runs, at each host and over all of them. It is pure logic: it is told the time, starts
+// nothing itself, and knows nothing of shards, pages or the log. A Frontier belongs to one caller at a time.
+package frontier
+
+import (
+	"time"
+
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Bounds of a host's back-off.
+const (
+	MaxDelay   = 30 * time.Second // most that robots.txt may ask for between two starts (decision 17)
+	MaxBackoff = time.Minute      // most that a throttling answer holds a host up
+	minBackoff = time.Second      // after a first throttling answer that names no time; doubles with each further one
+)
+
+// Forever is Next's wait when only a change from outside can make a task ready.
+const Forever = time.Duration(1<<63 - 1)
+
+// Pace is what a run may ask of a host. Zero values set no bound.
+type Pace struct {
+	Rate        float64 // request starts per second
+	Connections int     // requests under way at once
+}
+
+func (p Pace) spacing() time.Duration {
+	if p.Rate <= 0 {
+		return 0
+	}
+	return time.Duration(float64(time.Second) / p.Rate)
+}
+
+// Item is a task's next request. Its exported fields may be changed only while it is not in the frontier.
+type Item struct {
+	Customer string
+	Job      ids.ID // belongs to one customer
+	Host     string // authority
+	Pace     Pace
+	Value    any // the caller's
+
+	state  state
+	at     int64 // while delayed: when it is due
+	place  int   // while delayed: in the heap
+	queue  *queue
+	node   node[Item] // while waiting: in queue
+	host   *host      // while running: where it holds a connection
+	others []*host    // while running: where redirects led
+}
+
+type state uint8
+
+const (
+	outside state = iota // not in the frontier
+	delayed              // not before its time
+	waiting              // in its queue
+	running              // handed out
+)
+
+// Answer tells how a host answered a request.
+type Answer struct {
+	Host       string        // who answered; "" when nobody did
+	Throttled  bool          // with 429 or 503
+	RetryAfter time.Duration // as the answer says, 0 when it says nothing
+}
+
+// Frontier holds the items that wait or run. Every operation takes O(log n) steps, n being the items in it; a host that
+// becomes ready takes one for each run that waits there besides.
+type Frontier struct {
+	random func() float64
+	epoch  time.Time
+
+	hosts     map[string]*host
+	customers map[string]*customer
+	jobs      map[ids.ID]*job
+	queues    map[queueKey]*queue
+	shares    map[shareKey]*share
+
+	turns  list[customer] // customers that may have something ready, next turn first
+	asleep heap[*host]    // hosts that become ready, or forgotten, at a time
+	later  heap[*Item]
+	size   int // items waiting or delayed
+}
+
+// New makes an empty frontier. random gives numbers from 0 up to 1, for jitter. Times given later are not before epoch.
+func New(epoch time.Time, random func() float64) *Frontier {
+	return &Frontier{
+		random:    random,
+		epoch:     epoch,
+		hosts:     map[string]*host{},
+		customers: map[string]*customer{},
+		jobs:      map[ids.ID]*job{},
+		queues:    map[queueKey]*queue{},
+		shares:    map[shareKey]*share{},
+	}
+}
+
+func (f *Frontier) nanos(t time.Time) int64 { return int64(t.Sub(f.epoch)) }
+
+// Waiting counts the items that have not been handed out.
+func (f *Frontier) Waiting() int { return f.size }
+
+// Hosts counts the hosts that are remembered.
+func (f *Frontier) Hosts() int { return len(f.hosts) }
+
+// Add takes in an item that is not in the frontier, at the end of its run's queue at its host.
+func (f *Frontier) Add(it *Item, now time.Time) { f.enter(it, f.nanos(now), false) }
+
+// Resume is Add for a task that has begun already: it goes to the head of the queue, not before the given time.
+func (f *Frontier) Resume(it *Item, notBefore, now time.Time) {
+	t := f.nanos(now)
+	if it.at = f.nanos(notBefore); it.at <= t {
+		f.enter(it, t, true)
+		return
+	}
+	it.state = delayed
+	f.size++
+	f.later.push(it)
+}
+
+func (f *Frontier) enter(it *Item, now int64, head bool) {
+	it.state = waiting
+	f.size++
+	q := f.queueOf(it)
+	it.queue = q
+	it.node.value = it
+	if head {
+		q.items.pushFront(&it.node)
+	} else {
+		q.items.pushBack(&it.node)
+	}
+	h := q.host
+	if h.ready {
+		f.list(q)
+		return
+	}
+	f.settle(h, now)
+}
+
+// Next hands out the item whose turn it is, or says how long none will be ready unless something else happens. The item
+// holds a connection of its host until Done.
+func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
+	t := f.nanos(now)
+	f.wake(t)
+	for {
+		q := f.front()
+		if q == nil {
+			break
+		}
+		// The host's own turns decide whose item it is: else a run with many hosts would come first at each of them.
+		served := q.host.turn(f)
+		if at, free := q.host.readyAt(served.pace()); !free || at > t {
+			f.settle(q.host, t)
+			continue
+		}
+		f.pass(q)
+		f.pass(served)
+		return f.start(served, t), 0
+	}
+	return nil, f.sleep(t)
+}
+
+// start hands out the first item of a queue.
+func (f *Frontier) start(q *queue, now int64) *Item {
+	it := q.items.front()
+	q.items.remove(&it.node)
+	f.size--
+	h := q.host
+	h.begin(it.Pace, now)
+	h.active++
+	h.served(q)
+	it.state, it.queue, it.host = running, nil, h
+	f.settle(h, now)
+	return it
+}
+
+// Hop asks for a request of a running item at another host, where a redirect leads, or for one more at a host where it
+// is: true takes the start and, at another host, a connection until Done.
+func (f *Frontier) Hop(it *Item, name string, pace Pace, now time.Time) bool {
+	t := f.nanos(now)
+	h := f.hostOf(name)
+	at, free := h.readyAt(pace)
+	here := h == it.host
+	for _, other := range it.others {
+		here = here || other == h
+	}
+	if at > t || !free && !here {
+		f.settle(h, t)
+		return false
+	}
+	h.begin(pace, t)
+	if !here {
+		h.active++
+		it.others = append(it.others, h)
+	}
+	f.settle(h, t)
+	return true
+}
+
+// Done takes a running item back out of the frontier, with what its last request taught.
+func (f *Frontier) Done(it *Item, answer Answer, now time.Time) {
+	t := f.nanos(now)
+	if h := f.hosts[answer.Host]; h != nil {
+		f.learn(h, answer, t)
+	}
+	held := append(it.others, it.host)
+	it.state, it.host, it.others = outside, nil, nil
+	for _, h := range held {
+		h.active--
+		f.settle(h, t)
+	}
+}
+
+// learn adjusts a host's back-off.
+func (f *Frontier) learn(h *host, answer Answer, now int64) {
+	if !answer.Throttled {
+		h.strikes = 0
+		return
+	}
+	wait := answer.RetryAfter
+	if wait <= 0 {
+		wait = min(minBackoff<<min(h.strikes, 10), MaxBackoff)
+		wait = wait/2 + time.Duration(f.random()*float64(wait/2))
+	}
+	h.strikes++
+	h.notBefore = max(h.notBefore, now+int64(min(wait, MaxBackoff)))
+	f.settle(h, now)
+}
+
+// Delay sets what a host's robots.txt asks to wait between two starts, up to MaxDelay. It holds as long as the host is
+// remembered: until nothing of it waits or runs and its pace allows a start.
+func (f *Frontier) Delay(name string, delay time.Duration) {
+	if h := f.hosts[name]; h != nil {
+		h.delay = min(max(delay, 0), MaxDelay)
+	}
+}
+
+// Remove takes out an item that waits; it says false, and does nothing, when the item is not waiting.
+func (f *Frontier) Remove(it *Item, now time.Time) bool {
+	switch it.state {
+	case delayed:
+		f.later.remove(it)
+	case waiting:
+		q := it.queue
+		q.items.remove(&it.node)
+		it.queue = nil
+		defer f.settle(q.host, f.nanos(now))
+	default:
+		return false
+	}
+	it.state = outside
+	f.size--
+	return true
+}
+
+// wake moves on what has come due.
+func (f *Frontier) wake(now int64) {
+	for f.later.len() > 0 && f.later.first().at <= now {
+		it := f.later.first()
+		f.later.remove(it)
+		f.size--
+		f.enter(it, now, true)
+	}
+	for f.asleep.len() > 0 && f.asleep.first().wakes <= now {
+		f.settle(f.asleep.first(), now)
+	}
+}
+
+// sleep is how long nothing comes due.
+func (f *Frontier) sleep(now int64) time.Duration {
+	wait := Forever
+	if f.later.len() > 0 {
+		wait = time.Duration(f.later.first().at - now)
+	}
+	if f.asleep.len() > 0 {
+		wait = min(wait, time.Duration(f.asleep.first().wakes-now))
+	}
+	return wait
+}

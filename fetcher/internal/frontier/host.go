@@ -1,0 +1,112 @@
+package frontier
+
+import "time"
+
+// host is an authority that has something waiting or running, or whose pace forbids to forget it.
+type host struct {
+	name   string
+	shares list[share] // customers with items here, next turn first
+
+	active    int   // connections
+	started   int64 // the newest request start
+	begun     bool  // started says something
+	spaced    time.Duration
+	notBefore int64 // back-off
+	strikes   int   // throttling answers in a row
+	delay     time.Duration
+
+	ready bool  // its turn's item may start: its queues are listed
+	wakes int64 // while asleep
+	place int   // in the heap of hosts that sleep
+}
+
+func (f *Frontier) hostOf(name string) *host {
+	h := f.hosts[name]
+	if h == nil {
+		h = &host{name: name, place: noPlace}
+		f.hosts[name] = h
+	}
+	return h
+}
+
+// readyAt is when the pace allows the next start, and whether it allows one more connection.
+func (h *host) readyAt(pace Pace) (at int64, free bool) {
+	at = h.notBefore
+	if h.begun {
+		at = max(at, h.started+int64(max(pace.spacing(), h.delay)))
+	}
+	return at, pace.Connections <= 0 || h.active < pace.Connections
+}
+
+func (h *host) begin(pace Pace, now int64) {
+	h.started, h.begun, h.spaced = now, true, pace.spacing()
+}
+
+// turn is the queue whose turn it is, nil when nothing waits. A customer or run that has nothing left keeps its place
+// until its turn comes: who comes back before then has not jumped the queue by having been away.
+func (h *host) turn(f *Frontier) *queue {
+	for s := h.shares.front(); s != nil; s = h.shares.front() {
+		for q := s.queues.front(); q != nil; q = s.queues.front() {
+			if q.items.front() != nil {
+				return q
+			}
+			f.dropQueue(q)
+		}
+		h.shares.remove(&s.node)
+		delete(f.shares, shareKey{s.customer, h})
+	}
+	return nil
+}
+
+// served ends a queue's turn.
+func (h *host) served(q *queue) {
+	q.share.queues.toBack(&q.turn)
+	h.shares.toBack(&q.share.node)
+}
+
+// settle finds out what the host waits for after something changed: nothing (it is ready), a time, a connection, or an
+// item; and forgets it when nothing waits or runs and the pace of its last start is over. Only a slower run that comes
+// later could miss that start, and it keeps its own pace from its own first start on.
+func (f *Frontier) settle(h *host, now int64) {
+	if h.place != noPlace {
+		f.asleep.remove(h)
+	}
+	was := h.ready
+	h.ready = false
+	q := h.turn(f)
+	if q == nil {
+		if h.active > 0 {
+			return
+		}
+		at := h.notBefore
+		if h.begun {
+			at = max(at, h.started+int64(max(h.spaced, h.delay)))
+		}
+		if at <= now {
+			delete(f.hosts, h.name)
+			return
+		}
+		f.sleepUntil(h, at)
+		return
+	}
+	at, free := h.readyAt(q.pace())
+	switch {
+	case !free: // Done comes here again
+	case at > now:
+		f.sleepUntil(h, at)
+	default:
+		if h.ready = true; was {
+			return // all that wait here are listed already
+		}
+		for s := h.shares.first; s != nil; s = s.next {
+			for q := s.value.queues.first; q != nil; q = q.next {
+				f.list(q.value)
+			}
+		}
+	}
+}
+
+func (f *Frontier) sleepUntil(h *host, at int64) {
+	h.wakes = at
+	f.asleep.push(h)
+}

@@ -1,0 +1,156 @@
+package frontier
+
+import "shoal.dev/shoal/pkg/ids"
+
+// customer, job and queue say whose turn it is over all hosts: customers take turns, then their runs, then the hosts of
+// the run. They stand in the lists while something of theirs may be ready, and are taken off only when their turn finds
+// nothing; so who comes back before then has not jumped the queue by having been away. Who is new comes first.
+type customer struct {
+	name  string
+	jobs  int            // known
+	ready list[job]      // next turn first
+	node  node[customer] // in Frontier.turns
+}
+
+type job struct {
+	id       ids.ID
+	customer *customer
+	queues   int         // of it
+	ready    list[queue] // next turn first
+	node     node[job]   // in customer.ready
+}
+
+// queue is what waits of one run at one host, in order.
+type queue struct {
+	job    *job
+	host   *host
+	share  *share
+	items  list[Item]
+	turn   node[queue] // in share.queues
+	listed node[queue] // in job.ready
+}
+
+// share is a customer's place in the turns at one host.
+type share struct {
+	customer *customer
+	queues   list[queue] // next turn first
+	node     node[share] // in host.shares
+}
+
+type queueKey struct {
+	job  *job
+	host *host
+}
+
+type shareKey struct {
+	customer *customer
+	host     *host
+}
+
+func (q *queue) pace() Pace { return q.items.front().Pace }
+
+// queueOf is the item's queue, made when it is missing.
+func (f *Frontier) queueOf(it *Item) *queue {
+	h, j := f.hostOf(it.Host), f.jobOf(it)
+	key := queueKey{j, h}
+	if q := f.queues[key]; q != nil {
+		return q
+	}
+	s := f.shares[shareKey{j.customer, h}]
+	if s == nil {
+		s = &share{customer: j.customer}
+		s.node.value = s
+		f.shares[shareKey{j.customer, h}] = s
+		h.shares.pushFront(&s.node)
+	}
+	q := &queue{job: j, host: h, share: s}
+	q.turn.value, q.listed.value = q, q
+	f.queues[key] = q
+	s.queues.pushFront(&q.turn)
+	j.queues++
+	return q
+}
+
+func (f *Frontier) jobOf(it *Item) *job {
+	if j := f.jobs[it.Job]; j != nil {
+		return j
+	}
+	c := f.customers[it.Customer]
+	if c == nil {
+		c = &customer{name: it.Customer}
+		c.node.value = c
+		f.customers[it.Customer] = c
+	}
+	c.jobs++
+	j := &job{id: it.Job, customer: c}
+	j.node.value = j
+	f.jobs[it.Job] = j
+	return j
+}
+
+// dropQueue forgets an empty queue.
+func (f *Frontier) dropQueue(q *queue) {
+	q.share.queues.remove(&q.turn)
+	q.job.ready.remove(&q.listed)
+	delete(f.queues, queueKey{q.job, q.host})
+	q.job.queues--
+	f.forget(q.job)
+}
+
+// forget drops a run of which nothing waits and no turn is due, and its customer likewise.
+func (f *Frontier) forget(j *job) {
+	if j.queues > 0 || j.node.in != nil {
+		return
+	}
+	delete(f.jobs, j.id)
+	j.customer.jobs--
+	f.forgetCustomer(j.customer)
+}
+
+func (f *Frontier) forgetCustomer(c *customer) {
+	if c.jobs == 0 && c.node.in == nil {
+		delete(f.customers, c.name)
+	}
+}
+
+// list puts a queue with an item at a ready host into the turns.
+func (f *Frontier) list(q *queue) {
+	if q.listed.in != nil {
+		return
+	}
+	j, c := q.job, q.job.customer
+	j.ready.pushBack(&q.listed)
+	if j.node.in == nil {
+		c.ready.pushFront(&j.node)
+	}
+	if c.node.in == nil {
+		f.turns.pushFront(&c.node)
+	}
+}
+
+// front is the queue whose turn it is over all hosts, nil when nothing is ready.
+func (f *Frontier) front() *queue {
+	for c := f.turns.front(); c != nil; c = f.turns.front() {
+		for j := c.ready.front(); j != nil; j = c.ready.front() {
+			for q := j.ready.front(); q != nil; q = j.ready.front() {
+				if q.host.ready && q.items.front() != nil {
+					return q
+				}
+				j.ready.remove(&q.listed)
+			}
+			c.ready.remove(&j.node)
+			f.forget(j)
+		}
+		f.turns.remove(&c.node)
+		f.forgetCustomer(c)
+	}
+	return nil
+}
+
+// pass ends a queue's turn.
+func (f *Frontier) pass(q *queue) {
+	j, c := q.job, q.job.customer
+	j.ready.toBack(&q.listed)
+	c.ready.toBack(&j.node)
+	f.turns.toBack(&c.node)
+}

@@ -1,0 +1,68 @@
+package transport
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/transform"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// toUTF8 turns text into UTF-8 as browsers do: byte order mark, header, meta, then a guess. Text that is UTF-8 already
+// stays where it is; other text is a new slice. What is not text is left alone.
+func toUTF8(body []byte, contentType string) ([]byte, error) {
+	if len(body) == 0 || !isText(contentType) {
+		return body, nil
+	}
+	mark := []byte("\ufeff")
+	body, marked := bytes.CutPrefix(body, mark)
+	valid := utf8.Valid(body)
+	if valid && (marked || declaresUTF8(contentType) || isPlainASCII(body)) {
+		return body, nil
+	}
+	encoding, name, certain := charset.DetermineEncoding(body, contentType)
+	// Windows-1252 is also the guess for want of anything better, made from the first kilobyte.
+	if valid && (name == "utf-8" || name == "windows-1252" && !certain) {
+		return body, nil
+	}
+	if marked || name == "utf-8" {
+		return bytes.ToValidUTF8(body, []byte("\ufffd")), nil
+	}
+	text, _, err := transform.Bytes(encoding.NewDecoder(), body)
+	if err != nil {
+		return nil, fault.Wrap(fault.PageUnparsable, fmt.Errorf("%s: %w", name, err), "The page's characters cannot be read.")
+	}
+	return bytes.TrimPrefix(text, mark), nil
+}
+
+// isText says whether a body may be text at all; one without a type may.
+func isText(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	return media == "" || strings.HasPrefix(media, "text/") ||
+		strings.HasSuffix(media, "xml") || strings.HasSuffix(media, "json") || strings.HasSuffix(media, "javascript")
+}
+
+func declaresUTF8(contentType string) bool {
+	if contentType == "text/html; charset=utf-8" {
+		return true
+	}
+	_, params, err := mime.ParseMediaType(contentType)
+	return err == nil && (strings.EqualFold(params["charset"], "utf-8") || strings.EqualFold(params["charset"], "utf8"))
+}
+
+// isPlainASCII says whether all encodings of the web read the bytes alike: ASCII without the NUL of UTF-16 and the
+// escapes of ISO-2022-JP.
+func isPlainASCII(body []byte) bool {
+	for _, b := range body {
+		if b >= 0x80 {
+			return false
+		}
+	}
+	return bytes.IndexByte(body, 0) < 0 && bytes.IndexByte(body, 0x1b) < 0
+}

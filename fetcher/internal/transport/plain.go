@@ -1,0 +1,78 @@
+package transport
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// plain is the cheapest tier: HTTP without a browser or a proxy.
+type plain struct {
+	client  *egress.Client
+	header  []egress.Field
+	maxBody int64
+}
+
+func pageHeader(userAgent string) []egress.Field {
+	return []egress.Field{
+		{Name: "User-Agent", Value: userAgent},
+		{Name: "Accept", Value: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"},
+		{Name: "Accept-Language", Value: "en;q=0.9,*;q=0.5"},
+	}
+}
+
+// fetch follows redirects itself, so that each target meets the caller's rules and the address guard.
+func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, page *Page) error {
+	ask := egress.Request{URL: req.URL, Header: p.header, Deadline: deadline, MaxBody: p.maxBody}
+	for {
+		response, err := p.client.Do(ctx, &ask)
+		if err != nil {
+			return err
+		}
+		page.Status, page.response = response.Status, response
+		page.WireBytes += response.WireBytes
+		location := response.Header("Location")
+		if !isRedirect(response.Status) || location == "" {
+			page.ContentType, page.Body = response.Header("Content-Type"), response.Body
+			page.FinalURL, err = egress.Canonical(ask.URL)
+			return err
+		}
+		page.Release()
+		if page.Hops == MaxHops {
+			return fault.New(fault.PageRedirects, "The page leads through more than %d redirects.", MaxHops)
+		}
+		next, err := egress.Resolve(ask.URL, location)
+		if err != nil {
+			return fault.Wrap(fault.PageInvalidURL, err, "The page redirects to an invalid address.")
+		}
+		if err := beforeHop(ctx, req, deadline, next); err != nil {
+			return err
+		}
+		page.Hops++
+		ask.URL, page.FinalURL = next, next
+	}
+}
+
+func isRedirect(status int) bool {
+	switch status {
+	case 301, 302, 303, 307, 308:
+		return true
+	}
+	return false
+}
+
+// beforeHop asks the caller, within the deadline.
+func beforeHop(ctx context.Context, req *Request, deadline time.Time, next string) error {
+	if req.BeforeHop == nil {
+		return nil
+	}
+	hop, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	err := req.BeforeHop(hop, next)
+	if err != nil && hop.Err() != nil && ctx.Err() == nil {
+		return fault.Wrap(fault.PageTimeout, err, "Time ran out before a redirect could be followed.")
+	}
+	return err
+}

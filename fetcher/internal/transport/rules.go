@@ -1,0 +1,210 @@
+package transport
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jimsmart/grobotstxt"
+)
+
+// rules are the lines of a robots.txt that concern us, ready to be matched. The file is read once by grobotstxt; its
+// own matcher would read it again for every page.
+type rules struct {
+	lines []rule
+	delay time.Duration
+	size  int // bytes held, about
+}
+
+// rule allows or forbids the paths that match its pattern.
+type rule struct {
+	allow    bool
+	priority int      // the longest pattern wins
+	parts    []string // what stands between the asterisks
+	anchored bool     // the pattern ended in $
+}
+
+// allowAll is what an absent robots.txt means.
+var allowAll = &rules{}
+
+// parseRules picks the groups for an agent, or those for everyone where none names it.
+func parseRules(body, agent string) *rules {
+	reader := &groups{agent: agent}
+	grobotstxt.Parse(sameEscapes(body), reader) // its own change of escapes to upper case spoils their digits
+	found := &reader.everyone
+	if reader.named {
+		found = &reader.ours
+	}
+	if len(found.lines) == 0 && found.delay == 0 {
+		return allowAll
+	}
+	return found
+}
+
+// allow says whether a path with its query may be fetched. The longest matching pattern decides; allow wins a tie.
+func (r *rules) allow(path string) bool {
+	if len(r.lines) == 0 || path == "/robots.txt" {
+		return true
+	}
+	path = sameEscapes(path)
+	allowed, forbidden := 0, 0
+	for i := range r.lines {
+		line := &r.lines[i]
+		if line.allow && line.priority > allowed && line.matches(path) {
+			allowed = line.priority
+		} else if !line.allow && line.priority > forbidden && line.matches(path) {
+			forbidden = line.priority
+		}
+	}
+	return forbidden <= allowed
+}
+
+func (r *rules) add(allow bool, pattern string) {
+	line := rule{allow: allow, priority: len(pattern)}
+	pattern, line.anchored = strings.CutSuffix(strings.Clone(pattern), "$")
+	line.parts = strings.Split(pattern, "*")
+	r.lines = append(r.lines, line)
+	r.size += len(pattern) + 16*len(line.parts) + 64
+}
+
+// matches finds the parts in order, each at its first place; time grows with the lengths, whatever the pattern.
+func (l *rule) matches(path string) bool {
+	rest, ok := strings.CutPrefix(path, l.parts[0])
+	if !ok {
+		return false
+	}
+	last := len(l.parts) - 1
+	if last == 0 {
+		return !l.anchored || rest == ""
+	}
+	for _, part := range l.parts[1:last] {
+		at := strings.Index(rest, part)
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+len(part):]
+	}
+	if l.anchored {
+		return strings.HasSuffix(rest, l.parts[last])
+	}
+	return strings.Contains(rest, l.parts[last])
+}
+
+// sameEscapes writes percent escapes in one way, as RFC 9309 compares them: unreserved characters plain, the others in
+// upper case.
+func sameEscapes(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' || i+2 >= len(s) {
+			out.WriteByte(s[i])
+			continue
+		}
+		code, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
+		switch {
+		case err != nil:
+			out.WriteByte('%')
+			continue
+		case isUnreserved(byte(code)):
+			out.WriteByte(byte(code))
+		default:
+			out.WriteString(strings.ToUpper(s[i : i+3]))
+		}
+		i += 2
+	}
+	return out.String()
+}
+
+func isUnreserved(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+// productToken is the name of a user agent: "Shoal" of "Shoal/1.0 (+https://…)".
+func productToken(userAgent string) string {
+	end := strings.IndexFunc(userAgent, func(c rune) bool {
+		return !(c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c == '-')
+	})
+	if end < 0 {
+		return userAgent
+	}
+	return userAgent[:end]
+}
+
+// groups collects the two sets of rules while grobotstxt reads a file. A group is a run of User-agent lines and the
+// rules up to the next such run.
+type groups struct {
+	agent          string
+	ours, everyone rules
+	named          bool // some group names us
+	inOurs, inAll  bool // the group at hand is ours, everyone's
+	begun          bool // the group at hand has a rule
+}
+
+// HandleRobotsStart does nothing: the set is new.
+func (g *groups) HandleRobotsStart() {}
+
+// HandleRobotsEnd does nothing.
+func (g *groups) HandleRobotsEnd() {}
+
+// HandleSitemap does nothing: sitemaps are for all and end no group.
+func (g *groups) HandleSitemap(int, string) {}
+
+// HandleUserAgent begins a group or widens the one that has no rule yet.
+func (g *groups) HandleUserAgent(_ int, name string) {
+	if g.begun {
+		g.inOurs, g.inAll, g.begun = false, false, false
+	}
+	if strings.HasPrefix(name, "*") && (len(name) == 1 || name[1] == ' ' || name[1] == '\t') {
+		g.inAll = true
+	} else if strings.EqualFold(productToken(name), g.agent) {
+		g.inOurs, g.named = true, true
+	}
+}
+
+// HandleAllow adds a rule. "/index.html" stands for its folder too.
+func (g *groups) HandleAllow(_ int, pattern string) {
+	g.rule(true, pattern)
+	if slash := strings.LastIndexByte(pattern, '/'); slash >= 0 && strings.HasPrefix(pattern[slash:], "/index.htm") {
+		g.rule(true, pattern[:slash+1]+"$")
+	}
+}
+
+// HandleDisallow adds a rule.
+func (g *groups) HandleDisallow(_ int, pattern string) { g.rule(false, pattern) }
+
+// HandleUnknownAction reads Crawl-delay, in seconds.
+func (g *groups) HandleUnknownAction(_ int, action, value string) {
+	if !strings.EqualFold(action, "crawl-delay") {
+		return
+	}
+	seconds, err := strconv.ParseFloat(value, 64)
+	if err != nil || math.IsNaN(seconds) || seconds < 0 {
+		return
+	}
+	delay := time.Duration(min(seconds, maxCrawlDelay.Seconds()) * float64(time.Second))
+	if g.inOurs {
+		g.ours.delay = delay
+	}
+	if g.inAll {
+		g.everyone.delay = delay
+	}
+}
+
+func (g *groups) rule(allow bool, pattern string) {
+	if !g.inOurs && !g.inAll {
+		return
+	}
+	g.begun = true
+	if pattern == "" {
+		return
+	}
+	// As in grobotstxt, a group for both us and everyone counts as ours.
+	if g.inOurs {
+		g.ours.add(allow, pattern)
+	} else {
+		g.everyone.add(allow, pattern)
+	}
+}

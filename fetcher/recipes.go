@@ -1,0 +1,119 @@
+package fetcher
+
+import (
+	"container/list"
+	"sync"
+
+	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// maxRecipes bounds the compiled recipes kept.
+const maxRecipes = 256
+
+// recipe is a compiled recipe. It never changes.
+type recipe struct {
+	extractor    *extract.Extractor
+	err          error // why there is no extractor
+	pager        pager // nil without pagination
+	maxPages     uint32
+	pace         Pace // as the scraper asks
+	ignoreRobots bool
+}
+
+type recipeKey struct {
+	scraper  ids.ID
+	revision uint32
+}
+
+// recipeCache keeps the recipes used last, each compiled once.
+type recipeCache struct {
+	most int
+
+	mu     sync.Mutex
+	places map[recipeKey]*list.Element
+	used   *list.List // of *cachedRecipe, the last used first
+}
+
+type cachedRecipe struct {
+	key     recipeKey
+	compile func() *recipe
+}
+
+func newRecipeCache(most int) *recipeCache {
+	return &recipeCache{most: most, places: map[recipeKey]*list.Element{}, used: list.New()}
+}
+
+// get is nil when the view does not have the recipe.
+func (c *recipeCache) get(view View, scraper ids.ID, revision uint32) *recipe {
+	key := recipeKey{scraper, revision}
+	c.mu.Lock()
+	place := c.places[key]
+	if place == nil {
+		found := view.Recipe(scraper, revision)
+		if found == nil {
+			c.mu.Unlock()
+			return nil
+		}
+		compile := sync.OnceValue(func() *recipe { return compileRecipe(found.Recipe) })
+		place = c.used.PushFront(&cachedRecipe{key, compile})
+		c.places[key] = place
+		if c.used.Len() > c.most {
+			delete(c.places, c.used.Remove(c.used.Back()).(*cachedRecipe).key)
+		}
+	}
+	c.used.MoveToFront(place)
+	c.mu.Unlock()
+	return place.Value.(*cachedRecipe).compile()
+}
+
+func compileRecipe(r model.Recipe) *recipe {
+	compiled := &recipe{
+		pager:        newPager(r.Pagination),
+		maxPages:     uint32(max(r.Pagination.MaxPages(), 1)),
+		pace:         Pace{Rate: r.Politeness.RequestsPerSecond, Connections: r.Politeness.Connections},
+		ignoreRobots: r.Politeness.IgnoreRobots,
+	}
+	compiled.extractor, compiled.err = extract.Compile(r)
+	return compiled
+}
+
+// paceFor is what a scraper gets of a host: the default unless it asks for another, and never more than the most.
+func (c *Config) paceFor(asked Pace) Pace {
+	pace := c.Pace
+	if asked.Rate > 0 {
+		pace.Rate = atMost(asked.Rate, c.MaxPace.Rate)
+	}
+	if asked.Connections > 0 {
+		pace.Connections = atMost(asked.Connections, c.MaxPace.Connections)
+	}
+	return pace
+}
+
+func atMost[N int | float64](asked, most N) N {
+	if most > 0 {
+		return min(asked, most)
+	}
+	return asked
+}
+
+// paceAt is what a scraper gets of one host: a domain whose shard is somebody else's is shared with all fetchers. It
+// needs mu.
+func (f *Fetcher) paceAt(host string, pace Pace) frontier.Pace {
+	if f.fetchers > 1 && f.shards[uint16(f.config.ShardOf(host))] == nil {
+		pace.Rate /= float64(f.fetchers)
+	}
+	return pace
+}
+
+// codeOf is the page code of an error of the extraction.
+func codeOf(err error) fault.Code {
+	code := fault.CodeOf(err)
+	if fault.Lookup(code).Status == 0 {
+		return code
+	}
+	return fault.PageUnparsable
+}

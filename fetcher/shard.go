@@ -1,0 +1,296 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Bounds of one publish.
+const (
+	batchRecords = 256
+	batchBytes   = 1 << 20
+)
+
+// Bounds of the pause between two tries of a failing call.
+const (
+	minPause = 50 * time.Millisecond
+	maxPause = 5 * time.Second
+)
+
+// fetchMost is how many tasks are read at once.
+const fetchMost = 512
+
+// shard is a shard that this process holds. The fetcher's mu guards what is below reader.
+type shard struct {
+	number uint16
+	epoch  uint64
+	ctx    context.Context // ends when the shard is dropped
+	cancel context.CancelFunc
+	wake   chan struct{} // the outbox has something
+	reader stream.Reader
+
+	until      time.Time // the lease's end
+	releasing  bool      // nothing new is taken
+	gone       bool      // dropped
+	publishing bool
+	// open are the tasks that a marker must name: from their arrival until the log has accepted their final page.
+	open   map[ids.ID]map[uint32]*chain
+	tasks  int        // in open
+	outbox []outgoing // in the order in which the log gets it
+}
+
+// outgoing is a page record or a marker on its way to the log.
+type outgoing struct {
+	record []byte
+	final  *chain // the task that ends with this page, if it does
+	marker *model.Marker
+}
+
+func newShard(held client.ShardEpoch, until time.Time, reader stream.Reader) *shard {
+	s := &shard{number: held.Shard, epoch: held.Epoch, until: until, reader: reader, wake: make(chan struct{}, 1),
+		open: map[ids.ID]map[uint32]*chain{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// fresh says whether the shard may be worked on. It needs the fetcher's mu.
+func (s *shard) fresh(now time.Time) bool { return !s.gone && now.Before(s.until) }
+
+func (f *Fetcher) isFresh(s *shard) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return s.fresh(f.config.Clock.Now())
+}
+
+// readTasks takes in what comes, until the shard is dropped.
+func (f *Fetcher) readTasks(s *shard) {
+	defer s.reader.Close()
+	wait := minPause
+	for {
+		messages, err := s.reader.Fetch(s.ctx, fetchMost)
+		switch {
+		case s.ctx.Err() != nil:
+			return
+		case errors.Is(err, stream.ErrClosed): // the log is closed, or somebody else has opened the shard
+			f.mu.Lock()
+			f.drop(s)
+			f.mu.Unlock()
+			return
+		case err != nil:
+			f.config.Logger.Warn("fetcher: cannot read tasks", "shard", s.number, "error", err)
+			if !f.pause(s.ctx, wait) {
+				return
+			}
+			wait = min(2*wait, maxPause)
+			continue
+		}
+		wait = minPause
+		f.takeIn(s, messages)
+	}
+}
+
+// takeIn puts tasks into the frontier and markers into the outbox, in their order.
+func (f *Fetcher) takeIn(s *shard, messages []stream.Message) {
+	type arrival struct {
+		chain  *chain
+		marker *model.Marker
+	}
+	arrivals := make([]arrival, 0, len(messages))
+	view := f.config.Control.View()
+	for _, m := range messages {
+		task, marker, err := stream.DecodeTasks(m.Value)
+		switch {
+		case err != nil || task != nil && task.Budget == 0:
+			f.counts.undecodable.Add(1)
+		case marker != nil:
+			arrivals = append(arrivals, arrival{marker: marker})
+		default:
+			arrivals = append(arrivals, arrival{chain: f.newChain(view, s, task)})
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.gone {
+		return
+	}
+	for _, a := range arrivals {
+		if a.marker != nil {
+			f.send(s, outgoing{marker: a.marker})
+		} else {
+			f.admit(s, a.chain)
+		}
+	}
+	notify(f.wake)
+}
+
+// admit takes a task in, unless it is held open. One whose final page is not accepted yet gives its place to its next
+// dispatch. It needs mu.
+func (f *Fetcher) admit(s *shard, c *chain) {
+	job, seq := c.task.Job, c.task.Seq
+	held := s.open[job][seq]
+	replaces := held != nil && held.done && held.task.Number < c.task.Number
+	if s.releasing || held != nil && !replaces || held == nil && f.open >= maxOpen {
+		f.counts.dropped.Add(1)
+		return
+	}
+	if s.open[job] == nil {
+		s.open[job] = map[uint32]*chain{}
+	}
+	s.open[job][seq] = c
+	if held == nil {
+		s.tasks++
+		f.open++
+	}
+	if c.invalid != nil {
+		f.finish(c, c.errored(f, *c.invalid))
+		return
+	}
+	f.frontier.Add(&c.item, f.config.Clock.Now())
+}
+
+// closeTask takes a task whose final page the log has accepted out of the open ones. It needs mu.
+func (f *Fetcher) closeTask(s *shard, c *chain) {
+	job, seq := c.task.Job, c.task.Seq
+	if s.open[job][seq] != c {
+		return
+	}
+	delete(s.open[job], seq)
+	if len(s.open[job]) == 0 {
+		delete(s.open, job)
+	}
+	s.tasks--
+	f.open--
+}
+
+// send puts something into a shard's outbox. A marker right behind another takes its place: it says more. It needs mu.
+func (f *Fetcher) send(s *shard, out outgoing) {
+	if last := len(s.outbox) - 1; out.marker != nil && last >= 0 && s.outbox[last].marker != nil {
+		s.outbox[last] = out
+		return
+	}
+	s.outbox = append(s.outbox, out)
+	f.hold(int64(len(out.record)))
+	notify(s.wake)
+}
+
+// hold counts bytes held, and lets the starter go on once they are few enough again. It needs mu.
+func (f *Fetcher) hold(bytes int64) {
+	full := f.held >= f.config.MaxBytes
+	f.held += bytes
+	if full && f.held < f.config.MaxBytes {
+		notify(f.wake)
+	}
+}
+
+// publishPages empties the outbox into the log, in order, until the shard is dropped. A task is open until the log has
+// accepted its final page, and a marker's open tasks are those at the moment when it is its turn: whatever stood before
+// it is either in the log before it or named by it.
+func (f *Fetcher) publishPages(s *shard) {
+	for {
+		batch := f.nextBatch(s)
+		if batch == nil {
+			select {
+			case <-s.ctx.Done():
+				return
+			case <-s.wake:
+			}
+			continue
+		}
+		records := make([][]byte, len(batch))
+		for i, out := range batch {
+			records[i] = out.record
+		}
+		f.config.Crash("fetcher.before_publish")
+		ok := f.publish(s, records)
+		f.config.Crash("fetcher.after_publish")
+		f.published(s, batch, ok)
+	}
+}
+
+// nextBatch takes the next pages out of the outbox, or the next marker, with its open tasks filled in. It is nil when
+// there is nothing to publish.
+func (f *Fetcher) nextBatch(s *shard) []outgoing {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for !s.gone && len(s.outbox) > 0 && s.outbox[0].marker != nil {
+		marker := s.outbox[0].marker
+		s.outbox = s.outbox[1:]
+		// A marker says what its fetcher does not hold: only who still holds the shard, and takes what comes, can say so.
+		if s.releasing || !s.fresh(f.config.Clock.Now()) {
+			f.releaseWhenDone(s)
+			continue
+		}
+		marker.Open = s.openTasks()
+		f.counts.markers.Add(1)
+		s.publishing = true
+		record := stream.EncodeMarker(*marker)
+		f.hold(int64(len(record)))
+		return []outgoing{{record: record}}
+	}
+	if s.gone || len(s.outbox) == 0 {
+		s.outbox = nil
+		return nil
+	}
+	n, size := 0, 0
+	for n < len(s.outbox) && n < batchRecords && size < batchBytes && s.outbox[n].marker == nil {
+		size += len(s.outbox[n].record)
+		n++
+	}
+	batch := slices.Clone(s.outbox[:n])
+	clear(s.outbox[:n])
+	s.outbox = s.outbox[n:]
+	s.publishing = true
+	return batch
+}
+
+// openTasks names the open tasks. It needs the fetcher's mu.
+func (s *shard) openTasks() []model.OpenTasks {
+	open := make([]model.OpenTasks, 0, len(s.open))
+	for job, chains := range s.open {
+		tasks := model.OpenTasks{Job: job, Seqs: make([]uint32, 0, len(chains))}
+		for seq := range chains {
+			tasks.Seqs = append(tasks.Seqs, seq)
+		}
+		slices.Sort(tasks.Seqs)
+		open = append(open, tasks)
+	}
+	return open
+}
+
+// publish repeats until the log has accepted everything; false when the shard is dropped. What a failed try has left in
+// the log comes twice, in the same order.
+func (f *Fetcher) publish(s *shard, records [][]byte) bool {
+	for wait := minPause; ; wait = min(2*wait, maxPause) {
+		err := f.config.Log.Publish(s.ctx, stream.Pages, int(s.number), records...)
+		if err == nil {
+			return true
+		}
+		if s.ctx.Err() == nil {
+			f.config.Logger.Warn("fetcher: cannot publish pages", "shard", s.number, "error", err)
+		}
+		if !f.pause(s.ctx, wait) {
+			return false
+		}
+	}
+}
+
+// published notes that the log has accepted a batch, or that it never will.
+func (f *Fetcher) published(s *shard, batch []outgoing, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.publishing = false
+	for _, out := range batch {
+		f.hold(-int64(len(out.record)))
+		if ok && out.final != nil && !s.gone { // of a dropped shard nothing is open
+			f.closeTask(s, out.final)
+		}
+	}
+	f.releaseWhenDone(s)
+}

@@ -1,0 +1,61 @@
+package fetcher
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Web is the world outside: one try at a page, and what robots.txt says. It is safe for concurrent use.
+type Web interface {
+	// Tiers are the ways of fetching that there are.
+	Tiers() model.TierSet
+	// Fetch makes one try. Its error is a *Failure, or the error of BeforeHop or of ctx as it is.
+	Fetch(ctx context.Context, req Request) (*Response, error)
+	// RobotsKnown says that Robots of a canonical address would answer without a request.
+	RobotsKnown(url string) bool
+	// Robots is nil when robots.txt allows a canonical address, with the delay that it asks for between two starts. Its
+	// error is a *Failure, or ctx's.
+	Robots(ctx context.Context, url string) (delay time.Duration, err error)
+}
+
+// Request is one try at a page.
+type Request struct {
+	URL  string
+	Tier model.Tier
+	// BeforeHop is asked before a redirect is followed to its canonical target; its error ends the try.
+	BeforeHop func(ctx context.Context, url string) error
+}
+
+// Response is a whole page with a 2xx status that is no wall. Nothing of it may be used after Release.
+type Response struct {
+	Final       string // canonical; where redirects led
+	Status      int
+	ContentType string
+	Body        []byte // UTF-8
+	Wire        int64  // bytes received, redirects included
+	Release     func()
+}
+
+// Failure is a try that brought no page.
+type Failure struct {
+	Code       fault.Code // a page code
+	Final      string     // canonical; who answered last, or was asked last
+	Status     int        // of the last answer, 0 without one
+	Wire       int64
+	Retry      bool // another try of the same tier may end otherwise
+	RetryAfter time.Duration
+	Cause      error
+}
+
+func (e *Failure) Error() string {
+	if e.Cause == nil {
+		return string(e.Code)
+	}
+	return string(e.Code) + ": " + e.Cause.Error()
+}
+
+// Unwrap is the cause.
+func (e *Failure) Unwrap() error { return e.Cause }

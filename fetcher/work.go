@@ -1,0 +1,293 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Bounds of the tries at one page (decision 17).
+const (
+	maxTries   = 3 // of one tier
+	maxHops    = 10
+	firstRetry = 500 * time.Millisecond // before the second try; doubles for each further one, with jitter
+)
+
+// maxPageRecord leaves room for what a log puts around a record.
+const maxPageRecord = stream.MaxRecordBytes - 1024
+
+// step is what a request led to: a page, or that the chain has to wait for another request. The zero step is neither:
+// the shard is not ours any more, or the process ends.
+type step struct {
+	page   *model.Page
+	record []byte        // the page, encoded
+	again  bool          // the next request of the same page
+	wait   time.Duration // before it, at least
+	answer frontier.Answer
+}
+
+func (s *step) goesOn() bool { return s.again || s.page != nil && !s.page.Last && !s.page.Spent }
+
+// work makes one request of a chain, and does with it what follows.
+func (f *Fetcher) work(ctx context.Context, c *chain) {
+	next := f.request(ctx, c)
+	if next.page != nil {
+		next.record = f.encode(c, next.page)
+	}
+	pace := c.item.Pace
+	if next.goesOn() {
+		if r := f.recipes.get(f.config.Control.View(), c.task.Scraper, c.task.Revision); r != nil {
+			pace = f.config.paceFor(r.pace)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.config.Clock.Now()
+	f.frontier.Done(&c.item, next.answer, now)
+	notify(f.wake)
+	if c.shard.gone || ctx.Err() != nil {
+		return
+	}
+	if next.page == nil && !next.again {
+		f.drop(c.shard) // the lease has lapsed
+		return
+	}
+	if next.page != nil {
+		f.post(c, next.page, next.record)
+	}
+	if next.goesOn() {
+		c.item.Host = model.HostOf(c.fetch.at)
+		c.item.Pace = f.paceAt(c.item.Host, pace)
+		f.frontier.Resume(&c.item, now.Add(next.wait), now)
+	}
+}
+
+// encode makes a page's record. Rows that the log would refuse become an error.
+func (f *Fetcher) encode(c *chain, p *model.Page) []byte {
+	record := stream.EncodePage(*p)
+	if len(record) <= maxPageRecord {
+		return record
+	}
+	p.Outcome, p.Code, p.Rows, p.PriceRow, p.Quantity = model.Errored, string(fault.PageRowTooLarge), nil, "", 0
+	p.Last, p.Spent, p.Next = true, false, nil
+	return stream.EncodePage(*p)
+}
+
+// post puts a page into the outbox. It needs mu.
+func (f *Fetcher) post(c *chain, p *model.Page, record []byte) {
+	f.counts.pages.Add(1)
+	switch p.Outcome {
+	case model.Delivered:
+		f.counts.delivered.Add(1)
+	case model.Errored:
+		f.counts.errored.Add(1)
+	case model.Cancelled:
+		f.counts.cancelled.Add(1)
+	}
+	out := outgoing{record: record}
+	if p.Last || p.Spent {
+		c.done = true
+		out.final = c
+	}
+	f.send(c.shard, out)
+}
+
+// finish ends a chain without a request. It needs mu.
+func (f *Fetcher) finish(c *chain, p model.Page) { f.post(c, &p, stream.EncodePage(p)) }
+
+// request makes the chain's next request.
+func (f *Fetcher) request(ctx context.Context, c *chain) step {
+	view := f.config.Control.View()
+	if view.Job(c.task.Job) == nil { // perhaps only here: a copy may lag behind
+		if fresh, err := f.config.Control.Fresh(ctx); err == nil {
+			view = fresh
+		}
+	}
+	if ended(view.Job(c.task.Job)) {
+		p := cancelledPage(c)
+		return step{page: &p}
+	}
+	r := f.recipes.get(view, c.task.Scraper, c.task.Revision)
+	tiers := (c.task.Tiers & f.config.Web.Tiers()).Tiers()
+	switch {
+	case r == nil || r.extractor == nil:
+		return f.fail(c, fault.PageRecipeMissing)
+	case len(tiers) == 0:
+		return f.fail(c, fault.PageBlocked) // no way is left that the run may pay for
+	case !f.isFresh(c.shard):
+		return step{}
+	}
+	started := f.config.Clock.Now()
+	if c.fetch.began.IsZero() {
+		c.fetch.began = started
+	}
+	try, cancel := context.WithTimeout(ctx, f.config.Timeout)
+	defer cancel()
+	next, response, err := f.ask(try, c, r, tiers[c.fetch.tier])
+	c.fetch.spent += f.config.Clock.Now().Sub(started)
+	var led *ledAway
+	var failure *Failure
+	switch {
+	case ctx.Err() != nil || errors.Is(err, errStale):
+		return step{}
+	case errors.As(err, &led):
+		c.fetch.at = led.to
+		c.fetch.hops++
+		return step{again: true}
+	case errors.As(err, &failure):
+		return f.failed(c, tiers, failure)
+	case err != nil:
+		return f.failed(c, tiers, &Failure{Code: fault.PageTimeout, Retry: true, Cause: err})
+	case response == nil:
+		return next
+	}
+	f.config.Crash("fetcher.after_fetch")
+	return f.read(ctx, c, r, view, tiers[c.fetch.tier], response)
+}
+
+// ask makes one try: robots.txt, then the page. Without a response and an error, the step says what comes instead.
+func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tier model.Tier) (step, *Response, error) {
+	web := f.config.Web
+	if !r.ignoreRobots {
+		known := web.RobotsKnown(c.fetch.at)
+		if err := f.robots(ctx, c.fetch.at); err != nil {
+			return step{}, nil, err
+		}
+		if !known && !c.fetch.permit {
+			c.fetch.permit = true // robots.txt took this start: the page has to wait for its own
+			return step{again: true}, nil, nil
+		}
+	}
+	response, err := web.Fetch(ctx, Request{URL: c.fetch.at, Tier: tier, BeforeHop: func(ctx context.Context, to string) error {
+		return f.beforeHop(ctx, c, r, to)
+	}})
+	return step{}, response, err
+}
+
+func (f *Fetcher) robots(ctx context.Context, url string) error {
+	delay, err := f.config.Web.Robots(ctx, url)
+	if delay > 0 {
+		f.mu.Lock()
+		f.frontier.Delay(model.HostOf(url), delay)
+		f.mu.Unlock()
+	}
+	return err
+}
+
+// ledAway ends a try whose redirect leads where no request may start at the moment: it goes on from there when that
+// host's turn comes.
+type ledAway struct{ to string }
+
+func (*ledAway) Error() string { return "fetcher: led to a host that is not ready" }
+
+// beforeHop decides whether a redirect may be followed at once.
+func (f *Fetcher) beforeHop(ctx context.Context, c *chain, r *recipe, to string) error {
+	if c.fetch.hops >= maxHops {
+		return &Failure{Code: fault.PageRedirects, Final: to}
+	}
+	if !f.isFresh(c.shard) {
+		return errStale
+	}
+	if !r.ignoreRobots {
+		if !f.config.Web.RobotsKnown(to) {
+			return &ledAway{to}
+		}
+		if err := f.robots(ctx, to); err != nil {
+			return err
+		}
+	}
+	host := model.HostOf(to)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.frontier.Hop(&c.item, host, f.paceAt(host, f.config.paceFor(r.pace)), f.config.Clock.Now()) {
+		return &ledAway{to}
+	}
+	c.fetch.hops++
+	return nil
+}
+
+// fail ends a chain with an error.
+func (f *Fetcher) fail(c *chain, code fault.Code) step {
+	p := c.errored(f, code)
+	return step{page: &p}
+}
+
+// failed decides what follows a try that brought no page: another one, the next tier, or the end.
+func (f *Fetcher) failed(c *chain, tiers []model.Tier, failure *Failure) step {
+	s := &c.fetch
+	f.tried(c, tiers[s.tier], failure.Code, failure.Status, failure.Wire)
+	s.failures++
+	next := step{again: true, answer: frontier.Answer{RetryAfter: failure.RetryAfter,
+		Throttled: failure.Status == 429 || failure.Status == 503}}
+	if failure.Status != 0 {
+		next.answer.Host = model.HostOf(failure.Final)
+	}
+	switch {
+	case failure.Retry && s.failures < maxTries:
+		wait := firstRetry << (s.failures - 1)
+		next.wait = wait/2 + rand.N(wait)
+	case (failure.Retry || failure.Code == fault.PageBlocked || failure.Status == 403) && s.tier+1 < len(tiers):
+		s.tier++
+		s.failures = 0
+	default:
+		p := c.errored(f, failure.Code)
+		next.page, next.again = &p, false
+		return next
+	}
+	f.counts.retries.Add(1)
+	s.hops, s.permit, s.spent = 0, false, 0
+	s.at = c.address()
+	return next
+}
+
+// tried notes a try.
+func (f *Fetcher) tried(c *chain, tier model.Tier, code fault.Code, status int, wire int64) {
+	c.fetch.tries = append(c.fetch.tries, model.Try{Tier: tier, Code: string(code), Status: uint16(status),
+		Millis: clamp(c.fetch.spent.Milliseconds())})
+	c.fetch.wire += wire
+	f.counts.bytes.Add(uint64(max(wire, 0)))
+}
+
+// read extracts a response and makes the page of it.
+func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tier model.Tier, response *Response) step {
+	defer response.Release()
+	size := int64(len(response.Body))
+	f.holdBody(size)
+	defer f.holdBody(-size)
+	f.tried(c, tier, "", response.Status, response.Wire)
+	answer := frontier.Answer{Host: model.HostOf(response.Final)}
+	select {
+	case <-ctx.Done():
+		return step{}
+	case f.extract <- struct{}{}:
+	}
+	result, err := r.extractor.Extract(extract.Page{URL: response.Final, ContentType: response.ContentType, Body: response.Body})
+	<-f.extract
+	if err != nil {
+		p := c.errored(f, codeOf(err))
+		return step{page: &p, answer: answer}
+	}
+	got := content{final: response.Final, rows: result.Rows, link: result.Next}
+	var secret uint64
+	if r.pager != nil {
+		secret = view.Cluster().HashSecret
+		got.body = xxh3.HashSeed(response.Body, secret)
+	}
+	p := c.follow(f, r, secret, got)
+	return step{page: &p, answer: answer}
+}
+
+func (f *Fetcher) holdBody(bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hold(bytes)
+}

@@ -1,0 +1,75 @@
+package ingest
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+func TestCompleteRows(t *testing.T) {
+	at := time.Date(2026, 3, 1, 23, 4, 5, 67_900_000, time.FixedZone("", 3600)).UnixMicro()
+	job := rowstore.Job{ID: id(1), Scraper: id(2)}
+	const ids = `"_scrapedAt":"2026-03-01T22:04:05.067Z","_jobId":"000000000000000000000001",` +
+		`"_scraperJobStatusId":"000000000000000000000001","_scraperId":"000000000000000000000002"}`
+	for name, c := range map[string]struct {
+		page model.Page
+		want []string
+	}{
+		"members, then the server's keys": {
+			model.Page{URL: "http://a.test/", At: at, Rows: [][]byte{[]byte(`{"t":1}`), []byte(`{"t":2}`)}},
+			[]string{`{"t":1,"_sourceUrl":"http://a.test/",` + ids, `{"t":2,"_sourceUrl":"http://a.test/",` + ids},
+		},
+		"an empty object": {
+			model.Page{URL: "http://a.test/", At: at, Rows: [][]byte{[]byte(`{}`)}},
+			[]string{`{"_sourceUrl":"http://a.test/",` + ids},
+		},
+		"redirected": {
+			model.Page{URL: "http://a.test/", Final: "http://b.test/", At: at, Rows: [][]byte{[]byte(`{}`)}},
+			[]string{`{"_sourceUrl":"http://a.test/","_finalUrl":"http://b.test/",` + ids},
+		},
+		"redirected to itself": {
+			model.Page{URL: "http://a.test/", Final: "http://a.test/", At: at, Rows: [][]byte{[]byte(`{}`)}},
+			[]string{`{"_sourceUrl":"http://a.test/",` + ids},
+		},
+		"no rows": {model.Page{URL: "http://a.test/"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			completeRows(&c.page, job)
+			if len(c.page.Rows) != len(c.want) {
+				t.Fatalf("%d rows, want %d", len(c.page.Rows), len(c.want))
+			}
+			for i, row := range c.page.Rows {
+				if string(row) != c.want[i] {
+					t.Errorf("row %d is\n%s, want\n%s", i, row, c.want[i])
+				}
+			}
+		})
+	}
+}
+
+func FuzzAppendString(f *testing.F) {
+	for _, seed := range []string{"", "http://a.test/?q=a&b=\"c\"", "\x00\x1f\\", "ü\xff\u2028"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var back string
+		if err := json.Unmarshal(appendString(nil, s), &back); err != nil {
+			t.Fatalf("%q is not JSON: %v", appendString(nil, s), err)
+		}
+		if utf8.ValidString(s) && back != s {
+			t.Errorf("%q came back as %q", s, back)
+		}
+	})
+}
+
+func BenchmarkCompleteRows(b *testing.B) {
+	row := []byte(`{"title":"A thing","price":"12.00","sku":"A-1","inStock":true,"image":"/a.png"}`)
+	for b.Loop() {
+		p := model.Page{URL: "http://site-1.test/product/17", At: 1, Rows: [][]byte{row}}
+		completeRows(&p, rowstore.Job{ID: id(1), Scraper: id(2)})
+	}
+}

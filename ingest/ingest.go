@@ -1,0 +1,231 @@
+// Package ingest owns the step from fetched pages to stored rows: it reads the topic `pages`, stores each page's rows
+// and page record, and only then proves it with a receipt. It decides neither what a page costs nor when a run ends,
+// and which of two fetches of a unit stands is the row store's to say.
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Group is the name under which all ingest nodes read `pages` together.
+const Group = "ingest"
+
+// Defaults of Config: the bounds of one batch, which is one transaction of the row store.
+const (
+	DefaultMaxPages = 2000
+	DefaultMaxBytes = 8 << 20
+	DefaultLinger   = 50 * time.Millisecond
+)
+
+// Bounds of the pause between two tries of a failing call.
+const (
+	minPause = 50 * time.Millisecond
+	maxPause = 5 * time.Second
+)
+
+// Jobs is a look-up of runs in one state of the control plane.
+type Jobs interface {
+	Job(id ids.ID) *client.Job
+}
+
+// Control is what ingest asks of the control plane.
+type Control interface {
+	// View is this node's copy of the state.
+	View() Jobs
+	// Fresh holds everything that was applied anywhere before the call.
+	Fresh(ctx context.Context) (Jobs, error)
+}
+
+// FromClient narrows a client to what ingest asks.
+func FromClient(c client.Client) Control { return control{c} }
+
+type control struct{ client client.Client }
+
+func (c control) View() Jobs { return c.client.View() }
+
+func (c control) Fresh(ctx context.Context) (Jobs, error) {
+	view, err := c.client.Fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return view, nil
+}
+
+// Config is what an Ingest works with. Zero bounds take the defaults; Logger, Clock and Crash may be left out.
+type Config struct {
+	Log     stream.Log
+	Store   rowstore.Pages
+	Control Control
+
+	MaxPages int           // pages of one batch, at most
+	MaxBytes int           // a batch is closed once it holds as many encoded bytes
+	Linger   time.Duration // how long the first page of a batch waits for others
+
+	Clock  clock.Clock
+	Logger *slog.Logger
+	// Crash is called with the name of each step's end, for tests that end the process there.
+	Crash func(point string)
+}
+
+// Counts say what was done since the start.
+type Counts struct {
+	Stored      uint64 // pages stored, or found stored
+	Rows        uint64 // rows of these pages
+	Dropped     uint64 // pages of unknown or closed runs
+	Undecodable uint64 // records skipped
+	Retries     uint64 // failed calls of the store, the log and the control plane
+	Batches     uint64
+}
+
+// Ingest is one member of the group.
+type Ingest struct {
+	config Config
+	counts struct{ stored, rows, dropped, undecodable, retries, batches atomic.Uint64 }
+}
+
+// New makes a member that Run starts.
+func New(config Config) *Ingest {
+	if config.MaxPages <= 0 {
+		config.MaxPages = DefaultMaxPages
+	}
+	if config.MaxBytes <= 0 {
+		config.MaxBytes = DefaultMaxBytes
+	}
+	if config.Linger <= 0 {
+		config.Linger = DefaultLinger
+	}
+	if config.Clock == nil {
+		config.Clock = clock.System{}
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Crash == nil {
+		config.Crash = func(string) {}
+	}
+	return &Ingest{config: config}
+}
+
+// Counts is safe to call at any time.
+func (g *Ingest) Counts() Counts {
+	c := &g.counts
+	return Counts{Stored: c.stored.Load(), Rows: c.rows.Load(), Dropped: c.dropped.Load(),
+		Undecodable: c.undecodable.Load(), Retries: c.retries.Load(), Batches: c.batches.Load()}
+}
+
+// Run works until ctx ends, which is no error, or the log is closed. A page is committed only after it is stored and
+// its receipt is published, so whatever an end cuts off comes again at the next start.
+func (g *Ingest) Run(ctx context.Context) error {
+	reader, err := g.config.Log.Consume(stream.Pages, Group)
+	if err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	defer reader.Close()
+	for {
+		if err := g.work(ctx, reader); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("ingest: %w", err)
+		}
+	}
+}
+
+// work takes one batch through its steps. Their order is what nothing may be lost by.
+func (g *Ingest) work(ctx context.Context, reader stream.Reader) error {
+	b, err := g.collect(ctx, reader)
+	if err != nil {
+		return err
+	}
+	if err := g.retry(ctx, "look up runs", func() error { return g.admit(ctx, b) }); err != nil {
+		return err
+	}
+	g.config.Crash("ingest.before_store")
+	if err := g.retry(ctx, "store pages", func() error { return g.store(ctx, b) }); err != nil {
+		return err
+	}
+	g.config.Crash("ingest.after_store")
+	for partition, records := range b.outgoing() {
+		// A try that failed may have passed on a part. The repeat passes on all of it again, in the same order: a
+		// receipt seen twice changes nothing, and each marker is again behind the receipts before it.
+		err := g.retry(ctx, "publish receipts", func() error {
+			return g.config.Log.Publish(ctx, stream.Receipts, partition, records...)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	g.config.Crash("ingest.after_publish")
+	g.commit(ctx, reader, b)
+	g.config.Crash("ingest.after_commit")
+	g.counts.batches.Add(1)
+	return nil
+}
+
+// collect gathers a batch: it waits for the first messages, then until the batch is full or the linger is over.
+func (g *Ingest) collect(ctx context.Context, reader stream.Reader) (*batch, error) {
+	b := &batch{}
+	err := g.retry(ctx, "read pages", func() error { return g.fetch(ctx, reader, b) })
+	if err != nil {
+		return nil, err
+	}
+	linger, cancel := context.WithTimeout(ctx, g.config.Linger)
+	defer cancel()
+	for len(b.messages) < g.config.MaxPages && b.bytes < g.config.MaxBytes {
+		if g.fetch(linger, reader, b) != nil {
+			break // the linger is over; what else it may be, the next batch meets again
+		}
+	}
+	return b, nil
+}
+
+func (g *Ingest) fetch(ctx context.Context, reader stream.Reader, b *batch) error {
+	messages, err := reader.Fetch(ctx, min(fetchMost, g.config.MaxPages-len(b.messages)))
+	if err != nil {
+		return err
+	}
+	g.counts.undecodable.Add(b.add(messages))
+	return nil
+}
+
+// commit only saves repeats: what it fails to commit comes again and changes nothing.
+func (g *Ingest) commit(ctx context.Context, reader stream.Reader, b *batch) {
+	if err := reader.Commit(ctx, b.messages); err != nil && ctx.Err() == nil {
+		g.counts.retries.Add(1)
+		g.config.Logger.Warn("ingest: commit failed", "error", err)
+	}
+}
+
+// retry calls step until it succeeds; it gives up only with ctx or when the log is closed.
+func (g *Ingest) retry(ctx context.Context, what string, step func() error) error {
+	for wait := minPause; ; wait = min(2*wait, maxPause) {
+		err := step()
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, stream.ErrClosed) {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		g.counts.retries.Add(1)
+		g.config.Logger.Warn("ingest: will try again", "what", what, "in", wait, "error", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-g.config.Clock.After(wait):
+		}
+	}
+}

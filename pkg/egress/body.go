@@ -1,0 +1,224 @@
+package egress
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// chunked is the length that the message parser gives to a body in chunks.
+const chunked = -1
+
+// errNoMemory says that all bodies together went over MaxBuffered.
+var errNoMemory = errors.New("too many bytes are held in bodies")
+
+// readBody reads the body, decompressed, into the response's buffer. It says whether the stream was read to its end.
+func (c *Client) readBody(conn *conn, stream io.Reader, resp *Response, max int64, truncate bool) (bool, error) {
+	length := int64(resp.message.Header.ContentLength())
+	if length > max && !truncate {
+		return false, fault.New(fault.PageTooLarge, "The body has %d bytes; %d are allowed.", length, max)
+	}
+	source := &limited{from: stream, left: max}
+	decoder, giveBack, err := c.decoders.decoder(string(resp.message.Header.ContentEncoding()), source)
+	if err == nil {
+		err = c.readAll(resp, decoder, length, max)
+		giveBack()
+	}
+	resp.Body = resp.buffer
+	switch {
+	case err == nil:
+		whole := source.atEnd()
+		// The stream takes the connection's end between two chunks for the body's.
+		if length == chunked && errors.Is(conn.err, io.EOF) {
+			return false, answerError(conn, io.ErrUnexpectedEOF)
+		}
+		return whole, nil
+	case errors.Is(err, errNoMemory):
+		return false, fault.Wrap(fault.Unavailable, err, "Too much is being read at the moment.")
+	case errors.Is(err, errTooLarge) || errors.Is(conn.err, errTooLarge) || source.spent():
+		if truncate {
+			resp.Truncated = true
+			return false, nil
+		}
+		return false, fault.Wrap(fault.PageTooLarge, err, "The body is larger than %d bytes.", max)
+	case source.err != nil:
+		return false, answerError(conn, source.err)
+	}
+	return false, fault.Wrap(fault.PageDecompression, err, "The body does not decompress.")
+}
+
+// Sizes of a body buffer: what is asked for at first, at most, whatever length the answer claims.
+const (
+	firstBuffer   = 16 << 10
+	trustedLength = 128 << 10
+)
+
+// readAll fills the response's buffer up to max bytes, growing it as bytes arrive.
+func (c *Client) readAll(resp *Response, from io.Reader, length, max int64) error {
+	want := int64(firstBuffer)
+	if length >= 0 {
+		want = min(length+1, trustedLength)
+	}
+	if err := c.grow(resp, min(want, max+1)); err != nil {
+		return err
+	}
+	for {
+		n, err := from.Read(resp.buffer[len(resp.buffer):cap(resp.buffer)])
+		resp.buffer = resp.buffer[:len(resp.buffer)+n]
+		if int64(len(resp.buffer)) > max {
+			resp.buffer = resp.buffer[:max]
+			return errTooLarge
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(resp.buffer) == cap(resp.buffer) {
+			if err := c.grow(resp, min(2*int64(cap(resp.buffer)), max+1)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// grow makes the buffer hold size bytes, within MaxBuffered over all responses.
+func (c *Client) grow(resp *Response, size int64) error {
+	more := size - int64(cap(resp.buffer))
+	if more <= 0 {
+		return nil
+	}
+	if c.buffered.Add(more) > c.config.MaxBuffered {
+		c.buffered.Add(-more)
+		return errNoMemory
+	}
+	resp.reserved += more
+	buffer := make([]byte, len(resp.buffer), size)
+	copy(buffer, resp.buffer)
+	resp.buffer = buffer
+	return nil
+}
+
+// limited passes at most left bytes of a body as it was sent.
+type limited struct {
+	from io.Reader
+	left int64
+	err  error // the last failure other than the end
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left < 0 {
+		return 0, errTooLarge
+	}
+	p = p[:min(int64(len(p)), l.left+1)] // one byte more tells a body that ends here from a longer one
+	n, err := l.from.Read(p)
+	l.left -= int64(n)
+	if l.left < 0 {
+		return n - 1, errTooLarge
+	}
+	if err != nil && err != io.EOF {
+		l.err = err
+	}
+	return n, err
+}
+
+// spent says that the body was longer than allowed.
+func (l *limited) spent() bool { return l.left < 0 }
+
+// atEnd reads the end of the body's framing and says whether nothing else came.
+func (l *limited) atEnd() bool {
+	var rest [1]byte
+	n, err := l.Read(rest[:])
+	return n == 0 && err == io.EOF
+}
+
+// decoders keeps decompressors for reuse: each has tables and windows of many kilobytes.
+type decoders struct{ gzip, zlib, flate, brotli, zstd, buffered sync.Pool }
+
+// maxWindow bounds what a zstd body may make us remember (RFC 9659).
+const maxWindow = 8 << 20
+
+var errUnknownCoding = errors.New("unknown content coding")
+
+// decoder is source decompressed, and what gives the decompressor back.
+func (d *decoders) decoder(coding string, source io.Reader) (io.Reader, func(), error) {
+	coding = strings.ToLower(strings.TrimSpace(coding))
+	if coding == "" || coding == "identity" {
+		return source, func() {}, nil
+	}
+	buffered, ok := d.buffered.Get().(*bufio.Reader)
+	if !ok {
+		buffered = bufio.NewReaderSize(nil, 8<<10)
+	}
+	buffered.Reset(source)
+	if _, err := buffered.Peek(1); err == io.EOF {
+		return buffered, func() { d.buffered.Put(buffered) }, nil // an empty body is empty in any coding
+	}
+	decoder, giveBack, err := d.start(coding, buffered)
+	return decoder, func() {
+		giveBack()
+		buffered.Reset(nil)
+		d.buffered.Put(buffered)
+	}, err
+}
+
+// start takes a decompressor from its pool, or makes one, and lets it read the beginning.
+func (d *decoders) start(coding string, r *bufio.Reader) (decoder io.Reader, giveBack func(), err error) {
+	none := func() {}
+	switch coding {
+	case "gzip", "x-gzip":
+		z, ok := d.gzip.Get().(*gzip.Reader)
+		if !ok {
+			z = new(gzip.Reader)
+		}
+		return z, func() { d.gzip.Put(z) }, z.Reset(r)
+	case "deflate":
+		// Half of the web's "deflate" has zlib's frame, as it should, and half has none.
+		if head, _ := r.Peek(2); len(head) == 2 && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+			return d.startZlib(r)
+		}
+		z, ok := d.flate.Get().(io.ReadCloser)
+		if !ok {
+			z = flate.NewReader(r)
+		}
+		return z, func() { d.flate.Put(z) }, z.(flate.Resetter).Reset(r, nil)
+	case "br":
+		z, ok := d.brotli.Get().(*brotli.Reader)
+		if !ok {
+			z = brotli.NewReader(r)
+		}
+		return z, func() { d.brotli.Put(z) }, z.Reset(r)
+	case "zstd":
+		z, ok := d.zstd.Get().(*zstd.Decoder)
+		if !ok {
+			z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+			if err != nil {
+				return nil, none, err
+			}
+		}
+		return z, func() { z.Reset(nil); d.zstd.Put(z) }, z.Reset(r)
+	}
+	return nil, none, errUnknownCoding
+}
+
+func (d *decoders) startZlib(r *bufio.Reader) (io.Reader, func(), error) {
+	if z, ok := d.zlib.Get().(io.ReadCloser); ok {
+		return z, func() { d.zlib.Put(z) }, z.(zlib.Resetter).Reset(r, nil)
+	}
+	z, err := zlib.NewReader(r)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	return z, func() { d.zlib.Put(z) }, nil
+}

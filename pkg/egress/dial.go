@@ -1,0 +1,108 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// connectFunc opens a TCP connection to an address that the guard has passed.
+type connectFunc func(ctx context.Context, to netip.AddrPort, deadline time.Time) (net.Conn, error)
+
+// connectTCP is the only place that opens connections. The guard looks once more at the very address that is dialled.
+func (c *Client) connectTCP(ctx context.Context, to netip.AddrPort, deadline time.Time) (net.Conn, error) {
+	dialer := net.Dialer{Control: c.guard.control, Deadline: deadline, KeepAlive: -1}
+	return dialer.DialContext(ctx, "tcp", to.String())
+}
+
+// dial opens a connection to an address's host: its addresses in turn, each with an equal share of the time left.
+func (c *Client) dial(ctx context.Context, to address, deadline time.Time) (*conn, error) {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	places, err := c.reachable(ctx, to.host)
+	if err != nil {
+		return nil, err
+	}
+	var tcp net.Conn
+	for i, place := range places {
+		if place.Port() == 0 {
+			place = netip.AddrPortFrom(place.Addr(), to.portNumber())
+		}
+		share := time.Until(deadline) / time.Duration(len(places)-i)
+		if tcp, err = c.connect(ctx, place, time.Now().Add(share)); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, dialError(ctx, err)
+	}
+	if !to.tls {
+		return newConn(tcp, tcp, to.origin()), nil
+	}
+	config := c.tls.Clone()
+	config.ServerName = strings.TrimSuffix(strings.Trim(to.host, "[]"), ".")
+	secure := tls.Client(tcp, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		tcp.Close()
+		return nil, handshakeError(ctx, err)
+	}
+	return newConn(secure, tcp, to.origin()), nil
+}
+
+func (a address) portNumber() uint16 {
+	if a.port == "" {
+		if a.tls {
+			return 443
+		}
+		return 80
+	}
+	var port uint16
+	for _, digit := range []byte(a.port) {
+		port = port*10 + uint16(digit-'0')
+	}
+	return port
+}
+
+func dialError(ctx context.Context, err error) error {
+	var coded *fault.Error
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case errors.As(err, &coded):
+		return coded
+	case isTimeout(err):
+		return fault.Wrap(fault.PageTimeout, err, "The host did not take the connection in time.")
+	}
+	return fault.Wrap(fault.PageConnect, err, "The host takes no connection.")
+}
+
+func handshakeError(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case isTimeout(err):
+		return fault.Wrap(fault.PageTimeout, err, "The host did not finish the TLS handshake in time.")
+	case isBroken(err):
+		return fault.Wrap(fault.PageConnect, err, "The host broke off the TLS handshake.")
+	}
+	return fault.Wrap(fault.PageTLS, err, "The host's TLS or certificate is not valid.")
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
+}
+
+// isBroken says that the other side ended the connection.
+func isBroken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}

@@ -1,0 +1,110 @@
+package egress
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+
+	"code.dny.dev/ssrf"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// metadata are the addresses at which clouds hand credentials to whoever asks. Some lie in public ranges.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("169.254.169.254"), // most clouds
+	netip.MustParseAddr("169.254.170.2"),   // Amazon, containers
+	netip.MustParseAddr("169.254.170.23"),  // Amazon, pods
+	netip.MustParseAddr("100.100.100.200"), // Alibaba
+	netip.MustParseAddr("168.63.129.16"),   // Azure
+	netip.MustParseAddr("192.0.0.192"),     // Oracle
+	netip.MustParseAddr("fd00:ec2::254"),   // Amazon
+	netip.MustParseAddr("fd00:ec2::23"),    // Amazon, pods
+	netip.MustParseAddr("fd20:ce::254"),    // Google
+}
+
+// guard decides which IP addresses may be reached.
+type guard struct{ ranges *ssrf.Guardian }
+
+func newGuard(allow []netip.Prefix) *guard {
+	var v4, v6 []netip.Prefix
+	for _, prefix := range allow {
+		if prefix.Addr().Is4() {
+			v4 = append(v4, prefix.Masked())
+		} else {
+			v6 = append(v6, prefix.Masked())
+		}
+	}
+	return &guard{ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))}
+}
+
+// check is nil for an address that may be reached. The error does not name the address: what a host name resolves to
+// inside a private network is nobody's business outside.
+func (g *guard) check(addr netip.Addr) error {
+	addr = addr.Unmap().WithZone("")
+	if slices.Contains(metadata, addr) {
+		return fault.Wrap(fault.PageAddressForbidden, fmt.Errorf("%s is a cloud metadata address", addr),
+			"The host's address may not be reached.")
+	}
+	if err := g.ranges.SafeAddr(addr); err != nil {
+		return fault.Wrap(fault.PageAddressForbidden, err, "The host's address may not be reached.")
+	}
+	return nil
+}
+
+// control is the check at dial time, after every resolution and right before the connection: nothing gets round it.
+func (g *guard) control(network, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil || !strings.HasPrefix(network, "tcp") {
+		return fault.New(fault.PageAddressForbidden, "The host's address may not be reached.")
+	}
+	return g.check(to.Addr())
+}
+
+// CheckURL says without DNS whether an address can be crawled at all: http or https, no user name or password, and no
+// literal IP address (in whatever spelling) or localhost that the guard forbids. Its error has the code INVALID_URL.
+func (c *Client) CheckURL(url string) error {
+	to, err := parse(url)
+	if err != nil {
+		return err
+	}
+	if to.userinfo {
+		return fault.New(fault.InvalidURL, "The address holds a user name or password.")
+	}
+	if to.plain && !strings.HasSuffix(to.host, "localhost") {
+		return nil
+	}
+	if _, mapped := c.origins.find(to.host); mapped {
+		return nil
+	}
+	addr, literal := literalAddr(to.host)
+	if literal && c.guard.check(addr) != nil {
+		return fault.New(fault.InvalidURL, "The address is private, reserved or otherwise forbidden.")
+	}
+	return nil
+}
+
+// CheckHost resolves a host (without port) and says whether any of its addresses may be reached. Its errors have the
+// codes dns_failed, address_forbidden and timeout.
+func (c *Client) CheckHost(ctx context.Context, host string) error {
+	if canonical, err := parse("http://" + host + "/"); err != nil || canonical.port != "" {
+		return fault.New(fault.PageInvalidURL, "The host name is invalid.")
+	} else {
+		host = canonical.host
+	}
+	_, err := c.reachable(ctx, host)
+	return err
+}
+
+// literalAddr is the address that a canonical host spells, without DNS.
+func literalAddr(host string) (netip.Addr, bool) {
+	name := strings.TrimSuffix(host, ".")
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return addr, err == nil
+}

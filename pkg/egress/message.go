@@ -1,0 +1,74 @@
+package egress
+
+import (
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Request is what to ask for.
+type Request struct {
+	// Method is GET when empty.
+	Method string
+	// URL is http or https; anything that Canonical takes.
+	URL string
+	// Header lists further fields. Host, Content-Length, Accept-Encoding and Connection are the client's own.
+	Header []Field
+	// Body is sent with its Content-Length when the method is not GET or HEAD.
+	Body []byte
+	// Deadline ends the exchange; the client's Timeout from now when zero.
+	Deadline time.Time
+	// MaxBody bounds the answer's body in bytes, as sent and as decompressed; the client's when 0.
+	MaxBody int64
+	// Truncate keeps the first MaxBody bytes of a longer body, where it would be an error otherwise.
+	Truncate bool
+}
+
+// Field is one header field.
+type Field struct{ Name, Value string }
+
+// Response is a whole answer. Its body lives in a pooled buffer: nothing of it may be used after Release.
+type Response struct {
+	// Status is the final status code, 200 to 999 (interim answers are passed over).
+	Status int
+	// Body is decompressed.
+	Body []byte
+	// WireBytes counts the answer as it was sent, header and framing included.
+	WireBytes int64
+	// Truncated says that the body was longer than MaxBody.
+	Truncated bool
+
+	message  fasthttp.Response
+	client   *Client
+	buffer   []byte
+	reserved int64
+}
+
+// Header is the value of the first field of that name, "" when there is none.
+func (r *Response) Header(name string) string { return string(r.message.Header.Peek(name)) }
+
+// Release gives the buffers back. It may be called once.
+func (r *Response) Release() {
+	c := r.client
+	c.buffered.Add(-r.reserved)
+	if cap(r.buffer) > keptBuffer {
+		r.buffer = nil
+	}
+	r.message.Reset()
+	r.Status, r.Body, r.WireBytes, r.Truncated = 0, nil, 0, false
+	r.reserved, r.buffer = 0, r.buffer[:0]
+	c.responses.Put(r)
+}
+
+// keptBuffer is the largest body buffer that is kept for the next answer.
+const keptBuffer = 1 << 20
+
+func (c *Client) newResponse() *Response {
+	r, ok := c.responses.Get().(*Response)
+	if !ok {
+		r = &Response{client: c}
+	}
+	r.reserved = int64(cap(r.buffer))
+	c.buffered.Add(r.reserved)
+	return r
+}

@@ -1,0 +1,184 @@
+package egress
+
+import (
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// origin is what a kept-alive connection can be used for again.
+type origin struct {
+	tls       bool
+	authority string
+}
+
+func (a address) origin() origin { return origin{a.tls, a.authority} }
+
+// conn is a connection with what the pool and the meter need to know of it.
+type conn struct {
+	net.Conn
+	to     origin
+	alive  func() bool // whether an idle connection is still open and silent
+	reused bool
+
+	read  int64 // bytes of the exchange so far
+	limit int64 // of read
+	err   error // the last failure of Read
+
+	idleSince    time.Time
+	older, newer *conn // neighbours among all idle connections
+	under        *conn // the next idle one of the same origin
+}
+
+// Read is metered, so that no framing trick can make an answer larger than its limit.
+func (c *conn) Read(p []byte) (int, error) {
+	if c.read >= c.limit {
+		c.err = errTooLarge
+		return 0, errTooLarge
+	}
+	p = p[:min(int64(len(p)), c.limit-c.read)]
+	n, err := c.Conn.Read(p)
+	c.read += int64(n)
+	if err != nil {
+		c.err = err
+	}
+	return n, err
+}
+
+// pool keeps idle connections, at most max over all origins, none longer than timeout. Of one origin the last used is
+// the first taken.
+type pool struct {
+	max     int
+	timeout time.Duration
+
+	mu     sync.Mutex
+	idle   map[origin]*conn
+	count  int
+	oldest *conn
+	newest *conn
+	timer  *time.Timer // runs while anything is idle
+	closed bool
+}
+
+func newPool(max int, timeout time.Duration) *pool {
+	return &pool{max: max, timeout: timeout, idle: make(map[origin]*conn)}
+}
+
+// take is an idle connection that looks open, or nil. Whatever a server sent unasked, or the end that it announced
+// while the connection was idle, is seen here, before a request is written.
+func (p *pool) take(to origin) *conn {
+	for {
+		p.mu.Lock()
+		c := p.idle[to]
+		if c != nil {
+			p.remove(c)
+		}
+		p.mu.Unlock()
+		if c == nil {
+			return nil
+		}
+		if c.alive() {
+			c.reused, c.read, c.err = true, 0, nil
+			return c
+		}
+		c.Close()
+	}
+}
+
+// put keeps a connection whose last answer was read whole.
+func (p *pool) put(c *conn) {
+	c.idleSince = time.Now()
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		c.Close()
+		return
+	}
+	c.under = p.idle[c.to]
+	p.idle[c.to] = c
+	c.older = p.newest
+	if p.newest != nil {
+		p.newest.newer = c
+	} else {
+		p.oldest = c
+	}
+	p.newest = c
+	p.count++
+	var surplus *conn
+	if p.count > p.max {
+		surplus = p.oldest
+		p.remove(surplus)
+	}
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.timeout, p.expire)
+	}
+	p.mu.Unlock()
+	if surplus != nil {
+		surplus.Close()
+	}
+}
+
+// remove unlinks an idle connection. The lock is held.
+func (p *pool) remove(c *conn) {
+	head := p.idle[c.to]
+	switch {
+	case head != c:
+		for head.under != c {
+			head = head.under
+		}
+		head.under = c.under
+	case c.under == nil:
+		delete(p.idle, c.to)
+	default:
+		p.idle[c.to] = c.under
+	}
+	if c.older != nil {
+		c.older.newer = c.newer
+	} else {
+		p.oldest = c.newer
+	}
+	if c.newer != nil {
+		c.newer.older = c.older
+	} else {
+		p.newest = c.older
+	}
+	c.under, c.older, c.newer = nil, nil, nil
+	p.count--
+}
+
+// expire closes what has been idle too long and sets the timer to the next one.
+func (p *pool) expire() {
+	var dead []*conn
+	p.mu.Lock()
+	for p.oldest != nil && (p.closed || time.Since(p.oldest.idleSince) >= p.timeout) {
+		dead = append(dead, p.oldest)
+		p.remove(p.oldest)
+	}
+	if p.oldest == nil {
+		p.timer = nil
+	} else {
+		p.timer = time.AfterFunc(p.timeout-time.Since(p.oldest.idleSince), p.expire)
+	}
+	p.mu.Unlock()
+	for _, c := range dead {
+		c.Close()
+	}
+}
+
+// close closes the idle connections; later ones are closed as they come back.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.mu.Unlock()
+	p.expire()
+}
+
+// newConn wraps a fresh connection; tcp is the one below any TLS.
+func newConn(c, tcp net.Conn, to origin) *conn {
+	to.authority = strings.Clone(to.authority)
+	return &conn{Conn: c, to: to, alive: aliveCheck(tcp)}
+}

@@ -1,0 +1,112 @@
+package filter
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Match says whether a filter lets a document pass: the definition of what filters mean. Values are as encoding/json
+// decodes them into any, numbers as json.Number or float64.
+func Match(n Node, doc map[string]any) bool {
+	passes := func(n Node) bool { return Match(n, doc) }
+	switch n := n.(type) {
+	case nil:
+		return true
+	case And:
+		return !slices.ContainsFunc(n, func(n Node) bool { return !Match(n, doc) })
+	case Or:
+		return slices.ContainsFunc(n, passes)
+	case Nor:
+		return !slices.ContainsFunc(n, passes)
+	case Compare:
+		value, present := doc[n.Field]
+		if n.Op == Exists {
+			return present == n.Values[0].Bool
+		}
+		return n.match(value)
+	}
+	panic("filter: a node that is none of the four")
+}
+
+func (c Compare) match(value any) bool {
+	equals := func(operand Value) bool { return operand.equals(value) }
+	switch c.Op {
+	case Eq, In:
+		return slices.ContainsFunc(c.Values, equals)
+	case Ne, Nin:
+		return !slices.ContainsFunc(c.Values, equals)
+	case Gt:
+		order, ok := c.Values[0].compare(value)
+		return ok && order > 0
+	case Gte:
+		order, ok := c.Values[0].compare(value)
+		return ok && order >= 0
+	case Lt:
+		order, ok := c.Values[0].compare(value)
+		return ok && order < 0
+	case Lte:
+		order, ok := c.Values[0].compare(value)
+		return ok && order <= 0
+	case Between:
+		low, ok := c.Values[0].compare(value)
+		high, _ := c.Values[1].compare(value)
+		return ok && low >= 0 && high <= 0
+	}
+	text, ok := value.(string)
+	return ok && c.matchText(text)
+}
+
+func (c Compare) matchText(text string) bool {
+	switch c.Op {
+	case Contains:
+		return strings.Contains(Fold(text), Fold(c.Values[0].Text))
+	case StartsWith:
+		return strings.HasPrefix(Fold(text), Fold(c.Values[0].Text))
+	case EndsWith:
+		return strings.HasSuffix(Fold(text), Fold(c.Values[0].Text))
+	case Regex:
+		return c.Pattern.MatchString(text)
+	}
+	panic("filter: unknown operator " + string(c.Op))
+}
+
+func (v Value) equals(value any) bool {
+	switch v.Kind {
+	case Null:
+		return value == nil
+	case Bool:
+		b, ok := value.(bool)
+		return ok && b == v.Bool
+	}
+	order, ok := v.compare(value)
+	return ok && order == 0
+}
+
+// compare says how a value of a document stands to the operand, a number or text: before (-1), equal (0), after (1).
+func (v Value) compare(value any) (order int, ok bool) {
+	if v.Kind == Text {
+		text, ok := value.(string)
+		return strings.Compare(text, v.Text), ok
+	}
+	number, ok := numberOf(value)
+	switch {
+	case number < v.Number:
+		return -1, ok
+	case number > v.Number:
+		return 1, ok
+	}
+	return 0, ok
+}
+
+func numberOf(value any) (float64, bool) {
+	switch value := value.(type) {
+	case float64:
+		return value, true
+	case json.Number:
+		return ParseNumber(value.String())
+	case string:
+		return ParseNumber(value)
+	}
+	return 0, false
+}

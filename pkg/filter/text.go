@@ -1,0 +1,74 @@
+package filter
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ParseNumber reads text that is a number: an optional sign, decimal digits, optionally a point with more digits, and
+// optionally an exponent; nothing around it, and not beyond a 64-bit float.
+func ParseNumber(text string) (float64, bool) {
+	if !numeric(text) {
+		return 0, false
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	return number, err == nil
+}
+
+func numeric(text string) bool {
+	if text != "" && (text[0] == '+' || text[0] == '-') {
+		text = text[1:]
+	}
+	text, ok := skipDigits(text)
+	if !ok {
+		return false
+	}
+	if text != "" && text[0] == '.' {
+		if text, ok = skipDigits(text[1:]); !ok {
+			return false
+		}
+	}
+	if text == "" || text[0] != 'e' && text[0] != 'E' {
+		return text == ""
+	}
+	text = text[1:]
+	if text != "" && (text[0] == '+' || text[0] == '-') {
+		text = text[1:]
+	}
+	text, ok = skipDigits(text)
+	return ok && text == ""
+}
+
+// skipDigits cuts the leading digits off; ok says that there was one.
+func skipDigits(text string) (rest string, ok bool) {
+	n := 0
+	for n < len(text) && '0' <= text[n] && text[n] <= '9' {
+		n++
+	}
+	return text[n:], n > 0
+}
+
+// Fold maps texts that differ only in case to one form, by Unicode's simple folding: the letters that RE2 takes for
+// equal under (?i).
+func Fold(text string) string { return strings.Map(foldRune, text) }
+
+// foldRune is the least rune of r's folding orbit, but for ASCII the lower-case letter, so that common text stays as it
+// is.
+func foldRune(r rune) rune {
+	if r < utf8.RuneSelf {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}
+	least := r
+	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+		least = min(least, next)
+	}
+	if least < utf8.RuneSelf {
+		return foldRune(least)
+	}
+	return least
+}

@@ -1,0 +1,217 @@
+package rowstoretest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// values are what a field of the corpus can hold: every kind, and what engines are known to confuse. "" is missing.
+var values = []string{
+	``, `null`, `true`, `false`, `0`, `-0.0`, `1`, `1.0`, `12.5`, `1e3`, `-7`, `9007199254740993`, `0.1`, `1e-7`, `1e400`,
+	`123456789012345678901234567890`, `""`, `"1"`, `"01"`, `"1.0"`, `"12.50"`, `"1e3"`, `" 1"`, `"1 "`, `"+1"`, `"-7"`, `"0x1"`,
+	`"1e400"`, `"true"`, `"null"`, `"a"`, `"A"`, `"abc"`, `"ABC"`, `"aXbc"`, `"Straße"`, `"STRASSE"`, `"STRAẞE"`, `"ſ"`, `"s"`,
+	`"K"`, `"k"`, `"İ"`, `"i"`, `"Ärger"`, `"ärger"`, `"日本語"`, `"🐟"`, `"a\u0000b"`, `"a\"b"`, `"a\\b"`, `"a\nb"`,
+	`"\u0061bc"`, `"%"`, `"_"`, `"2026-01-31"`, `"2026-1-31"`, `[]`, `[1]`, `["a"]`, `"[1]"`, `{}`, `{"x":1}`,
+	`"{\"x\":1}"`,
+}
+
+// operands are compared with them.
+var operands = []string{
+	`null`, `true`, `false`, `0`, `1`, `12.5`, `1000`, `-7`, `9007199254740993`, `0.1`, `1e-7`, `1.2345678901234568e29`, `""`, `"1"`,
+	`"a"`, `"A"`, `"abc"`, `"bc"`, `"12.5"`, `"true"`, `"straße"`, `"S"`, `"k"`, `"İ"`, `"ä"`, `"日"`, `"🐟"`, `"\u0000"`, `"\""`,
+	`"\\"`, `"%"`, `"_"`, `"2026-01-31"`, `"[1]"`, `"\n"`,
+}
+
+// patterns are tried as regex.
+var patterns = []string{`^a`, `c$`, `(?i)abc`, `^$`, `.`, `\d+`, `[äÄ]`, `^.$`, `a.b`, `(?s)a.b`, `\x00`}
+
+type document struct {
+	raw     string
+	decoded map[string]any
+}
+
+func (s *suite) documents(raw []string) []document {
+	s.Helper()
+	docs := make([]document, len(raw))
+	for i, text := range raw {
+		docs[i].raw = text
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.UseNumber()
+		s.ok(decoder.Decode(&docs[i].decoded))
+	}
+	return docs
+}
+
+// corpus stores a document for every value of field v.
+func (s *suite) corpus() (rowstore.Scope, []document) {
+	s.Helper()
+	var raw []string
+	for i, v := range values {
+		doc := fmt.Sprintf(`{"id":%d`, i)
+		if v != "" {
+			doc += `,"v":` + v
+		}
+		// w runs against v, so that trees have two fields to combine.
+		if w := values[(i*7+3)%len(values)]; w != "" {
+			doc += `,"w":` + w
+		}
+		raw = append(raw, doc+"}")
+	}
+	job := s.job()
+	s.put(s.delivered(job, 0, 0, raw...))
+	return only(job), s.documents(raw)
+}
+
+// failer is what a failed check is told.
+type failer interface {
+	Fatalf(format string, args ...any)
+}
+
+// agree checks that the store finds what filter.Match lets pass.
+func (s *suite) agree(t failer, scope rowstore.Scope, docs []document, text string) {
+	s.Helper()
+	node, err := filter.Parse([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	want := []string{}
+	for _, doc := range docs {
+		if filter.Match(node, doc.decoded) {
+			want = append(want, doc.raw)
+		}
+	}
+	found, _, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: scope, Filter: node, Upto: 1 << 62, Limit: 1000})
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	got := texts(found)
+	for _, doc := range docs {
+		if slices.Contains(want, doc.raw) != slices.Contains(got, doc.raw) {
+			t.Fatalf("%s: %s: match %v, found %v", text, doc.raw, slices.Contains(want, doc.raw), slices.Contains(got, doc.raw))
+		}
+	}
+	count, err := s.store.Count(s.ctx, scope, node)
+	if err != nil || count != int64(len(want)) {
+		t.Fatalf("%s: count %d, %v, want %d", text, count, err, len(want))
+	}
+}
+
+// comparisons are all operators with all operands they take.
+func comparisons() []string {
+	var all []string
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	for i, v := range operands {
+		kind := v[0]
+		text, number := kind == '"', kind == '-' || '0' <= kind && kind <= '9'
+		for _, op := range []string{"eq", "ne"} {
+			add(`{%q:%s}`, op, v)
+		}
+		other := operands[(i+1)%len(operands)]
+		for _, op := range []string{"in", "nin"} {
+			add(`{%q:[%s]}`, op, v)
+			add(`{%q:[%s,%s,%s]}`, op, v, other, v)
+		}
+		if text || number {
+			for _, op := range []string{"gt", "gte", "lt", "lte"} {
+				add(`{%q:%s}`, op, v)
+			}
+		}
+		if text {
+			add(`{"between":["A",%s]}`, v)
+			for _, op := range []string{"contains", "startsWith", "endsWith"} {
+				add(`{%q:%s}`, op, v)
+			}
+		}
+		if number {
+			add(`{"between":[0,%s]}`, v)
+		}
+	}
+	for _, p := range patterns {
+		add(`{"regex":%q}`, p)
+	}
+	add(`{"exists":true}`)
+	add(`{"exists":false}`)
+	add(`{"in":[]}`)
+	add(`{"nin":[]}`)
+	return all
+}
+
+func testFilterOperators(s *suite) {
+	scope, docs := s.corpus()
+	s.agree(s, scope, docs, `{}`)
+	for _, comparison := range comparisons() {
+		s.agree(s, scope, docs, `{"v":`+comparison+`}`)
+		s.agree(s, scope, docs, `{"$nor":[{"v":`+comparison+`}]}`)
+	}
+}
+
+// testFilterFields: names that engines give a meaning to, and names that JSON can write in several ways.
+func testFilterFields(s *suite) {
+	names := []string{"a.b", "a", "ä", "with space", "x&<y>", "a[0]", "[0]", "#", "#-1", "*", "$", "'", "`", "?", "日本", "_sourceUrl", ":x",
+		"%s", "--", "a;b", strings.Repeat("n", filter.MaxFieldBytes)}
+	raw := []string{`{"a":{"b":1}}`, `{"\u00e4":1}`, `{"a\u002eb":1}`}
+	for _, name := range names {
+		encoded, err := json.Marshal(map[string]int{name: 1})
+		s.ok(err)
+		raw = append(raw, string(encoded))
+	}
+	job := s.job()
+	s.put(s.delivered(job, 0, 0, raw...))
+	docs := s.documents(raw)
+	for _, name := range names {
+		if strings.HasPrefix(name, "$") {
+			continue // a filter cannot name it
+		}
+		key, err := json.Marshal(name)
+		s.ok(err)
+		for _, comparison := range []string{`1`, `{"exists":true}`, `{"gt":0}`, `{"ne":1}`, `{"eq":null}`} {
+			s.agree(s, only(job), docs, fmt.Sprintf(`{%s:%s}`, key, comparison))
+		}
+	}
+}
+
+func testFilterTrees(s *suite) {
+	scope, docs := s.corpus()
+	leaves := comparisons()
+	var tree func(depth int) *rapid.Generator[string]
+	tree = func(depth int) *rapid.Generator[string] {
+		return rapid.Custom(func(t *rapid.T) string {
+			kind := rapid.SampledFrom([]string{"leaf", "leaf", "$and", "$or", "$nor"}).Draw(t, "kind")
+			if depth == 1 || kind == "leaf" {
+				field := rapid.SampledFrom([]string{"v", "w", "id", "gone"}).Draw(t, "field")
+				return fmt.Sprintf(`{%q:%s}`, field, rapid.SampledFrom(leaves).Draw(t, "leaf"))
+			}
+			parts := rapid.SliceOfN(tree(depth-1), 1, 3).Draw(t, "parts")
+			return fmt.Sprintf(`{%q:[%s]}`, kind, strings.Join(parts, ","))
+		})
+	}
+	rapid.Check(s.T, func(t *rapid.T) { s.agree(t, scope, docs, tree(4).Draw(t, "filter")) })
+}
+
+// testFilterLimits: the largest filters that Parse lets through.
+func testFilterLimits(s *suite) {
+	scope, docs := s.corpus()
+	operands := make([]string, filter.MaxOperands)
+	for i := range operands {
+		operands[i] = fmt.Sprint(i)
+		if i%2 == 0 {
+			operands[i] = fmt.Sprintf(`"a%d"`, i)
+		}
+	}
+	list := strings.Join(operands, ",")
+	s.agree(s, scope, docs, `{"v":{"in":[`+list+`]}}`)
+	branches := make([]string, filter.MaxNodes-1)
+	for i := range branches {
+		branches[i] = fmt.Sprintf(`{"v":{"in":[%d,"x%d",null]}}`, i, i)
+	}
+	s.agree(s, scope, docs, `{"$nor":[`+strings.Join(branches, ",")+`]}`)
+	s.agree(s, scope, docs, strings.Repeat(`{"$nor":[`, 7)+`{"v":{"gt":1}}`+strings.Repeat(`]}`, 7))
+	s.agree(s, scope, docs, `{"v":{"regex":"`+strings.Repeat(`(a|`, 63)+`b`+strings.Repeat(`)`, 63)+`"}}`)
+}

@@ -1,0 +1,317 @@
+package rowstoretest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+func testFirstRecordWins(s *suite) {
+	job := s.job()
+	first := s.delivered(job, 3, 0, `{"v":"first"}`, `{"v":"second row"}`)
+	first.Page.Last = false
+	first.Page.Next = &model.Continuation{Page: 1, URL: "https://host.test/next", Seen: []uint64{1, 1 << 63}, KnownRows: []uint64{7}}
+	s.equal("receipt", receipt(first), s.put(first)[0])
+	s.equal("same page again", receipt(first), s.put(first)[0])
+
+	second := s.delivered(job, 3, 0, `{"v":"other"}`)
+	third := s.errored(job, 3, 0, "timeout", 0)
+	for _, r := range s.put(second, third) {
+		s.equal("a later fetch", receipt(first), r)
+	}
+	s.equal("rows", []string{`{"v":"first"}`, `{"v":"second row"}`}, s.rows(only(job)))
+
+	// An error stands as well.
+	failed := s.errored(job, 4, 0, "dns_failed", 0)
+	s.put(failed)
+	s.equal("a page after the error", receipt(failed), s.put(s.delivered(job, 4, 0, `{}`))[0])
+	// The same unit of another job is another unit.
+	other := s.delivered(s.job(), 3, 0, `{"v":"other job"}`)
+	s.equal("other job", receipt(other), s.put(other)[0])
+}
+
+func testSameUnitInBatch(s *suite) {
+	job := s.job()
+	one, two := s.delivered(job, 1, 0, `{"v":1}`), s.delivered(job, 1, 0, `{"v":2}`)
+	receipts := s.put(one, s.delivered(job, 2, 0, `{"v":3}`), two)
+	s.equal("receipt", receipt(one), receipts[2])
+	s.equal("rows", []string{`{"v":1}`, `{"v":3}`}, s.rows(only(job)))
+	s.equal("no pages", 0, len(s.put()))
+}
+
+// testManyPages puts batches of several jobs, so large that an implementation has to split what it writes.
+func testManyPages(s *suite) {
+	group, scraper := s.ids.New(), s.ids.New()
+	jobs := []rowstore.Job{s.jobOf(group, scraper), s.jobOf(group, scraper), s.jobOf(group, scraper)}
+	want := map[ids.ID]int64{}
+	var batch []rowstore.PageWrite
+	for seq := range uint32(700) {
+		for i, job := range jobs {
+			rows := numbered(int(seq)*100, int(seq)%(3+10*i))
+			want[job.ID] += int64(len(rows))
+			batch = append(batch, s.delivered(job, seq, 0, rows...))
+		}
+	}
+	for i, r := range s.put(batch...) {
+		s.equal("receipt", receipt(batch[i]), r)
+	}
+	for i, r := range s.put(batch...) {
+		s.equal("receipt of a repeat", receipt(batch[i]), r)
+	}
+	for _, job := range jobs {
+		count, err := s.store.Count(s.ctx, only(job), nil)
+		s.ok(err)
+		s.equal("rows", want[job.ID], count)
+		sum, err := s.store.Recount(s.ctx, job.ID)
+		s.ok(err)
+		s.equal("recount", rowstore.Recount{Delivered: 700, Items: uint64(count), Quantity: map[string]uint64{"tier:plain": 700}}, sum)
+	}
+}
+
+func testDuplicates(s *suite) {
+	job := s.job()
+	const low, high = 17, 1<<64 - 2
+	page := func(w rowstore.PageWrite, hash uint64) rowstore.PageWrite { w.Page.URLHash = hash; return w }
+	duplicateOf := func(w rowstore.PageWrite) *model.Receipt {
+		return &model.Receipt{Job: job.ID, Unit: w.Page.Unit, Outcome: model.Duplicate, Last: true}
+	}
+	first := page(s.delivered(job, 0, 0, `{"v":1}`), high)
+	s.put(first)
+	again := page(s.delivered(job, 1, 1, `{"v":2}`), high)
+	again.Page.Last, again.Page.Next = false, &model.Continuation{Page: 2, URL: "https://host.test/3"}
+	s.equal("known address", duplicateOf(again), s.put(again)[0])
+	s.equal("known address, again", duplicateOf(again), s.put(again)[0])
+	s.equal("first, again", receipt(first), s.put(first)[0])
+
+	// Within one batch the order decides; an error does not own its address; 0 is no address.
+	one, two := page(s.delivered(job, 2, 0, `{"v":3}`), low), page(s.delivered(job, 3, 0, `{"v":4}`), low)
+	failed, after := page(s.errored(job, 4, 0, "timeout", 0), 99), page(s.delivered(job, 5, 0, `{"v":5}`), 99)
+	none, noneToo := s.delivered(job, 6, 0, `{"v":6}`), s.delivered(job, 7, 0, `{"v":7}`)
+	receipts := s.put(one, two, failed, after, none, noneToo)
+	want := []*model.Receipt{receipt(one), duplicateOf(two), receipt(failed), receipt(after), receipt(none), receipt(noneToo)}
+	s.equal("batch", want, receipts)
+	other := page(s.delivered(s.job(), 0, 0, `{}`), high)
+	s.equal("other job", receipt(other), s.put(other)[0])
+	s.equal("rows", []string{`{"v":1}`, `{"v":3}`, `{"v":5}`, `{"v":6}`, `{"v":7}`}, s.rows(only(job)))
+	sum, err := s.store.Recount(s.ctx, job.ID)
+	s.ok(err)
+	s.equal("recount", rowstore.Recount{Delivered: 5, Errored: 1, Items: 5, Quantity: map[string]uint64{"tier:plain": 5}}, sum)
+}
+
+func testCancelled(s *suite) {
+	job := s.job()
+	cancelled := s.delivered(job, 0, 0)
+	cancelled.Page.Outcome, cancelled.Page.PriceRow, cancelled.Page.Quantity = model.Cancelled, "", 0
+	s.equal("receipt", receipt(cancelled), s.put(cancelled)[0])
+	page := s.delivered(job, 0, 0, `{"v":1}`)
+	s.equal("a page after it", receipt(page), s.put(page)[0])
+	s.equal("receipt beside a record", receipt(cancelled), s.put(cancelled)[0])
+}
+
+func testRecords(s *suite) {
+	job := s.job()
+	var chain []rowstore.PageWrite
+	var want []model.Receipt
+	for n := range uint32(5) {
+		w := s.delivered(job, 7, n, `{}`)
+		if w.Page.Last = n == 4; n < 4 {
+			w.Page.Next = &model.Continuation{Page: n + 1, URL: "https://host.test/n", Seen: []uint64{uint64(n)}}
+		}
+		chain = append(chain, w)
+		want = append(want, *receipt(w))
+	}
+	s.put(chain[3], s.delivered(job, 6, 9, `{}`), chain[0], chain[4], s.delivered(job, 8, 0, `{}`), chain[1], chain[2])
+	for _, test := range []struct {
+		from uint32
+		most int
+		want []model.Receipt
+	}{{0, 10, want}, {2, 10, want[2:]}, {1, 2, want[1:3]}, {5, 10, nil}, {0, 0, nil}} {
+		got, err := s.store.Records(s.ctx, job.ID, 7, test.from, test.most)
+		s.ok(err)
+		s.equal(fmt.Sprintf("records from %d", test.from), test.want, got)
+	}
+
+	var units []model.Unit
+	s.ok(s.store.EachRecord(s.ctx, job.ID, func(r rowstore.Record) error {
+		units = append(units, r.Unit)
+		if r.Unit == (model.Unit{Seq: 7}) {
+			p := chain[0].Page
+			s.equal("record", rowstore.Record{Unit: p.Unit, Fetch: p.Fetch, Outcome: p.Outcome, Status: 200, URL: p.URL,
+				PriceRow: "tier:plain", Quantity: 1, Items: 1, At: p.At}, r)
+		}
+		return nil
+	}))
+	s.equal("units", []model.Unit{{Seq: 6, Page: 9}, {Seq: 7}, {Seq: 7, Page: 1}, {Seq: 7, Page: 2}, {Seq: 7, Page: 3},
+		{Seq: 7, Page: 4}, {Seq: 8}}, units)
+	stop := errors.New("stop")
+	if err := s.store.EachRecord(s.ctx, job.ID, func(rowstore.Record) error { return stop }); !errors.Is(err, stop) {
+		s.Fatalf("visit's error: %v", err)
+	}
+}
+
+func testSeal(s *suite) {
+	job, other := s.job(), s.job()
+	var batch []rowstore.PageWrite
+	var kept []string
+	for seq := range uint32(300) {
+		row := fmt.Sprintf(`{"n":%d}`, seq)
+		batch = append(batch, s.delivered(job, seq, 0, row, row), s.delivered(other, seq, 0, row))
+		if seq%3 == 0 {
+			kept = append(kept, row, row)
+		}
+	}
+	open := s.delivered(job, 300, 0, `{"n":300}`)
+	open.Page.Last, open.Page.Next = false, &model.Continuation{Page: 1, URL: "https://host.test/next"}
+	slices.Reverse(batch)
+	slices.Reverse(kept)
+	kept = append(kept, `{"n":300}`)
+	s.put(append(batch, open)...)
+	settled := func(u model.Unit, _ bool) bool { return u.Seq%3 == 0 }
+	var asked []model.Unit
+	s.ok(s.store.Seal(s.ctx, job.ID, func(u model.Unit, last bool) bool {
+		if last == (u == model.Unit{Seq: 300}) {
+			s.Errorf("unit %v: last %v", u, last)
+		}
+		asked = append(asked, u)
+		return settled(u, last)
+	}))
+	s.equal("number of units", 301, len(asked))
+	if !slices.IsSortedFunc(asked, func(a, b model.Unit) int { return cmp.Compare(a.Seq, b.Seq) }) {
+		s.Fatalf("asked out of order: %v", asked)
+	}
+	s.equal("rows", kept, s.rows(only(job)))
+	s.equal("rows of another job", 300, len(s.rows(only(other))))
+	sum, err := s.store.Recount(s.ctx, job.ID)
+	s.ok(err)
+	s.equal("recount", rowstore.Recount{Delivered: 101, Items: 201, Quantity: map[string]uint64{"tier:plain": 101}}, sum)
+
+	receipts := s.put(s.delivered(job, 1, 0, `{}`), s.delivered(other, 1000, 0, `{}`), s.delivered(job, 0, 0, `{}`))
+	if receipts[0] != nil || receipts[1] == nil || receipts[2] != nil {
+		s.Fatalf("pages of a sealed job: %v", receipts)
+	}
+	s.ok(s.store.Seal(s.ctx, job.ID, settled))
+	s.ok(s.store.Seal(s.ctx, job.ID, nil))
+	s.equal("rows", kept, s.rows(only(job)))
+}
+
+func testSealUnknown(s *suite) {
+	job := s.job()
+	s.ok(s.store.Seal(s.ctx, job.ID, func(model.Unit, bool) bool { return true }))
+	if r := s.put(s.delivered(job, 0, 0, `{}`))[0]; r != nil {
+		s.Fatalf("a page of a sealed job: %v", r)
+	}
+	s.equal("rows", []string{}, s.rows(only(job)))
+}
+
+// testSealRace seals while pages come: whatever the order, only settled units stay.
+func testSealRace(s *suite) {
+	job := s.job()
+	var group sync.WaitGroup
+	begun := make(chan struct{})
+	group.Go(func() {
+		for seq := range uint32(300) {
+			if seq == 100 {
+				close(begun)
+			}
+			_, err := s.store.PutPages(s.ctx, []rowstore.PageWrite{{Job: job, Page: &model.Page{Job: job.ID,
+				Unit: model.Unit{Seq: seq}, Outcome: model.Delivered, Rows: [][]byte{[]byte(`{}`)}}}})
+			if err != nil {
+				s.Error(err)
+			}
+		}
+	})
+	<-begun
+	s.ok(s.store.Seal(s.ctx, job.ID, func(u model.Unit, _ bool) bool { return u.Seq < 50 }))
+	group.Wait()
+	s.equal("rows", 50, len(s.rows(only(job))))
+}
+
+func testDeleteJob(s *suite) {
+	job, other := s.job(), s.job()
+	s.put(s.delivered(job, 0, 0, numbered(0, 5000)...), s.delivered(other, 0, 0, `{"v":1}`), s.delivered(job, 1, 0, `{}`))
+	recount := func() rowstore.Recount {
+		sum, err := s.store.Recount(s.ctx, job.ID)
+		s.ok(err)
+		return sum
+	}
+	before := recount()
+	s.ok(s.store.Seal(s.ctx, job.ID, nil))
+	s.ok(s.store.DeleteJob(s.ctx, job.ID, false))
+	s.ok(s.store.DeleteJob(s.ctx, job.ID, false))
+	s.equal("rows", []string{}, s.rows(only(job)))
+	s.equal("recount without rows", before, recount())
+	s.ok(s.store.DeleteJob(s.ctx, job.ID, true))
+	s.ok(s.store.DeleteJob(s.ctx, job.ID, true))
+	s.equal("recount without records", rowstore.Recount{Quantity: map[string]uint64{}}, recount())
+	s.equal("rows of another job", []string{`{"v":1}`}, s.rows(only(other)))
+	if r := s.put(s.delivered(job, 9, 0, `{}`))[0]; r != nil {
+		s.Fatalf("a deleted job is no longer sealed: %v", r)
+	}
+	s.ok(s.store.DeleteJob(s.ctx, s.ids.New(), true))
+	horizon, err := s.store.Horizon(s.ctx)
+	s.ok(err)
+	s.put(s.delivered(other, 5, 0, `{"v":2}`))
+	docs, _, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: only(other), After: horizon, Upto: 1 << 62, Limit: 10})
+	s.ok(err)
+	s.equal("rows after a removal", []string{`{"v":2}`}, texts(docs))
+}
+
+func testRecount(s *suite) {
+	job := s.job()
+	two := s.delivered(job, 1, 0, `{}`, `{}`, `{}`)
+	two.Page.PriceRow, two.Page.Quantity = "tier:super", 2
+	empty := s.delivered(job, 4, 0)
+	empty.Page.Outcome, empty.Page.PriceRow, empty.Page.Quantity = model.Empty, "", 0
+	s.put(s.delivered(job, 0, 0, `{}`), two, s.errored(job, 2, 0, "timeout", 0), s.errored(job, 3, 0, "http_status", 404), empty,
+		s.delivered(job, 4_000, 3, `{}`), s.delivered(s.job(), 0, 0, `{}`))
+	sum, err := s.store.Recount(s.ctx, job.ID)
+	s.ok(err)
+	s.equal("recount", rowstore.Recount{Delivered: 3, Errored: 2, Items: 5,
+		Quantity: map[string]uint64{"tier:plain": 2, "tier:super": 2}}, sum)
+}
+
+func testLinkErrors(s *suite) {
+	job := s.job()
+	var want []rowstore.LinkError
+	var batch []rowstore.PageWrite
+	for seq := range uint32(20) {
+		batch = append(batch, s.delivered(job, seq, 0, `{}`), s.errored(job, seq, 1, "http_status", 404))
+		p := batch[len(batch)-1].Page
+		want = append(want, rowstore.LinkError{Unit: p.Unit, URL: p.URL, Status: 404, Code: "http_status"})
+	}
+	s.put(batch...)
+	s.put(s.errored(s.job(), 0, 0, "timeout", 0))
+	for _, test := range []struct {
+		after *model.Unit
+		most  int
+		want  []rowstore.LinkError
+	}{
+		{nil, 100, want}, {nil, 3, want[:3]}, {&want[2].Unit, 3, want[3:6]}, {&model.Unit{Seq: 5}, 1, want[5:6]},
+		{&want[19].Unit, 10, []rowstore.LinkError{}},
+	} {
+		got, err := s.store.LinkErrors(s.ctx, job.ID, test.after, test.most)
+		s.ok(err)
+		s.equal("errors", test.want, append([]rowstore.LinkError{}, got...))
+	}
+}
+
+func testUnknown(s *suite) {
+	job := s.job()
+	s.equal("rows", []string{}, s.rows(only(job)))
+	records, err := s.store.Records(s.ctx, job.ID, 0, 0, 10)
+	s.ok(err)
+	s.equal("records", 0, len(records))
+	failed, err := s.store.LinkErrors(s.ctx, job.ID, nil, 10)
+	s.ok(err)
+	s.equal("errors", 0, len(failed))
+	sum, err := s.store.Recount(s.ctx, job.ID)
+	s.ok(err)
+	s.equal("recount", rowstore.Recount{Quantity: map[string]uint64{}}, sum)
+	s.ok(s.store.EachRecord(s.ctx, job.ID, func(rowstore.Record) error { return errors.New("a record") }))
+}

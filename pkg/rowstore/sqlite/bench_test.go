@@ -1,0 +1,76 @@
+package sqlite_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/sqlite"
+)
+
+func openB(b *testing.B) *sqlite.Store {
+	store, err := sqlite.Open(sqlite.Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// batch makes pages of one row, as a list run brings them.
+func batch(source *ids.Sequence, job rowstore.Job, from, count int) []rowstore.PageWrite {
+	pages := make([]rowstore.PageWrite, count)
+	for i := range pages {
+		seq := from + i
+		url := fmt.Sprintf("https://host-%d.example.test/products/item-%d", seq%1000, seq)
+		row := fmt.Sprintf(`{"_jobId":%q,"_sourceUrl":%q,"_scrapedAt":"2026-01-31T12:00:00Z","title":"Product %d","price":"%d.99",`+
+			`"sku":"SKU-%d","description":%q}`, job.ID, url, seq, seq%500, seq, strings.Repeat("words ", 40))
+		pages[i] = rowstore.PageWrite{Job: job, Page: &model.Page{
+			Job: job.ID, Unit: model.Unit{Seq: uint32(seq)}, Fetch: source.New(), Outcome: model.Delivered, Status: 200,
+			URL: url, PriceRow: "tier:plain", Quantity: 1, Tries: []model.Try{{Status: 200, Millis: 40}}, Bytes: 20_000,
+			Millis: 41, At: 1_700_000_000_000_000 + int64(seq), Last: true, Rows: [][]byte{[]byte(row)},
+		}}
+	}
+	return pages
+}
+
+// BenchmarkPutPages gives the time of one page record with one row.
+func BenchmarkPutPages(b *testing.B) {
+	for _, size := range []int{500, 2000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			store, source := openB(b), &ids.Sequence{}
+			job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New()}
+			for seq := 0; seq < b.N; seq += size {
+				b.StopTimer()
+				pages := batch(source, job, seq, min(size, b.N-seq))
+				b.StartTimer()
+				if _, err := store.PutPages(context.Background(), pages); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkIntake gives the time of one link.
+func BenchmarkIntake(b *testing.B) {
+	store, source := openB(b), &ids.Sequence{}
+	w, err := store.CreateList(context.Background(), source.New())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for i := range b.N {
+		url := fmt.Sprintf("https://host-%d.example.test/products/item-%d", i%1000, i)
+		if _, err := w.Add(context.Background(), url, url); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if _, err := w.Finish(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+}

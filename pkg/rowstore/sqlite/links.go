@@ -1,0 +1,199 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/klauspost/compress/s2"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// maxChunkBytes is what a chunk of the longest links takes.
+const maxChunkBytes = chunkLinks * (maxLinkBytes + binary.MaxVarintLen32)
+
+var errMalformedChunk = errors.New("malformed chunk")
+
+func chunkID(list int64, n int) int64 { return list<<chunkIDBits | int64(n) }
+
+func appendLink(chunk []byte, url string) []byte {
+	chunk = binary.AppendUvarint(chunk, uint64(len(url)))
+	return append(chunk, url...)
+}
+
+func packChunk(chunk []byte) []byte { return s2.EncodeBetter(nil, chunk) }
+
+// unpackChunk returns the links of a chunk; they share one piece of memory of so many bytes.
+func unpackChunk(data []byte) (links []string, bytes int, err error) {
+	size, err := s2.DecodedLen(data)
+	if err != nil || size > maxChunkBytes {
+		return nil, 0, errors.Join(err, errMalformedChunk)
+	}
+	chunk, err := s2.Decode(nil, data)
+	if err != nil {
+		return nil, 0, err
+	}
+	links = make([]string, 0, chunkLinks)
+	for text, at := string(chunk), 0; at < len(chunk); {
+		length, n := binary.Uvarint(chunk[at:])
+		if at += max(n, 0); n <= 0 || length > uint64(len(chunk)-at) {
+			return nil, 0, errMalformedChunk
+		}
+		links = append(links, text[at:at+int(length)])
+		at += int(length)
+	}
+	return links, size, nil
+}
+
+// list finds a list in the writer's turn; an unknown one is ErrListUnknown.
+func (w *writer) list(list ids.ID) (id int64, count uint32, finished bool, err error) {
+	err = w.query(func(rows *sql.Rows) error { return rows.Scan(&id, &count, &finished) }, selectList, list[:])
+	if err == nil && id == 0 {
+		err = rowstore.ErrListUnknown
+	}
+	return id, count, finished, err
+}
+
+// finished finds a list that can be read.
+func (s *Store) finished(ctx context.Context, list ids.ID) (id int64, count uint32, err error) {
+	var finished bool
+	err = s.loop.QueryRowContext(ctx, selectList, list[:]).Scan(&id, &count, &finished)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !finished {
+		err = rowstore.ErrListUnknown
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("list %s: %w", list, err)
+	}
+	return id, count, nil
+}
+
+// Links is rowstore.Lists.
+func (s *Store) Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error) {
+	id, count, err := s.finished(ctx, list)
+	if err != nil || from >= count || most <= 0 {
+		return nil, err
+	}
+	end := uint32(min(uint64(count), uint64(from)+uint64(most)))
+	links := make([]rowstore.Link, 0, end-from)
+	for seq := from; seq < end; {
+		chunk, err := s.links(ctx, list, chunkID(id, int(seq/chunkLinks)))
+		if err != nil {
+			return nil, err
+		}
+		for ; seq < end; seq++ {
+			links = append(links, rowstore.Link{Seq: seq, URL: strings.Clone(chunk[seq%chunkLinks])})
+			if (seq+1)%chunkLinks == 0 {
+				seq++
+				break
+			}
+		}
+	}
+	return links, nil
+}
+
+// LinksAt is rowstore.Lists.
+func (s *Store) LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error) {
+	id, count, err := s.finished(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	links := make([]rowstore.Link, 0, len(seqs))
+	var chunk []string
+	held := int64(-1)
+	for _, seq := range seqs {
+		if seq >= count {
+			break
+		}
+		if want := chunkID(id, int(seq/chunkLinks)); want != held {
+			if chunk, err = s.links(ctx, list, want); err != nil {
+				return nil, err
+			}
+			held = want
+		}
+		links = append(links, rowstore.Link{Seq: seq, URL: strings.Clone(chunk[seq%chunkLinks])})
+	}
+	return links, nil
+}
+
+// links returns the links of a chunk of a finished list. They share memory: what is kept longer must be cloned.
+func (s *Store) links(ctx context.Context, list ids.ID, chunk int64) ([]string, error) {
+	if cached, ok := s.chunks.Get(chunk); ok {
+		return cached.([]string), nil
+	}
+	var data []byte
+	err := s.loop.QueryRowContext(ctx, `SELECT data FROM chunks WHERE id = ?`, chunk).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = rowstore.ErrListUnknown // dropped in the meantime
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", list, err)
+	}
+	links, bytes, err := unpackChunk(data)
+	if err != nil {
+		return nil, fmt.Errorf("list %s, chunk %d: %w", list, chunk, err)
+	}
+	if bytes <= maxCachedBytes {
+		s.chunks.Add(chunk, links)
+	}
+	return links, nil
+}
+
+// AllLists is rowstore.Lists.
+func (s *Store) AllLists(ctx context.Context) ([]rowstore.ListInfo, error) {
+	var lists []rowstore.ListInfo
+	rows, err := s.loop.QueryContext(ctx, `SELECT list, count, finished FROM lists ORDER BY id`)
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var info rowstore.ListInfo
+		var id sql.RawBytes
+		err := rows.Scan(&id, &info.Count, &info.Finished)
+		copy(info.ID[:], id)
+		lists = append(lists, info)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("row store: lists: %w", err)
+	}
+	return lists, nil
+}
+
+// DropList is rowstore.Lists. The list cannot be read from the first of its turns on; its chunks go some in each.
+func (s *Store) DropList(ctx context.Context, list ids.ID) error {
+	w := s.writer
+	for more := true; more; {
+		err := w.do(ctx, w.bulk, func() error {
+			id, _, _, err := w.list(list)
+			if errors.Is(err, rowstore.ErrListUnknown) {
+				more = false
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			more, err = w.dropChunks(id)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("drop list %s: %w", list, err)
+		}
+	}
+	return nil
+}
+
+// dropChunks removes some chunks of a list, and with the last ones the list.
+func (w *writer) dropChunks(list int64) (more bool, err error) {
+	if _, err := w.exec(`UPDATE lists SET finished = 0 WHERE id = ?`, list); err != nil {
+		return false, err
+	}
+	removed, err := w.exec(`DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE id BETWEEN ? AND ? LIMIT ?)`,
+		chunkID(list, 0), chunkID(list+1, 0)-1, dropAtOnce)
+	if err != nil || removed == dropAtOnce {
+		return true, err
+	}
+	_, err = w.exec(`DELETE FROM lists WHERE id = ?`, list)
+	return false, err
+}

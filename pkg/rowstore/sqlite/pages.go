@@ -1,0 +1,378 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// maxSpan bounds the rows of one span, and so what one turn of a removal does.
+const maxSpan = 2_048
+
+// How many columns pages and rows have.
+const (
+	recordWidth = 10
+	rowWidth    = 3
+)
+
+// PutPages is rowstore.Pages.
+func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error) {
+	b := batch{store: s, w: s.writer, pages: pages, receipts: make([]*model.Receipt, len(pages)),
+		records: make([]any, 0, recordWidth*len(pages)), rows: make([]any, 0, rowWidth*len(pages))}
+	groupOf := map[ids.ID]int{}
+	for i, write := range pages {
+		if write.Page.Unit.Seq > math.MaxInt32 {
+			return nil, fmt.Errorf("row store: seq %d of job %s is out of range", write.Page.Unit.Seq, write.Job.ID)
+		}
+		g, ok := groupOf[write.Job.ID]
+		if !ok {
+			g = len(b.groups)
+			groupOf[write.Job.ID] = g
+			b.groups = append(b.groups, group{job: write.Job})
+		}
+		b.groups[g].pages = append(b.groups[g].pages, i)
+	}
+	if err := s.writer.do(ctx, s.writer.pages, b.write); err != nil {
+		return nil, err
+	}
+	return b.receipts, nil
+}
+
+// batch is one PutPages under way.
+type batch struct {
+	store    *Store
+	w        *writer
+	pages    []rowstore.PageWrite
+	receipts []*model.Receipt
+	groups   []group
+
+	records, rows []any // to insert
+	place         int64 // newest place given
+}
+
+// group is the pages of one job in a batch, by index.
+type group struct {
+	job   rowstore.Job
+	pages []int
+}
+
+// write runs in the writer's turn. Pages go in job by job, so that the rows of a job lie together.
+func (b *batch) write() error {
+	b.place = b.w.place
+	for _, g := range b.groups {
+		if err := b.writeJob(g); err != nil {
+			return err
+		}
+	}
+	if err := b.w.insert("pages", recordWidth, b.records); err != nil {
+		return fmt.Errorf("page records: %w", err)
+	}
+	if err := b.w.insert("rows", rowWidth, b.rows); err != nil {
+		return fmt.Errorf("rows: %w", err)
+	}
+	if b.place == b.w.place {
+		return nil
+	}
+	if _, err := b.w.exec(`UPDATE horizon SET place = ?`, b.place); err != nil {
+		return fmt.Errorf("horizon: %w", err)
+	}
+	// Should the commit fail, the places stay unused: a gap does no harm.
+	b.w.place = b.place
+	return nil
+}
+
+func (b *batch) writeJob(g group) error {
+	if b.w.sealing[g.job.ID] > 0 {
+		return nil
+	}
+	job, sealed, err := b.w.job(g.job)
+	if err != nil || sealed {
+		return err
+	}
+	standing, err := b.standing(job, g)
+	if err != nil {
+		return fmt.Errorf("known units: %w", err)
+	}
+	delivered, err := b.delivered(job, g)
+	if err != nil {
+		return fmt.Errorf("known addresses: %w", err)
+	}
+	span := span{job: job, first: b.place + 1}
+	for _, i := range g.pages {
+		page := b.pages[i].Page
+		if page.Outcome == model.Cancelled { // it has no record, and proves nothing
+			b.receipts[i] = receiptOf(page)
+			continue
+		}
+		if receipt, ok := standing[page.Unit]; ok {
+			b.receipts[i] = receipt
+			continue
+		}
+		if page.URLHash != 0 {
+			if _, ok := delivered[page.URLHash]; ok {
+				page = duplicate(page)
+			} else if page.Outcome == model.Delivered {
+				delivered[page.URLHash] = struct{}{}
+			}
+		}
+		if err := b.page(job, page, &span); err != nil {
+			return err
+		}
+		b.receipts[i] = receiptOf(page)
+		standing[page.Unit] = b.receipts[i]
+	}
+	if err := b.endSpan(&span); err != nil {
+		return err
+	}
+	if span.rows == 0 {
+		return nil
+	}
+	_, err = b.w.exec(`UPDATE jobs SET rows = rows + ? WHERE id = ?`, span.rows, job)
+	return err
+}
+
+// span is a run of rows of one job.
+type span struct {
+	job, first, at int64
+	rows           int // of all spans of the job in this batch
+}
+
+// page queues the record and the rows of a page.
+func (b *batch) page(job int64, page *model.Page, span *span) error {
+	content, err := b.store.encode.Marshal(contentOf(page))
+	if err != nil {
+		return fmt.Errorf("encode record %v: %w", page.Unit, err)
+	}
+	b.records = append(b.records, job, unitKey(page.Unit), int64(page.Outcome), int64(len(page.Rows)), b.place+1,
+		int64(page.Quantity), page.PriceRow, int64(page.URLHash), page.Last, content)
+	for _, row := range page.Rows {
+		b.place++
+		b.rows = append(b.rows, b.place, page.At, string(row))
+	}
+	if len(page.Rows) > 0 {
+		span.at = max(span.at, page.At)
+		span.rows += len(page.Rows)
+	}
+	if b.place-span.first >= maxSpan {
+		return b.endSpan(span)
+	}
+	return nil
+}
+
+// endSpan writes the span if it has rows, and begins the next.
+func (b *batch) endSpan(span *span) error {
+	if b.place < span.first {
+		return nil
+	}
+	if _, err := b.w.exec(`INSERT INTO spans VALUES (?, ?, ?, ?)`, span.job, span.first, b.place, span.at); err != nil {
+		return fmt.Errorf("span: %w", err)
+	}
+	span.first, span.at = b.place+1, 0
+	return nil
+}
+
+// standing returns the receipts of the group's units that have a record.
+func (b *batch) standing(job int64, g group) (map[model.Unit]*model.Receipt, error) {
+	keys := make([]int64, len(g.pages))
+	for i, page := range g.pages {
+		keys[i] = unitKey(b.pages[page].Page.Unit)
+	}
+	standing := map[model.Unit]*model.Receipt{}
+	err := b.w.query(func(rows *sql.Rows) error {
+		receipt, err := scanReceipt(rows, g.job.ID)
+		if err == nil {
+			standing[receipt.Unit] = &receipt
+		}
+		return err
+	}, `SELECT `+receiptColumns+` FROM pages WHERE job = ? AND unit IN (SELECT value FROM json_each(?))`,
+		job, numberList(keys))
+	return standing, err
+}
+
+// delivered returns which of the group's URL hashes the job has a delivered page under.
+func (b *batch) delivered(job int64, g group) (map[uint64]struct{}, error) {
+	var hashes []int64
+	for _, page := range g.pages {
+		if hash := b.pages[page].Page.URLHash; hash != 0 {
+			hashes = append(hashes, int64(hash))
+		}
+	}
+	delivered := map[uint64]struct{}{}
+	if len(hashes) == 0 {
+		return delivered, nil
+	}
+	err := b.w.query(func(rows *sql.Rows) error {
+		var hash int64
+		err := rows.Scan(&hash)
+		delivered[uint64(hash)] = struct{}{}
+		return err
+	}, `SELECT hash FROM pages INDEXED BY pages_delivered
+		WHERE job = ? AND outcome = 1 AND hash <> 0 AND hash IN (SELECT value FROM json_each(?))`, job, numberList(hashes))
+	return delivered, err
+}
+
+// duplicate is what a page becomes whose address the run already has.
+func duplicate(page *model.Page) *model.Page {
+	copied := *page
+	copied.Outcome, copied.Code, copied.Last, copied.Spent = model.Duplicate, "", true, false
+	copied.Next, copied.Rows, copied.PriceRow, copied.Quantity = nil, nil, "", 0
+	return &copied
+}
+
+func receiptOf(page *model.Page) *model.Receipt {
+	return &model.Receipt{Job: page.Job, Unit: page.Unit, Outcome: page.Outcome, PriceRow: page.PriceRow,
+		Quantity: page.Quantity, Items: uint32(len(page.Rows)), Last: page.Last, Next: page.Next}
+}
+
+// job finds or makes the number of a job.
+func (w *writer) job(job rowstore.Job) (number int64, sealed bool, err error) {
+	find := func() error {
+		return w.query(func(rows *sql.Rows) error { return rows.Scan(&number, &sealed) },
+			`SELECT id, sealed FROM jobs WHERE job = ?`, job.ID[:])
+	}
+	if err = find(); err != nil || number != 0 {
+		return number, sealed, err
+	}
+	_, err = w.exec(`INSERT INTO jobs (job, customer, grp, scraper, started) VALUES (?, ?, ?, ?, ?)`,
+		job.ID[:], job.Customer, job.Group[:], job.Scraper[:], job.Started)
+	if err != nil {
+		return 0, false, fmt.Errorf("job %s: %w", job.ID, err)
+	}
+	return number, false, find()
+}
+
+// Seal is rowstore.Pages. What is to go is found on a read connection while the writer drops the job's pages already,
+// so that a run of any size is sealed in one short turn. Should it fail after all, the pages dropped meanwhile are as
+// lost as if the log had lost them.
+func (s *Store) Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error {
+	w := s.writer
+	if settled == nil {
+		return w.do(ctx, w.pages, func() error { return w.seal(job, nil) })
+	}
+	if err := w.bare(ctx, w.pages, func() error { w.sealing[job]++; return nil }); err != nil {
+		return err
+	}
+	unsettled, err := s.unsettled(ctx, job, settled)
+	// The provisional fence must fall even when ctx has ended.
+	return w.bare(context.WithoutCancel(ctx), w.pages, func() error {
+		if w.sealing[job]--; w.sealing[job] == 0 {
+			delete(w.sealing, job)
+		}
+		if err != nil {
+			return err
+		}
+		return w.transact(func() error { return w.seal(job, unsettled) })
+	})
+}
+
+// unsettled returns the units of a job's records that are not settled.
+func (s *Store) unsettled(ctx context.Context, job ids.ID, settled func(model.Unit, bool) bool) ([]model.Unit, error) {
+	var units []model.Unit
+	err := view(ctx, s.loop, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT unit, last FROM pages WHERE`+ofJob+`ORDER BY unit`, job[:])
+		return each(rows, err, func(rows *sql.Rows) error {
+			var key int64
+			var last bool
+			if err := rows.Scan(&key, &last); err != nil {
+				return err
+			}
+			if unit := unitOf(key); !settled(unit, last) {
+				units = append(units, unit)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("row store: seal %s: %w", job, err)
+	}
+	return units, nil
+}
+
+// seal sets the fence and removes units with their rows.
+func (w *writer) seal(id ids.ID, units []model.Unit) error {
+	job, _, err := w.job(rowstore.Job{ID: id})
+	if err != nil {
+		return err
+	}
+	if _, err := w.exec(`UPDATE jobs SET sealed = 1 WHERE id = ?`, job); err != nil {
+		return err
+	}
+	for _, unit := range units {
+		key := unitKey(unit)
+		removed, err := w.exec(`DELETE FROM rows WHERE place >= (SELECT place FROM pages WHERE job = ?1 AND unit = ?2)
+			AND place < (SELECT place + items FROM pages WHERE job = ?1 AND unit = ?2)`, job, key)
+		if err != nil {
+			return fmt.Errorf("remove rows: %w", err)
+		}
+		if _, err := w.exec(`DELETE FROM pages WHERE job = ? AND unit = ?`, job, key); err != nil {
+			return fmt.Errorf("remove record: %w", err)
+		}
+		if _, err := w.exec(`UPDATE jobs SET rows = rows - ? WHERE id = ?`, removed, job); err != nil {
+			return fmt.Errorf("count rows: %w", err)
+		}
+	}
+	return nil
+}
+
+// DeleteJob is rowstore.Pages. It goes span by span, and then by some thousand records, each a turn; the job stays
+// known as sealed or not.
+func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
+	steps := []func(job int64) (more bool, err error){s.writer.deleteSpan}
+	if records {
+		steps = append(steps, s.writer.deleteRecords)
+	}
+	for _, step := range steps {
+		for more := true; more; {
+			err := s.writer.do(ctx, s.writer.bulk, func() error {
+				number, err := s.writer.find(job)
+				if err != nil || number == 0 {
+					more = false
+					return err
+				}
+				more, err = step(number)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("row store: delete %s: %w", job, err)
+			}
+		}
+	}
+	return nil
+}
+
+// deleteSpan removes one span of a job with its rows.
+func (w *writer) deleteSpan(job int64) (more bool, err error) {
+	var first, last int64
+	err = w.query(func(rows *sql.Rows) error { return rows.Scan(&first, &last) },
+		`SELECT first, last FROM spans WHERE job = ? LIMIT 1`, job)
+	if err != nil || first == 0 {
+		return false, err
+	}
+	removed, err := w.exec(`DELETE FROM rows WHERE place BETWEEN ? AND ?`, first, last)
+	if err != nil {
+		return false, err
+	}
+	if _, err := w.exec(`DELETE FROM spans WHERE job = ? AND first = ?`, job, first); err != nil {
+		return false, err
+	}
+	_, err = w.exec(`UPDATE jobs SET rows = rows - ? WHERE id = ?`, removed, job)
+	return true, err
+}
+
+// deleteRecords removes some page records of a job.
+func (w *writer) deleteRecords(job int64) (more bool, err error) {
+	removed, err := w.exec(`DELETE FROM pages WHERE job = ?1 AND unit IN (SELECT unit FROM pages WHERE job = ?1 LIMIT ?2)`,
+		job, maxSpan)
+	return removed > 0, err
+}
+
+// find returns a job's number, 0 when it is not known.
+func (w *writer) find(job ids.ID) (number int64, err error) {
+	err = w.query(func(rows *sql.Rows) error { return rows.Scan(&number) }, `SELECT id FROM jobs WHERE job = ?`, job[:])
+	return number, err
+}

@@ -1,0 +1,178 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// recordsAtOnce bounds what EachRecord holds at a time.
+const recordsAtOnce = 1_000
+
+// content is what of a page record no query looks into. Encodings once written stay readable: numbers are never used
+// for something else.
+type content struct {
+	Fetch  ids.ID              `cbor:"1,keyasint"`
+	Code   string              `cbor:"2,keyasint,omitempty"`
+	Status uint16              `cbor:"3,keyasint,omitempty"`
+	URL    string              `cbor:"4,keyasint,omitempty"`
+	Final  string              `cbor:"5,keyasint,omitempty"`
+	Tries  []model.Try         `cbor:"6,keyasint,omitempty"`
+	Bytes  uint32              `cbor:"7,keyasint,omitempty"`
+	Millis uint32              `cbor:"8,keyasint,omitempty"`
+	At     int64               `cbor:"9,keyasint,omitempty"`
+	Spent  bool                `cbor:"10,keyasint,omitempty"`
+	Next   *model.Continuation `cbor:"11,keyasint,omitempty"`
+}
+
+func contentOf(p *model.Page) *content {
+	return &content{Fetch: p.Fetch, Code: p.Code, Status: p.Status, URL: p.URL, Final: p.Final, Tries: p.Tries,
+		Bytes: p.Bytes, Millis: p.Millis, At: p.At, Spent: p.Spent, Next: p.Next}
+}
+
+// unitKey packs a unit; keys sort as units do.
+func unitKey(u model.Unit) int64 { return int64(u.Seq)<<32 | int64(u.Page) }
+
+func unitOf(key int64) model.Unit { return model.Unit{Seq: uint32(key >> 32), Page: uint32(key)} }
+
+// numberList is a JSON array: the way to hand a statement any number of keys.
+func numberList(numbers []int64) string {
+	list := []byte{'['}
+	for i, n := range numbers {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = strconv.AppendInt(list, n, 10)
+	}
+	return string(append(list, ']'))
+}
+
+const receiptColumns = `unit, outcome, items, quantity, price, last, content`
+
+// scanRecord reads receiptColumns.
+func scanRecord(rows *sql.Rows) (rowstore.Record, content, error) {
+	var r rowstore.Record
+	var c content
+	var key int64
+	var encoded sql.RawBytes
+	if err := rows.Scan(&key, &r.Outcome, &r.Items, &r.Quantity, &r.PriceRow, &r.Last, &encoded); err != nil {
+		return r, c, err
+	}
+	r.Unit = unitOf(key)
+	if err := cbor.Unmarshal(encoded, &c); err != nil {
+		return r, c, fmt.Errorf("decode record %v: %w", r.Unit, err)
+	}
+	r.Fetch, r.Code, r.Status, r.URL, r.At = c.Fetch, c.Code, c.Status, c.URL, c.At
+	return r, c, nil
+}
+
+func scanReceipt(rows *sql.Rows, job ids.ID) (model.Receipt, error) {
+	r, c, err := scanRecord(rows)
+	return model.Receipt{Job: job, Unit: r.Unit, Outcome: r.Outcome, PriceRow: r.PriceRow, Quantity: r.Quantity,
+		Items: r.Items, Last: r.Last, Next: c.Next}, err
+}
+
+const ofJob = ` job = (SELECT id FROM jobs WHERE job = ?) `
+
+// Records is rowstore.Pages.
+func (s *Store) Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error) {
+	var receipts []model.Receipt
+	first, last := model.Unit{Seq: seq, Page: from}, model.Unit{Seq: seq, Page: 1<<32 - 1}
+	rows, err := s.loop.QueryContext(ctx, `SELECT `+receiptColumns+` FROM pages
+		WHERE`+ofJob+`AND unit BETWEEN ? AND ? ORDER BY unit LIMIT ?`, job[:], unitKey(first), unitKey(last), max(most, 0))
+	err = each(rows, err, func(rows *sql.Rows) error {
+		receipt, err := scanReceipt(rows, job)
+		receipts = append(receipts, receipt)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("row store: records of %s: %w", job, err)
+	}
+	return receipts, nil
+}
+
+// EachRecord is rowstore.Pages. Between some records and the next it holds nothing open.
+func (s *Store) EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error {
+	for after := int64(-1); ; {
+		records, err := records(ctx, s.loop, job, "unit > ?", after, recordsAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, record := range records {
+			if err := visit(record); err != nil {
+				return err
+			}
+			after = unitKey(record.Unit)
+		}
+		if len(records) < recordsAtOnce {
+			return nil
+		}
+	}
+}
+
+// records returns the records of a job in the order of units, of those that a condition on a unit holds for.
+func records(ctx context.Context, db *sql.DB, job ids.ID, where string, after int64, most int) (
+	[]rowstore.Record, error,
+) {
+	var records []rowstore.Record
+	rows, err := db.QueryContext(ctx, `SELECT `+receiptColumns+` FROM pages WHERE`+ofJob+`AND `+where+`
+		ORDER BY unit LIMIT ?`, job[:], after, max(most, 0))
+	err = each(rows, err, func(rows *sql.Rows) error {
+		record, _, err := scanRecord(rows)
+		records = append(records, record)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("row store: records of %s: %w", job, err)
+	}
+	return records, nil
+}
+
+// LinkErrors is rowstore.Reads.
+func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, most int) ([]rowstore.LinkError, error) {
+	from := int64(-1)
+	if after != nil {
+		from = unitKey(*after)
+	}
+	records, err := records(ctx, s.reads, job, "outcome = 2 AND unit > ?", from, most)
+	failed := make([]rowstore.LinkError, len(records))
+	for i, r := range records {
+		failed[i] = rowstore.LinkError{Unit: r.Unit, URL: r.URL, Status: r.Status, Code: r.Code}
+	}
+	return failed, err
+}
+
+// Recount is rowstore.Pages.
+func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error) {
+	sum := rowstore.Recount{Quantity: map[string]uint64{}}
+	rows, err := s.loop.QueryContext(ctx, `SELECT outcome, price, count(*), sum(items), sum(quantity) FROM pages
+		WHERE`+ofJob+`GROUP BY outcome, price`, job[:])
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var outcome model.Outcome
+		var price string
+		var pages, items, quantity uint64
+		if err := rows.Scan(&outcome, &price, &pages, &items, &quantity); err != nil {
+			return err
+		}
+		switch outcome {
+		case model.Delivered:
+			sum.Delivered += pages
+			sum.Items += items
+			sum.Quantity[price] += quantity
+		case model.Errored:
+			sum.Errored += pages
+		}
+		return nil
+	})
+	if err != nil {
+		return rowstore.Recount{}, fmt.Errorf("row store: recount %s: %w", job, err)
+	}
+	return sum, nil
+}

@@ -1,0 +1,272 @@
+package sqlite
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// scopeJobs writes a query for the numbers and row counts of the jobs in a scope. Ids travel as one JSON array.
+func scopeJobs(scope rowstore.Scope) (text string, args []any) {
+	text, args = `SELECT id, rows FROM jobs WHERE grp = ?`, []any{scope.Group[:]}
+	if !scope.Scraper.IsZero() {
+		text += ` AND scraper = ?`
+		args = append(args, scope.Scraper[:])
+	}
+	if scope.Jobs != nil {
+		text += ` AND job IN (SELECT unhex(value) FROM json_each(?))`
+		args = append(args, idList(scope.Jobs))
+	}
+	if len(scope.Without) > 0 {
+		text += ` AND job NOT IN (SELECT unhex(value) FROM json_each(?))`
+		args = append(args, idList(scope.Without))
+	}
+	return text, args
+}
+
+// idList is a JSON array of ids in hex.
+func idList(list []ids.ID) string {
+	text := make([]byte, 0, 2+27*len(list))
+	text = append(text, '[')
+	for i, id := range list {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, '"')
+		text = append(text, id.String()...)
+		text = append(text, '"')
+	}
+	return string(append(text, ']'))
+}
+
+// Rows is rowstore.Reads.
+func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessage, error) {
+	if q.Limit <= 0 {
+		return nil, nil
+	}
+	var docs []json.RawMessage
+	err := view(ctx, s.reads, func(tx *sql.Tx) error {
+		find := sorted
+		if len(q.Sort) == 0 {
+			find = newest
+		}
+		places, err := find(ctx, tx, q)
+		if err != nil {
+			return err
+		}
+		docs, err = docsAt(ctx, tx, places)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("row store: rows: %w", err)
+	}
+	return docs, nil
+}
+
+// Count is rowstore.Reads.
+func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) (int64, error) {
+	jobs, args := scopeJobs(scope)
+	text := `SELECT coalesce(sum(rows), 0) FROM (` + jobs + `)`
+	if f != nil {
+		condition, more := printFilter(f)
+		text, args = `SELECT count(*) FROM `+rowsOf(jobs)+` WHERE `+condition, append(args, more...)
+	}
+	var count int64
+	if err := s.reads.QueryRowContext(ctx, text, args...).Scan(&count); err != nil {
+		return 0, fmt.Errorf("row store: count: %w", err)
+	}
+	return count, nil
+}
+
+// rowsOf is the FROM term for the rows of some jobs. The joins are CROSS to keep this order: rows have no index but
+// their place, which only the spans know.
+func rowsOf(jobs string) string {
+	return `(` + jobs + `) AS scope CROSS JOIN spans ON spans.job = scope.id
+		CROSS JOIN rows ON rows.place BETWEEN spans.first AND spans.last`
+}
+
+// sorted finds a page of rows in the order of their fields.
+func sorted(ctx context.Context, tx *sql.Tx, q rowstore.RowsQuery) ([]int64, error) {
+	jobs, args := scopeJobs(q.Scope)
+	condition, more := printFilter(q.Filter)
+	args = append(args, more...)
+	terms, more := printSort(q.Sort)
+	args = append(append(args, more...), q.Limit, q.Offset)
+	var places []int64
+	rows, err := tx.QueryContext(ctx, `SELECT rows.place FROM `+rowsOf(jobs)+` WHERE `+condition+`
+		ORDER BY `+terms+` LIMIT ? OFFSET ?`, args...)
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var place int64
+		err := rows.Scan(&place)
+		places = append(places, place)
+		return err
+	})
+	return places, err
+}
+
+// docsAt returns documents in the order of their places.
+func docsAt(ctx context.Context, tx *sql.Tx, places []int64) ([]json.RawMessage, error) {
+	docs := make([]json.RawMessage, 0, len(places))
+	rows, err := tx.QueryContext(ctx, `SELECT doc FROM json_each(?) AS list CROSS JOIN rows ON rows.place = list.value
+		ORDER BY list.key`, numberList(places))
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var doc []byte
+		err := rows.Scan(&doc)
+		docs = append(docs, doc)
+		return err
+	})
+	return docs, err
+}
+
+// found is a row with what the newest rows are ordered by.
+type found struct{ at, place int64 }
+
+// newestFirst orders by time, newest first, then by place.
+func newestFirst(a, b found) int {
+	return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.place, b.place))
+}
+
+// candidates is a heap with the last in order on top.
+type candidates []found
+
+func (c candidates) Len() int           { return len(c) }
+func (c candidates) Less(i, j int) bool { return newestFirst(c[i], c[j]) > 0 }
+func (c candidates) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
+func (c *candidates) Push(x any)        { *c = append(*c, x.(found)) }
+func (c *candidates) Pop() any {
+	last := (*c)[len(*c)-1]
+	*c = (*c)[:len(*c)-1]
+	return last
+}
+
+// newest finds a page of the newest rows. It takes the spans in the order of their newest row and ends at one that has
+// none new enough.
+func newest(ctx context.Context, tx *sql.Tx, q rowstore.RowsQuery) ([]int64, error) {
+	jobs, args := scopeJobs(q.Scope)
+	spans, err := spansOf(ctx, tx, `(`+jobs+`) AS scope CROSS JOIN spans ON spans.job = scope.id ORDER BY at DESC`, args)
+	if err != nil {
+		return nil, err
+	}
+	condition, more := printFilter(q.Filter)
+	statement, err := tx.PrepareContext(ctx, `SELECT at, place FROM rows WHERE place BETWEEN ? AND ? AND `+condition)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = statement.Close() }() // reading only
+	most := q.Offset + q.Limit
+	var best candidates
+	for _, span := range spans {
+		if len(best) == most && span.at < best[0].at {
+			break
+		}
+		rows, err := statement.QueryContext(ctx, append([]any{span.first, span.last}, more...)...)
+		err = each(rows, err, func(rows *sql.Rows) error {
+			var row found
+			if err := rows.Scan(&row.at, &row.place); err != nil {
+				return err
+			}
+			if len(best) < most {
+				heap.Push(&best, row)
+			} else if newestFirst(row, best[0]) < 0 {
+				best[0] = row
+				heap.Fix(&best, 0)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(best, newestFirst)
+	var places []int64
+	for _, row := range best[min(q.Offset, len(best)):] {
+		places = append(places, row.place)
+	}
+	return places, nil
+}
+
+// stretch is a run of places.
+type stretch struct{ first, last, at int64 }
+
+func spansOf(ctx context.Context, tx *sql.Tx, from string, args []any) ([]stretch, error) {
+	var spans []stretch
+	rows, err := tx.QueryContext(ctx, `SELECT first, last, at FROM `+from, args...)
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var span stretch
+		err := rows.Scan(&span.first, &span.last, &span.at)
+		spans = append(spans, span)
+		return err
+	})
+	return spans, err
+}
+
+// Horizon is rowstore.Reads.
+func (s *Store) Horizon(ctx context.Context) (int64, error) {
+	var place int64
+	if err := s.reads.QueryRowContext(ctx, `SELECT place FROM horizon`).Scan(&place); err != nil {
+		return 0, fmt.Errorf("row store: horizon: %w", err)
+	}
+	return place, nil
+}
+
+// Scan is rowstore.Reads.
+func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
+	last = q.After
+	err = view(ctx, s.reads, func(tx *sql.Tx) error {
+		jobs, args := scopeJobs(q.Scope)
+		spans, err := spansOf(ctx, tx, `(`+jobs+`) AS scope CROSS JOIN spans ON spans.job = scope.id
+			WHERE last > ? AND first <= ? ORDER BY first`, append(args, q.After, q.Upto))
+		if err != nil {
+			return err
+		}
+		condition, more := printFilter(q.Filter)
+		statement, err := tx.PrepareContext(ctx, `SELECT place, doc FROM rows WHERE place BETWEEN ? AND ? AND `+condition+`
+			ORDER BY place LIMIT ?`)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = statement.Close() }() // reading only
+		for _, span := range joined(spans) {
+			if len(docs) >= q.Limit {
+				break
+			}
+			args := append([]any{max(span.first, q.After+1), min(span.last, q.Upto)}, more...)
+			rows, err := statement.QueryContext(ctx, append(args, q.Limit-len(docs))...)
+			err = each(rows, err, func(rows *sql.Rows) error {
+				var doc []byte
+				err := rows.Scan(&last, &doc)
+				docs = append(docs, doc)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("row store: scan: %w", err)
+	}
+	return docs, last, nil
+}
+
+// joined joins spans that follow each other without a gap, which is all of them while one job runs.
+func joined(spans []stretch) []stretch {
+	var runs []stretch
+	for _, span := range spans {
+		if n := len(runs); n > 0 && runs[n-1].last+1 == span.first {
+			runs[n-1].last = span.last
+			continue
+		}
+		runs = append(runs, span)
+	}
+	return runs
+}

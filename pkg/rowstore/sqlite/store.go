@@ -1,0 +1,144 @@
+// Package sqlite is the embedded row store: one SQLite database in one directory. It owns the schema, the turns that
+// writes take, the packing of link lists and the SQL that filters become; what is stored and what it means is said in
+// package rowstore.
+//
+// There is one writer: a goroutine with the only connection that writes, on which ingest and list intake take turns.
+// Reads have their own connections and never wait for it (write-ahead log). Every commit is synced to disk.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/fxamacker/cbor/v2"
+	lru "github.com/hashicorp/golang-lru"
+	"modernc.org/sqlite"
+
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// Config says where the store lives.
+type Config struct {
+	// Dir is the store's directory, made when missing. One Store at a time uses it.
+	Dir string
+	// Point is called at named places of a commit, "rowstore.before_commit" and "rowstore.after_commit", so that tests
+	// can end the process there. nil: nothing.
+	Point func(name string)
+}
+
+// Bounds of memory.
+const (
+	readConnections  = 4       // for customers' reads
+	loopConnections  = 2       // for the loop's own
+	readCacheKiB     = 2 << 10 // per connection
+	writeCacheKiB    = 8 << 10
+	checkpointPages  = 2_000 // of the write-ahead log, before it is copied into the database
+	logBytes         = 32 << 20
+	busyMillis       = 10_000
+	decodedChunks    = 32
+	maxCachedBytes   = 1 << 20 // of a decoded chunk; greater ones are not kept
+	compiledPatterns = 128
+)
+
+// Store is a rowstore.Store on SQLite.
+type Store struct {
+	dir     string
+	writer  *writer
+	reads   *sql.DB    // customers' reads
+	loop    *sql.DB    // what the crawl itself reads: it never waits for a customer's
+	chunks  *lru.Cache // chunkKey → []string, the links of decoded chunks
+	intakes chan struct{}
+	huge    chan struct{}
+	hash    func(canonical string, seed uint64) uint64
+	encode  cbor.EncMode
+}
+
+var _ rowstore.Store = (*Store)(nil)
+
+// Open opens the store in its directory, and makes or migrates it when needed.
+func Open(config Config) (*Store, error) {
+	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("row store: %w", err)
+	}
+	encode, err := cbor.EncOptions{}.EncMode()
+	if err != nil {
+		return nil, fmt.Errorf("row store: record encoding: %w", err)
+	}
+	chunks, err := lru.New(decodedChunks)
+	if err != nil {
+		return nil, fmt.Errorf("row store: chunk cache: %w", err)
+	}
+	engine, err := newDriver()
+	if err != nil {
+		return nil, fmt.Errorf("row store: %w", err)
+	}
+	path := filepath.Join(config.Dir, "rows.db")
+	writer, err := openWriter(sql.OpenDB(connector{engine, writeDSN(path)}), config.Point)
+	if err != nil {
+		return nil, fmt.Errorf("row store %s: %w", path, err)
+	}
+	pool := func(connections int) *sql.DB {
+		db := sql.OpenDB(connector{engine, readDSN(path)})
+		db.SetMaxOpenConns(connections)
+		db.SetMaxIdleConns(connections)
+		return db
+	}
+	return &Store{
+		dir: config.Dir, writer: writer, reads: pool(readConnections), loop: pool(loopConnections),
+		chunks: chunks, encode: encode, hash: seededHash,
+		intakes: make(chan struct{}, maxIntakes), huge: make(chan struct{}, 1),
+	}, nil
+}
+
+// Close waits for the write under way and closes the database. Later calls fail, but for Close itself.
+func (s *Store) Close() error {
+	return errors.Join(s.reads.Close(), s.loop.Close(), s.writer.close())
+}
+
+// view runs fn on one consistent state of the database.
+func view(ctx context.Context, db *sql.DB, fn func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("row store: begin read: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // a read has nothing to commit
+	return fn(tx)
+}
+
+// connector opens connections with the store's own driver, whose functions nobody else in the process sees.
+type connector struct {
+	engine *sqlite.Driver
+	dsn    string
+}
+
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return c.engine.Open(c.dsn)
+}
+
+func (c connector) Driver() driver.Driver { return c.engine }
+
+func writeDSN(path string) string {
+	return dsn(path, "page_size(8192)", "journal_mode(WAL)", "synchronous(FULL)", "locking_mode(NORMAL)",
+		fmt.Sprintf("busy_timeout(%d)", busyMillis), fmt.Sprintf("cache_size(-%d)", writeCacheKiB),
+		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages), fmt.Sprintf("journal_size_limit(%d)", logBytes))
+}
+
+func readDSN(path string) string {
+	return dsn(path, fmt.Sprintf("busy_timeout(%d)", busyMillis), "query_only(1)",
+		fmt.Sprintf("cache_size(-%d)", readCacheKiB))
+}
+
+func dsn(path string, pragmas ...string) string {
+	location := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	location.RawQuery = url.Values{"_pragma": pragmas}.Encode()
+	return location.String()
+}

@@ -1,0 +1,221 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+	"sync"
+
+	"shoal.dev/shoal/pkg/ids"
+)
+
+var errClosed = errors.New("row store: closed")
+
+// writer owns the one connection that writes. What is to be written comes to it in turns, each one transaction. There
+// are two lanes, and while both have turns waiting they alternate: so a batch of pages waits for one chunk of a list or
+// of a removal at most, and neither lane starves.
+type writer struct {
+	db    *sql.DB
+	conn  *sql.Conn
+	point func(name string)
+
+	pages chan turn // ingest
+	bulk  chan turn // list intake, removals
+	quit  chan struct{}
+	ended chan struct{}
+	stop  sync.Once
+
+	// The rest belongs to the goroutine that runs turns.
+	prepared map[string]*sql.Stmt
+	place    int64          // newest place given
+	sealing  map[ids.ID]int // how many Seals of a job are being prepared; its pages are dropped meanwhile
+}
+
+type turn struct {
+	write func() error
+	done  chan error
+}
+
+func openWriter(db *sql.DB, point func(string)) (*writer, error) {
+	ctx := context.Background()
+	db.SetMaxOpenConns(1)
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	w := &writer{
+		db: db, conn: conn, point: point,
+		pages: make(chan turn), bulk: make(chan turn), quit: make(chan struct{}), ended: make(chan struct{}),
+		prepared: map[string]*sql.Stmt{}, sealing: map[ids.ID]int{},
+	}
+	err = migrate(ctx, conn)
+	if err == nil {
+		err = conn.QueryRowContext(ctx, `SELECT place FROM horizon`).Scan(&w.place)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close(), db.Close())
+	}
+	if w.point == nil {
+		w.point = func(string) {}
+	}
+	go w.run()
+	return w, nil
+}
+
+// close lets the turn under way end, and no other begin. Idempotent.
+func (w *writer) close() (err error) {
+	w.stop.Do(func() {
+		close(w.quit)
+		<-w.ended
+		for _, statement := range w.prepared {
+			err = errors.Join(err, statement.Close())
+		}
+		err = errors.Join(err, w.conn.Close(), w.db.Close())
+	})
+	return err
+}
+
+func (w *writer) run() {
+	defer close(w.ended)
+	for {
+		select {
+		case <-w.quit:
+			return
+		default:
+		}
+		served := serve(w.pages)
+		served = serve(w.bulk) || served
+		if served {
+			continue
+		}
+		select {
+		case t := <-w.pages:
+			t.done <- t.write()
+		case t := <-w.bulk:
+			t.done <- t.write()
+		case <-w.quit:
+			return
+		}
+	}
+}
+
+// serve runs a turn of the lane if one waits.
+func serve(lane chan turn) bool {
+	select {
+	case t := <-lane:
+		t.done <- t.write()
+		return true
+	default:
+		return false
+	}
+}
+
+// do takes a turn in a lane and runs write in a transaction. ctx ends the wait for the turn; the turn itself, once
+// begun, runs to its end, so that the answer is never "perhaps".
+func (w *writer) do(ctx context.Context, lane chan turn, write func() error) error {
+	return w.bare(ctx, lane, func() error { return w.transact(write) })
+}
+
+// bare is do without a transaction.
+func (w *writer) bare(ctx context.Context, lane chan turn, write func() error) error {
+	t := turn{write: write, done: make(chan error, 1)}
+	select {
+	case lane <- t:
+		return <-t.done
+	case <-ctx.Done():
+		return fmt.Errorf("row store: wait to write: %w", ctx.Err())
+	case <-w.quit:
+		return errClosed
+	}
+}
+
+func (w *writer) transact(write func() error) error {
+	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("row store: begin: %w", err)
+	}
+	err := write()
+	if err == nil {
+		w.point("rowstore.before_commit")
+		_, err = w.exec("COMMIT")
+	}
+	if err != nil {
+		// After some errors SQLite has rolled back itself and refuses to do it again: the first error is what counts.
+		_, _ = w.exec("ROLLBACK")
+		return fmt.Errorf("row store: write: %w", err)
+	}
+	w.point("rowstore.after_commit")
+	return nil
+}
+
+// statement prepares text once for the writer's life; the texts are few.
+func (w *writer) statement(text string) (*sql.Stmt, error) {
+	if statement, ok := w.prepared[text]; ok {
+		return statement, nil
+	}
+	statement, err := w.conn.PrepareContext(context.Background(), text)
+	if err != nil {
+		return nil, fmt.Errorf("prepare %q: %w", text, err)
+	}
+	w.prepared[text] = statement
+	return statement, nil
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (w *writer) exec(text string, args ...any) (int64, error) {
+	statement, err := w.statement(text)
+	if err != nil {
+		return 0, err
+	}
+	result, err := statement.Exec(args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// query calls visit for each row of an answer.
+func (w *writer) query(visit func(rows *sql.Rows) error, text string, args ...any) error {
+	statement, err := w.statement(text)
+	if err != nil {
+		return err
+	}
+	rows, err := statement.Query(args...)
+	return each(rows, err, visit)
+}
+
+// insert adds rows of `width` values each to a table, several a statement.
+func (w *writer) insert(table string, width int, values []any) error {
+	const most = 64
+	for len(values) > 0 {
+		n := len(values) / width
+		if n >= most {
+			n = most
+		} else {
+			n = 1 << (bits.Len(uint(n)) - 1) // few different statements: powers of two
+		}
+		row := "(?" + strings.Repeat(",?", width-1) + ")"
+		text := "INSERT INTO " + table + " VALUES " + row + strings.Repeat(","+row, n-1)
+		if _, err := w.exec(text, values[:n*width]...); err != nil {
+			return err
+		}
+		values = values[n*width:]
+	}
+	return nil
+}
+
+// each calls visit for each row, and closes rows.
+func each(rows *sql.Rows, err error, visit func(rows *sql.Rows) error) error {
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // Err says what went wrong
+	for rows.Next() {
+		if err := visit(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

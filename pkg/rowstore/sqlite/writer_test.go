@@ -1,0 +1,201 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// While both lanes have turns waiting, they alternate.
+func TestLanesAlternate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &writer{pages: make(chan turn), bulk: make(chan turn), quit: make(chan struct{}), ended: make(chan struct{})}
+		var order []byte
+		submit := func(lane chan turn, name byte) {
+			go func() {
+				err := w.bare(context.Background(), lane, func() error { order = append(order, name); return nil })
+				if err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		for range 6 {
+			submit(w.bulk, 'b')
+		}
+		for range 3 {
+			submit(w.pages, 'p')
+		}
+		synctest.Wait() // all of them wait for their turn
+		go w.run()
+		synctest.Wait()
+		if got := string(order); got != "pbpbpbbbb" {
+			t.Errorf("turns: %s", got)
+		}
+		close(w.quit)
+		<-w.ended
+	})
+}
+
+func TestWaitEndsWithContext(t *testing.T) {
+	store := openStore(t)
+	begun, release := make(chan struct{}), make(chan struct{})
+	held := make(chan error)
+	go func() {
+		held <- store.writer.bare(context.Background(), store.writer.bulk, func() error { close(begun); <-release; return nil })
+	}()
+	<-begun
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := store.PutPages(ended, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	close(release)
+	if err := <-held; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A turn that fails leaves nothing behind, and the next one works.
+func TestFailedTurn(t *testing.T) {
+	store := openStore(t)
+	job := rowstore.Job{ID: ids.ID{1}, Group: ids.ID{2}}
+	page := func(seq uint32, row string) rowstore.PageWrite {
+		return rowstore.PageWrite{Job: job, Page: &model.Page{Job: job.ID, Unit: model.Unit{Seq: seq}, Outcome: model.Delivered,
+			Rows: [][]byte{[]byte(row)}}}
+	}
+	boom := errors.New("boom")
+	b := batch{store: store, w: store.writer, pages: []rowstore.PageWrite{page(0, `{"lost":1}`)}, receipts: make([]*model.Receipt, 1),
+		groups: []group{{job: job, pages: []int{0}}}}
+	err := store.writer.do(t.Context(), store.writer.pages, func() error { return errors.Join(b.write(), boom) })
+	if !errors.Is(err, boom) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := store.PutPages(t.Context(), []rowstore.PageWrite{page(0, `{"kept":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	docs, _, err := store.Scan(t.Context(), rowstore.ScanQuery{Scope: rowstore.Scope{Group: job.Group}, Upto: 1 << 62, Limit: 10})
+	if err != nil || len(docs) != 1 || string(docs[0]) != `{"kept":1}` {
+		t.Fatalf("rows %s, %v", docs, err)
+	}
+}
+
+func TestSeqOutOfRange(t *testing.T) {
+	store := openStore(t)
+	_, err := store.PutPages(t.Context(), []rowstore.PageWrite{{Page: &model.Page{Unit: model.Unit{Seq: 1 << 31}}}})
+	if err == nil {
+		t.Fatal("a seq that does not fit was stored")
+	}
+}
+
+func TestClosed(t *testing.T) {
+	store := openStore(t)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.PutPages(t.Context(), nil); !errors.Is(err, errClosed) {
+		t.Errorf("write: %v", err)
+	}
+	if _, err := store.Horizon(t.Context()); err == nil {
+		t.Error("a closed store can be read")
+	}
+	if err := store.Close(); err != nil {
+		t.Errorf("closed again: %v", err)
+	}
+}
+
+// A closed store leaves one file, which opens again with everything in it; a newer schema is refused.
+func TestReopen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "with space & 100%?#")
+	store, err := Open(Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := createList(t, store, ids.ID{1})
+	if _, err := w.Add(t.Context(), "https://a.test/", "https://a.test/"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if !slices.Equal(names, []string{"rows.db"}) {
+		t.Errorf("files: %v", names)
+	}
+	if store, err = Open(Config{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	links, err := store.Links(t.Context(), ids.ID{1}, 0, 10)
+	if err != nil || len(links) != 1 {
+		t.Fatalf("links %v, %v", links, err)
+	}
+	err = store.writer.do(t.Context(), store.writer.bulk, func() error {
+		_, err := store.writer.exec(`INSERT INTO migrations VALUES (9999)`)
+		return err
+	})
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "schema version 9999") {
+		t.Fatalf("a newer schema: %v", err)
+	}
+}
+
+// Records once written stay readable: their encoding does not change by itself.
+func TestContentEncoding(t *testing.T) {
+	store := openStore(t)
+	want := content{
+		Fetch: ids.ID{1, 2, 3}, Code: "timeout", Status: 503, URL: "https://a.test/", Final: "https://b.test/",
+		Tries: []model.Try{{Tier: model.Super, Code: "timeout", Status: 503, Millis: 5}}, Bytes: 6, Millis: 7, At: 8,
+		Spent: true, Next: &model.Continuation{Page: 1, URL: "https://c.test/", Seen: []uint64{1 << 63}, KnownRows: []uint64{9}},
+	}
+	encoded, err := store.encode.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "testdata/content.golden"
+	if *update {
+		if err := os.WriteFile(path, []byte(hex.Dump(encoded)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(golden), hex.Dump(encoded)); diff != "" {
+		t.Error(diff)
+	}
+	var got content
+	if err := cbor.Unmarshal(encoded, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -444,6 +444,26 @@ func TestTurnsOverAllHosts(t *testing.T) {
 	})
 }
 
+// Whose item a host serves is by the host's turns; whoever is served has had its turn over all hosts too.
+func TestTurnsAtSharedHosts(t *testing.T) {
+	f, now := newFrontier(), epoch
+	for n := range 300 {
+		host := fmt.Sprint("host-", n)
+		f.Add(item(1, 1, host, Pace{}), now)
+		f.Add(item(2, 2, host, Pace{}), now)
+		f.Add(item(2, 2, fmt.Sprint("other-", n), Pace{}), now)
+	}
+	got := map[string]int{}
+	for range 300 {
+		it := take(t, f, now)
+		got[it.Customer]++
+		f.Done(it, Answer{}, now)
+	}
+	if got["customer-1"] < 140 {
+		t.Errorf("turns are %v", got)
+	}
+}
+
 func BenchmarkItem(b *testing.B) {
 	for _, c := range []struct{ hosts, jobs int }{{1, 1}, {1000, 1}, {1000, 20}} {
 		b.Run(fmt.Sprintf("hosts=%d/jobs=%d", c.hosts, c.jobs), func(b *testing.B) {

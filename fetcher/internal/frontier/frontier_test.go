@@ -444,7 +444,7 @@ func TestTurnsOverAllHosts(t *testing.T) {
 	})
 }
 
-// Whose item a host serves is by the host's turns; whoever is served has had its turn over all hosts too.
+// A customer that shares all its hosts has as many turns as one that has others besides.
 func TestTurnsAtSharedHosts(t *testing.T) {
 	f, now := newFrontier(), epoch
 	for n := range 300 {
@@ -461,6 +461,50 @@ func TestTurnsAtSharedHosts(t *testing.T) {
 	}
 	if got["customer-1"] < 140 {
 		t.Errorf("turns are %v", got)
+	}
+}
+
+// At a host that is shared, one that is always first over all hosts does not keep the other out.
+func TestNobodyIsKeptOut(t *testing.T) {
+	f, now := newFrontier(), epoch
+	f.Add(item(1, 1, "shared", Pace{Rate: 1}), now)
+	for n := range 1000 {
+		f.Add(item(2, 2, "shared", Pace{Rate: 1}), now)
+		f.Add(item(2, 2, fmt.Sprint("other-", n), Pace{}), now)
+	}
+	for range 10 {
+		it := take(t, f, now)
+		f.Done(it, Answer{}, now)
+		now = now.Add(time.Second)
+		if it.Customer == "customer-1" {
+			return
+		}
+	}
+	t.Error("not served in 10 starts")
+}
+
+// A run that was passed over for its slower pace comes when the one before it has gone.
+func TestSlowerPaceIsNotForgotten(t *testing.T) {
+	f, now := newFrontier(), epoch
+	first, slow := item(4, 4, "a", Pace{}), item(1, 1, "a", Pace{Connections: 1})
+	a, b := item(2, 2, "a", Pace{}), item(3, 3, "a", Pace{})
+	f.Add(first, now)
+	take(t, f, now)
+	for _, it := range []*Item{b, a, slow} { // slow has the first turn over all hosts
+		f.Add(it, now)
+	}
+	for f.hosts["a"].turn(f).items.front() != a {
+		f.hosts["a"].served(f.hosts["a"].turn(f))
+	}
+	f.settle(f.hosts["a"], 0)
+	started := take(t, f, now)
+	f.Done(first, Answer{}, now)
+	f.Done(started, Answer{}, now)
+	for _, it := range []*Item{a, b} {
+		f.Remove(it, now)
+	}
+	if take(t, f, now) != slow {
+		t.Error("another item came")
 	}
 }
 

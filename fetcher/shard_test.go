@@ -246,6 +246,30 @@ func TestLapsedLease(t *testing.T) {
 	})
 }
 
+// Tasks that wait for a slow host are dropped with the lease too, although none of them is started.
+func TestLapsedLeaseOfWaitingTasks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		alive := true
+		r, stop := start(t, 1, title, func(r *rig, config *Config) {
+			config.Pace = Pace{Rate: 0.001}
+			r.control.answer = func(client.Heartbeat) (client.Leases, error) {
+				if !alive {
+					return client.Leases{}, errTest
+				}
+				return r.control.holdAll(3 * time.Second), nil
+			}
+		})
+		defer stop()
+		r.send(r.task(0, "http://a.test/"), r.task(1, "http://a.test/"))
+		alive = false
+		time.Sleep(3*time.Second + sweepEvery)
+		synctest.Wait()
+		if c := r.f.Counts(); c.Shards != 0 || c.Open != 0 || c.Waiting != 0 {
+			t.Errorf("still held: %+v", c)
+		}
+	})
+}
+
 func TestNewEpochBeginsAnew(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		epoch := uint64(1)

@@ -16,7 +16,9 @@ import (
 
 // exchange sends the request and reads the whole answer. The connection goes back to the pool only when nothing is
 // left to read on it.
-func (c *Client) exchange(ctx context.Context, conn *conn, to address, req *Request, deadline time.Time) (*Response, error) {
+func (c *Client) exchange(
+	ctx context.Context, conn *conn, to address, req *Request, deadline time.Time,
+) (*Response, error) {
 	stop := interruptOn(ctx, conn)
 	resp := c.newResponse()
 	reusable, err := c.roundTrip(conn, to, req, deadline, resp)
@@ -99,6 +101,9 @@ func appendRequest(dst []byte, to address, req *Request) ([]byte, error) {
 	method := req.Method
 	if method == "" {
 		method = fasthttp.MethodGet
+	}
+	if !isFieldName(method) {
+		return dst, fault.New(fault.PageProtocol, "The method %q cannot be sent.", method)
 	}
 	dst = append(dst, method...)
 	dst = append(append(dst, ' '), to.target...)

@@ -53,6 +53,7 @@ const (
 	TooManyStreams        Code = "too_many_streams"
 	PayloadTooLarge       Code = "payload_too_large"
 	LengthRequired        Code = "length_required"
+	HeaderTooLarge        Code = "header_too_large"
 	UnsupportedMediaType  Code = "unsupported_media_type"
 	UploadTooSlow         Code = "request_timeout"
 	AmountOverflow        Code = "amount_overflow"
@@ -123,6 +124,7 @@ var catalog = map[Code]Entry{
 	TooManyStreams:        {429, "Too many open streams"},
 	PayloadTooLarge:       {413, "Payload too large"},
 	LengthRequired:        {413, "Content-Length required"},
+	HeaderTooLarge:        {431, "Request header too large"},
 	UnsupportedMediaType:  {415, "Unsupported Content-Type"},
 	UploadTooSlow:         {408, "Request too slow"},
 	AmountOverflow:        {400, "Amount out of range"},

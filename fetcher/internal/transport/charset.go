@@ -19,9 +19,10 @@ func toUTF8(body []byte, contentType string) ([]byte, error) {
 	if len(body) == 0 || !isText(contentType) {
 		return body, nil
 	}
-	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	mark := []byte("\ufeff")
+	body, marked := bytes.CutPrefix(body, mark)
 	valid := utf8.Valid(body)
-	if valid && (declaresUTF8(contentType) || isPlainASCII(body)) {
+	if valid && (marked || declaresUTF8(contentType) || isPlainASCII(body)) {
 		return body, nil
 	}
 	encoding, name, certain := charset.DetermineEncoding(body, contentType)
@@ -29,14 +30,14 @@ func toUTF8(body []byte, contentType string) ([]byte, error) {
 	if valid && (name == "utf-8" || name == "windows-1252" && !certain) {
 		return body, nil
 	}
-	if name == "utf-8" {
+	if marked || name == "utf-8" {
 		return bytes.ToValidUTF8(body, []byte("\ufffd")), nil
 	}
 	text, _, err := transform.Bytes(encoding.NewDecoder(), body)
 	if err != nil {
 		return nil, fault.Wrap(fault.PageUnparsable, fmt.Errorf("%s: %w", name, err), "The page's characters cannot be read.")
 	}
-	return text, nil
+	return bytes.TrimPrefix(text, mark), nil
 }
 
 // isText says whether a body may be text at all; one without a type may.

@@ -173,24 +173,29 @@ func (r *Robots) drop(element *list.Element) {
 	entry.size = 0
 }
 
-// load fetches the file, and makes room for it.
+// load fetches the file.
 func (r *Robots) load(entry *site) {
-	entry.rules, entry.err = r.fetch(entry.origin)
+	found, err := r.fetch(entry.origin)
+	r.keep(entry, found, err)
+}
+
+// keep completes an entry, and makes room for it.
+func (r *Robots) keep(entry *site, found *rules, err *RobotsError) {
 	ttl := robotsTTL
-	if entry.err != nil {
+	if err != nil {
 		ttl = robotsRetry
 	}
-	entry.expires = r.clock.Now().Add(ttl)
+	entry.rules, entry.err, entry.expires = found, err, r.clock.Now().Add(ttl)
 	close(entry.done)
-	if entry.rules == nil {
+	if err != nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if element := r.sites[entry.origin]; element == nil || element.Value != entry {
-		return
+		return // dropped meanwhile
 	}
-	entry.size = entry.rules.size
+	entry.size = found.size
 	r.memory += entry.size
 	for r.memory > maxRobotsMemory && r.recent.Len() > 1 {
 		r.drop(r.recent.Back())
@@ -216,7 +221,8 @@ func (r *Robots) fetch(origin string) (*rules, *RobotsError) {
 			return found, nil
 		case status >= 500 || status == 429:
 			response.Release()
-			return nil, &RobotsError{Fault: fault.New(fault.PageRobots, "robots.txt answered with status %d.", status), Retry: true}
+			failed := fault.New(fault.PageRobots, "robots.txt answered with status %d.", status)
+			return nil, &RobotsError{Fault: failed, Retry: true}
 		}
 		response.Release()
 		if !isRedirect(status) || location == "" || hop == maxRobotsHops {
@@ -235,7 +241,8 @@ func unreachable(err error) *RobotsError {
 	switch code := fault.CodeOf(err); code {
 	case fault.PageProtocol, fault.PageDecompression, fault.PageTooLarge:
 		coded = fault.Wrap(fault.PageRobots, err, "robots.txt cannot be read.")
-	case fault.PageDNS, fault.PageConnect, fault.PageTLS, fault.PageTimeout, fault.PageAddressForbidden, fault.PageInvalidURL:
+	case fault.PageDNS, fault.PageConnect, fault.PageTLS, fault.PageTimeout,
+		fault.PageAddressForbidden, fault.PageInvalidURL:
 		coded = fault.Wrap(code, err, "The host cannot be reached.")
 	}
 	ours := coded.Code == fault.PageRobots || coded.Code == fault.Unavailable

@@ -31,7 +31,7 @@ var allowAll = &rules{}
 // parseRules picks the groups for an agent, or those for everyone where none names it.
 func parseRules(body, agent string) *rules {
 	reader := &groups{agent: agent}
-	grobotstxt.Parse(body, reader)
+	grobotstxt.Parse(sameEscapes(body), reader) // its own change of escapes to upper case spoils their digits
 	found := &reader.everyone
 	if reader.named {
 		found = &reader.ours
@@ -62,7 +62,7 @@ func (r *rules) allow(path string) bool {
 
 func (r *rules) add(allow bool, pattern string) {
 	line := rule{allow: allow, priority: len(pattern)}
-	pattern, line.anchored = strings.CutSuffix(sameEscapes(strings.Clone(pattern)), "$")
+	pattern, line.anchored = strings.CutSuffix(strings.Clone(pattern), "$")
 	line.parts = strings.Split(pattern, "*")
 	r.lines = append(r.lines, line)
 	r.size += len(pattern) + 16*len(line.parts) + 64

@@ -1,0 +1,52 @@
+# Needs Go and make, nothing else. Without cgo the binary needs no C compiler either.
+export CGO_ENABLED ?= 0
+
+BIN  := bin/shoal
+LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZTIME  ?= 20s
+BENCHTIME ?= 1s
+
+# The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory.
+CC_FOUND := $(shell command -v $$(go env CC))
+RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/egress|pkg/rowstore)(/|$$)
+
+.PHONY: run build test race bench lint fuzz clean
+
+## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
+run: build
+	@exec $(BIN) demo
+
+build:
+	go build -o $(BIN) ./cmd/shoal
+
+## test: what CI runs: vet, the race detector where affordable, all tests
+test:
+	go vet ./...
+ifneq ($(CC_FOUND),)
+	$(MAKE) race
+endif
+	go test -timeout 10m ./...
+
+race:
+	CGO_ENABLED=1 go test -race -short -timeout 10m $$(go list ./... | grep -E '$(RACY)')
+
+## bench: measure, and write the result under bench/results
+bench:
+	@mkdir -p bench/results
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./bench/... | tee bench/results/latest.txt
+
+## lint: golangci-lint with .golangci.yml
+lint:
+	go run $(LINT) run ./...
+
+## fuzz: every fuzz target for FUZZTIME (make test runs their seeds only)
+fuzz:
+	@set -e; for package in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "== $$package $$target"; \
+	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; \
+	done
+
+clean:
+	rm -rf bin

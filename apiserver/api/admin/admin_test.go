@@ -1,0 +1,37 @@
+package admin_test
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+)
+
+func TestAdjustWallet(t *testing.T) {
+	s := apitest.Start(t)
+	const path = "POST /api/admin/customers/alice/wallet/adjustments"
+	key := func(k string) map[string]string { return map[string]string{"Idempotency-Key": k} }
+	s.Run(t,
+		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: path, Header: key("1"), Body: `{"amountMicros":1}`,
+			Status: 401, Code: "unauthorized"},
+		apitest.Scenario{Name: "nor is every sign-in", As: apitest.SignIn, Do: path, Header: key("1"),
+			Body: `{"amountMicros":1}`, Status: 401, Code: "unauthorized"},
+		apitest.Scenario{Name: "no idempotency key", As: apitest.Admin, Do: path, Body: `{"amountMicros":1}`, Status: 400,
+			Code: "idempotency_key_required"},
+		apitest.Scenario{Name: "nothing", As: apitest.Admin, Do: path, Header: key("1"), Body: `{"amountMicros":0}`,
+			Status: 400, Code: "invalid_request", Has: map[string]any{"errors.0.field": "amountMicros"}},
+		apitest.Scenario{Name: "no amount", As: apitest.Admin, Do: path, Header: key("1"), Body: `{"note":"n"}`,
+			Status: 400, Code: "invalid_request", Has: map[string]any{"errors.0.field": "amountMicros"}},
+		apitest.Scenario{Name: "too much", As: apitest.Admin, Do: path, Header: key("1"),
+			Body: `{"amountMicros":9223372036854775807}`, Status: 400, Code: "invalid_request"},
+		apitest.Scenario{Name: "no such customer", As: apitest.Admin, Header: key("1"), Body: `{"amountMicros":1}`,
+			Do: "POST /api/admin/customers/carol/wallet/adjustments", Status: 400, Code: "not_found"},
+		apitest.Scenario{Name: "up", As: apitest.Admin, Do: path, Header: key("2"), Body: `{"amountMicros":500,"note":"gift"}`,
+			Status: 200, Has: map[string]any{"type": "ADJUSTMENT", "status": "APPLIED", "amountMicros": 500, "balanceAfterMicros": 500}},
+		apitest.Scenario{Name: "up, again", As: apitest.Admin, Do: path, Header: key("2"),
+			Body: `{"amountMicros":500,"note":"gift"}`, Status: 200, Headers: map[string]string{"Idempotency-Replayed": "true"}},
+		apitest.Scenario{Name: "down below zero", As: apitest.Admin, Do: path, Header: key("3"), Body: `{"amountMicros":-800}`,
+			Status: 200, Has: map[string]any{"balanceAfterMicros": -300}},
+		apitest.Scenario{Name: "the customer sees it", As: apitest.User, Do: "GET /api/wallet", Status: 200,
+			Has: map[string]any{"balanceMicros": -300}},
+	)
+}

@@ -1,0 +1,29 @@
+// Package groups owns the operations on groups (specification 4.5).
+package groups
+
+import (
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const group = "Groups"
+
+// Group is the specification's GroupDTO.
+type Group struct {
+	ID                  ids.ID   `json:"id" doc:"Empty or omitted: create"`
+	Name                string   `json:"name" required:"true" min:"1" max:"200" doc:"Unique per customer"`
+	DataTable           string   `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
+	StartType           string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" default:"MANUAL"`
+	ShouldMatchProducts bool     `json:"shouldMatchProducts" doc:"Must be true for matching"`
+	CustomerRef         string   `json:"customerRef" stamped:"true" doc:"The owner's customerUniqueRef"`
+	ScraperCount        int      `json:"scraperCount" stamped:"true"`
+	CreatedAt           api.Time `json:"createdAt" stamped:"true"`
+	UpdatedAt           api.Time `json:"updatedAt" stamped:"true"`
+}
+
+func newGroup(g *client.Group) Group {
+	return Group{ID: g.ID, Name: g.Name, DataTable: g.DataTable, StartType: g.StartType,
+		ShouldMatchProducts: g.ShouldMatchProducts, CustomerRef: g.Customer, ScraperCount: g.Scrapers,
+		CreatedAt: api.Time(g.CreatedAt), UpdatedAt: api.Time(g.UpdatedAt)}
+}

@@ -1,0 +1,31 @@
+package keys
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+type deleteRequest struct {
+	ID ids.ID `path:"id" doc:"The key's id, not its prefix"`
+}
+
+// Delete is DELETE /api/key/{id}.
+func Delete(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_delete_key", Routes: operation.Routes("DELETE /api/key/{id}"), Group: group,
+		Summary:     "Revokes an API key at once",
+		Description: "A key may revoke any key of its customer, itself included; keys of scope LLM_READ may not.",
+		Access:      auth.Write, Rate: limits.General,
+		Errors: []fault.Code{fault.KeyNotFound},
+	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None, error) {
+		_, err := s.Client.Do(ctx, client.RevokeKey{Customer: from.Customer, ID: in.ID}, nil)
+		return operation.None{}, err
+	})
+}

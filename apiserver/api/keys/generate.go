@@ -1,0 +1,58 @@
+package keys
+
+import (
+	"context"
+	"strings"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Minted is a new key, the only answer that has its secret.
+type Minted struct {
+	ID        ids.ID      `json:"id"`
+	Prefix    string      `json:"prefix" doc:"7 characters"`
+	Name      string      `json:"name"`
+	Scope     model.Scope `json:"scope" enum:"USER,LLM_READ,LLM_FULL"`
+	Key       string      `json:"key" doc:"The whole key. It is never shown again."`
+	CreatedAt api.Time    `json:"createdAt"`
+}
+
+type generateRequest struct {
+	Name  string      `query:"name" required:"true" min:"1" max:"64" doc:"Label of the key"`
+	Scope model.Scope `query:"scope" required:"true" enum:"USER,LLM_READ,LLM_FULL" code:"invalid_scope" doc:"What it may do"`
+}
+
+// Validate implements operation.Validator.
+func (r *generateRequest) Validate() fault.List {
+	if strings.TrimSpace(r.Name) == "" {
+		return fault.List{fault.Invalid(fault.InvalidRequest, "name", "must not be blank")}
+	}
+	return nil
+}
+
+// Generate is PUT /api/key/generate.
+func Generate(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_generate_key", Routes: operation.Routes("PUT /api/key/generate"), Group: group,
+		Summary:     "Makes an API key",
+		Description: "The answer holds the whole key, once. Keys of scope LLM_READ and LLM_FULL cannot make keys.",
+		Access:      auth.Mint, Rate: limits.Mint,
+		Errors: []fault.Code{fault.InvalidScope, fault.LimitReached},
+	}, func(ctx context.Context, from *operation.Caller, in *generateRequest) (Minted, error) {
+		secret := auth.NewSecret()
+		key, err := client.Do[client.Key](ctx, s.Client, client.MintKey{ID: s.IDs.New(), Customer: from.Customer,
+			Prefix: secret.Prefix, Hash: secret.Hash, Name: in.Name, Scope: in.Scope}, nil)
+		if err != nil {
+			return Minted{}, err
+		}
+		return Minted{ID: key.ID, Prefix: key.Prefix, Name: key.Name, Scope: key.Scope, Key: secret.Text,
+			CreatedAt: api.Time(key.CreatedAt)}, nil
+	})
+}

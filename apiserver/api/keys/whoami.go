@@ -1,0 +1,39 @@
+package keys
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Identity is what a credential is. A sign-in has no key: its id and prefix are empty, its scope is USER.
+type Identity struct {
+	CustomerRef string      `json:"customerRef"`
+	Scope       model.Scope `json:"scope" enum:"USER,LLM_READ,LLM_FULL"`
+	Prefix      string      `json:"prefix"`
+	Name        string      `json:"name"`
+	ID          ids.ID      `json:"id"`
+	CreatedAt   api.Time    `json:"createdAt"`
+	LastUsedAt  api.Time    `json:"lastUsedAt"`
+}
+
+// WhoAmI is GET /api/key/whoami.
+func WhoAmI(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_whoami", Routes: operation.Routes("GET /api/key/whoami"), Group: group,
+		Summary: "Says who the credential belongs to",
+		Access:  auth.Read, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (Identity, error) {
+		if from.SignIn() {
+			return Identity{CustomerRef: from.Customer, Scope: model.ScopeUser}, nil
+		}
+		k := newKey(from.Key, s.Touches)
+		return Identity{CustomerRef: from.Customer, Scope: k.Scope, Prefix: k.Prefix, Name: k.Name, ID: k.ID,
+			CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt}, nil
+	})
+}

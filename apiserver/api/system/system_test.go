@@ -1,0 +1,39 @@
+package system_test
+
+import (
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+)
+
+func TestHealth(t *testing.T) {
+	s := apitest.Start(t, apitest.WithRateLimits)
+	alive := apitest.Scenario{Name: "alive", Do: "GET /healthz", Status: 200, Has: map[string]any{"status": "ok"}}
+	ready := apitest.Scenario{Name: "ready", Do: "GET /readyz", Status: 200, Headers: map[string]string{"RateLimit-Limit": ""}}
+	s.Run(t, alive, ready)
+	s.Client.Fail(clienttest.Down())
+	s.Run(t, alive,
+		apitest.Scenario{Name: "not ready", Do: "GET /readyz", Status: 503, Code: "unavailable", Headers: map[string]string{"Retry-After": "*"}},
+		apitest.Scenario{Name: "no call is served", As: apitest.User, Do: "GET /api/wallet", Status: 503, Code: "unavailable"})
+	s.Client.Fail(nil)
+	s.Run(t, ready)
+}
+
+func TestMetrics(t *testing.T) {
+	s := apitest.Start(t)
+	s.Run(t,
+		apitest.Scenario{Name: "a call", As: apitest.User, Do: "GET /api/wallet", Status: 200},
+		apitest.Scenario{Name: "is counted", Do: "GET /metrics", Status: 200, Check: func(t *testing.T, a apitest.Answer) {
+			if !strings.Contains(string(a.Body), `shoal_api_calls_total{operation="svc_get_wallet",status="200"} 1`) {
+				t.Errorf("%s", a.Body)
+			}
+		}})
+}
+
+func TestAPIDocs(t *testing.T) {
+	s := apitest.Start(t, apitest.WithRateLimits)
+	s.Run(t, apitest.Scenario{Name: "the description", Do: "GET /v3/api-docs", Status: 200,
+		Has: map[string]any{"openapi": "3.1.0", "info.version": "1.0"}, Headers: map[string]string{"RateLimit-Limit": "120"}})
+}

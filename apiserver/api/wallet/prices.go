@@ -1,0 +1,35 @@
+package wallet
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+)
+
+// Price is what a page delivered costs.
+type Price struct {
+	RowKey             string `json:"rowKey" doc:"Stable key, such as tier:plain"`
+	Kind               string `json:"kind" enum:"TIER,PLUGIN,DOMAIN"`
+	Label              string `json:"label"`
+	SellingPriceMicros int64  `json:"sellingPriceMicros" doc:"Micro-cents per page delivered"`
+}
+
+// Prices is GET /api/wallet/prices.
+func Prices(api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_list_prices", Routes: operation.Routes("GET /api/wallet/prices"), Group: group,
+		Summary: "Lists the prices that runs launched now will have",
+		Access:  auth.Read, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Price, error) {
+		prices := []Price{}
+		if table := from.View.CurrentPrices(); table != nil {
+			for _, row := range table.Rows {
+				prices = append(prices, Price{RowKey: row.RowKey, Kind: row.Kind, Label: row.Label, SellingPriceMicros: row.Micros})
+			}
+		}
+		return prices, nil
+	})
+}

@@ -1,0 +1,60 @@
+package wallet
+
+import (
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Transaction is an entry of the ledger, with its public fields.
+type Transaction struct {
+	ID                 ids.ID   `json:"id"`
+	Type               string   `json:"type" enum:"TOPUP,CHARGE,ADJUSTMENT,FREE_GRANT"`
+	Status             string   `json:"status" enum:"OPEN,SETTLED,APPLIED,EXPIRED,FAILED,UNMATCHED"`
+	AmountMicros       int64    `json:"amountMicros"`
+	FreeRequestsDelta  int64    `json:"freeRequestsDelta"`
+	BalanceAfterMicros *int64   `json:"balanceAfterMicros" doc:"Null while the entry is OPEN"`
+	Source             *string  `json:"source" doc:"RUN, SAMPLE, PREVIEW_URL, PREVIEW_CURL or null"`
+	JobID              *ids.ID  `json:"jobId"`
+	ScraperID          *ids.ID  `json:"scraperId"`
+	GroupID            *ids.ID  `json:"groupId"`
+	Lines              []Line   `json:"lines"`
+	CreatedAt          api.Time `json:"createdAt"`
+	SettledAt          api.Time `json:"settledAt"`
+}
+
+// Line is a total of one price within a transaction.
+type Line struct {
+	Label           string `json:"label"`
+	Pages           uint64 `json:"pages" doc:"Pages charged"`
+	FreePages       uint64 `json:"freePages" doc:"Pages that free requests paid"`
+	UnitPriceMicros int64  `json:"unitPriceMicros"`
+	AmountMicros    int64  `json:"amountMicros" doc:"0 or below"`
+}
+
+// NewTransaction is the public form of an entry.
+func NewTransaction(e *client.Entry) Transaction {
+	t := Transaction{ID: e.ID, Type: e.Type, Status: e.Status, AmountMicros: e.Amount, FreeRequestsDelta: e.FreeDelta,
+		JobID: reference(e.Job), ScraperID: reference(e.Scraper), GroupID: reference(e.Group), Lines: []Line{},
+		CreatedAt: api.Time(e.CreatedAt), SettledAt: api.Time(e.SettledAt)}
+	if e.Sequence > 0 { // sealed
+		after := e.BalanceAfter
+		t.BalanceAfterMicros = &after
+	}
+	if e.Source != "" {
+		source := e.Source
+		t.Source = &source
+	}
+	for _, l := range e.Lines {
+		t.Lines = append(t.Lines, Line{Label: l.Label, Pages: l.Pages, FreePages: l.FreePages,
+			UnitPriceMicros: l.UnitPrice, AmountMicros: l.Amount})
+	}
+	return t
+}
+
+func reference(id ids.ID) *ids.ID {
+	if id.IsZero() {
+		return nil
+	}
+	return &id
+}

@@ -1,0 +1,49 @@
+package wallet
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+)
+
+// TransactionPage is envelope B of the specification.
+type TransactionPage struct {
+	Content       []Transaction `json:"content"`
+	Page          int           `json:"page"`
+	Size          int           `json:"size"`
+	TotalElements int64         `json:"totalElements"`
+	TotalPages    int64         `json:"totalPages"`
+}
+
+type transactionsRequest struct {
+	Page int `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Zero-based"`
+	Size int `query:"size" default:"20" min:"1" max:"100" code:"invalid_page"`
+}
+
+// Transactions is GET /api/wallet/transactions.
+func Transactions(api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_list_wallet_transactions", Routes: operation.Routes("GET /api/wallet/transactions"), Group: group,
+		Summary: "Lists the wallet's transactions, newest first",
+		Access:  auth.Read, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller, in *transactionsRequest) (TransactionPage, error) {
+		if err := api.Reach(in.Page, in.Size, "older transactions are not listed"); err != nil {
+			return TransactionPage{}, err
+		}
+		page := TransactionPage{Content: []Transaction{}, Page: in.Page, Size: in.Size}
+		first := int64(in.Page) * int64(in.Size)
+		from.View.Entries(from.Customer, func(e *client.Entry) bool {
+			if at := page.TotalElements; at >= first && at < first+int64(in.Size) {
+				page.Content = append(page.Content, NewTransaction(e))
+			}
+			page.TotalElements++
+			return true
+		})
+		page.TotalPages = api.Pages(page.TotalElements, in.Size)
+		return page, nil
+	})
+}

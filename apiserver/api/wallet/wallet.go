@@ -1,0 +1,24 @@
+// Package wallet owns the reads of a customer's money (specification 4.11). What moves it are commands of the control
+// plane.
+package wallet
+
+import (
+	"shoal.dev/shoal/controlplane/client"
+)
+
+const group = "Wallet"
+
+// Wallet is a customer's balance. Money is in micro-cents.
+type Wallet struct {
+	BalanceMicros             int64  `json:"balanceMicros" doc:"Charges of runs under way included"`
+	Currency                  string `json:"currency" doc:"EUR"`
+	FreeRequestsRemaining     int64  `json:"freeRequestsRemaining"`
+	LowBalance                bool   `json:"lowBalance" doc:"The balance is below the threshold"`
+	LowBalanceThresholdMicros int64  `json:"lowBalanceThresholdMicros"`
+	WalletBillingEnabled      bool   `json:"walletBillingEnabled"`
+}
+
+func newWallet(w *client.Wallet) Wallet {
+	return Wallet{BalanceMicros: w.Balance(), Currency: "EUR", FreeRequestsRemaining: w.Free + w.FreeHeld,
+		LowBalance: w.Balance() < w.Threshold, LowBalanceThresholdMicros: w.Threshold, WalletBillingEnabled: true}
+}

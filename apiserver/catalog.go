@@ -1,0 +1,43 @@
+package apiserver
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/api/admin"
+	"shoal.dev/shoal/apiserver/api/groups"
+	"shoal.dev/shoal/apiserver/api/keys"
+	"shoal.dev/shoal/apiserver/api/system"
+	"shoal.dev/shoal/apiserver/api/wallet"
+	"shoal.dev/shoal/apiserver/internal/operation"
+)
+
+// catalog is every operation of the customers' and the operators' API, in the order of the specification.
+func catalog(s api.Services) []*operation.Operation {
+	return []*operation.Operation{
+		// 4.5 Groups
+		groups.List(s),
+		groups.Put(s),
+		// 4.11 Wallet and billing
+		wallet.Get(s),
+		wallet.Transactions(s),
+		wallet.Prices(s),
+		// 4.13 API keys
+		keys.WhoAmI(s),
+		keys.Generate(s),
+		keys.List(s),
+		keys.Delete(s),
+		// Administration (decision 32)
+		admin.AdjustWallet(s),
+	}
+}
+
+// machines is what is asked of the server itself.
+func machines(s api.Services, stopping func() bool, metrics prometheus.Gatherer, document func() []byte) []*operation.Operation {
+	return []*operation.Operation{
+		system.Healthz(),
+		system.Readyz(s, stopping),
+		system.Metrics(metrics),
+		system.APIDocs(document),
+	}
+}

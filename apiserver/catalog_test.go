@@ -1,0 +1,126 @@
+package apiserver
+
+import (
+	"bytes"
+	"flag"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
+	"github.com/valyala/fasthttp"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func newTestServer(t *testing.T) *Server {
+	t.Helper()
+	c := clock.NewManual(time.Unix(1_800_000_000, 0))
+	s, err := New(Config{Client: clienttest.New(t, c), Clock: c, IDs: ids.Random{Now: c.Now}, DataDir: t.TempDir(),
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("%s differs; look at it, then run the test with -update:\n%s", name, diff)
+	}
+}
+
+func TestGoldens(t *testing.T) {
+	ops, err := newTestServer(t).operations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines bytes.Buffer
+	for _, op := range ops {
+		lines.WriteString(op.Line() + "\n")
+	}
+	golden(t, "operations.txt", lines.Bytes())
+	document, err := operation.OpenAPI("Shoal", "1.0", ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "openapi.json", document)
+	loaded, err := openapi3.NewLoader().LoadFromData(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := loaded.Validate(t.Context()); err != nil {
+		t.Errorf("not a valid OpenAPI document: %v", err)
+	}
+}
+
+// Every route leads to its own operation, whatever its parameters are; every error code is in the catalogue.
+func TestRoutes(t *testing.T) {
+	ops, err := newTestServer(t).operations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, seen := fault.Catalog(), map[string]bool{}
+	chain := &operation.Chain{}
+	var reached string
+	traced := chain.Routes(ops, func(op *operation.Operation) fasthttp.RequestHandler {
+		return func(*fasthttp.RequestCtx) { reached = op.ID }
+	})
+	for _, op := range ops {
+		if seen[op.ID] {
+			t.Errorf("%s is there twice", op.ID)
+		}
+		seen[op.ID] = true
+		for _, code := range op.Errors {
+			if _, ok := known[code]; !ok {
+				t.Errorf("%s: no such code: %s", op.ID, code)
+			}
+		}
+		for _, route := range op.Routes {
+			for _, parameter := range []string{"0123456789abcdef01234567", "d4f00000000000000000000a", "list", "g", "v"} {
+				var rc fasthttp.RequestCtx
+				rc.Request.Header.SetMethod(route.Method)
+				rc.Request.SetRequestURI(fill(route.Path, parameter))
+				reached = ""
+				traced(&rc)
+				if parameter == "list" && reached != "" {
+					continue // a parameter may look like another route's word
+				}
+				if reached != op.ID {
+					t.Errorf("%s %s leads to %q, want %s", route.Method, fill(route.Path, parameter), reached, op.ID)
+				}
+			}
+		}
+	}
+}
+
+func fill(path, parameter string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if strings.HasPrefix(part, "{") {
+			parts[i] = parameter
+		}
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,296 @@
+// Package apitest runs a whole API server for tests, and declarative scenarios against it: a request, then what its
+// answer must be.
+package apitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// Credentials of every server: API keys of the customer "alice" by scope, a USER key of "bob", and sign-in tokens.
+const (
+	Nobody = ""
+	User   = "user"
+	LLM    = "llm"
+	Reader = "reader"
+	Other  = "bob's key"
+	SignIn = "alice signed in"
+	Admin  = "admin"
+)
+
+// Server is a running API.
+type Server struct {
+	URL     string
+	Client  *clienttest.Client
+	Clock   *clock.Manual
+	IDs     ids.Source
+	DataDir string
+	Logs    *bytes.Buffer // read it after Stop only
+	Secrets map[string]string
+	Stop    func() error // ends the server and waits for it; a test's end calls it too
+}
+
+// Option changes the server's configuration before it starts.
+type Option func(*apiserver.Config)
+
+// WithStore serves rows from a store.
+func WithStore(store rowstore.Store) Option {
+	return func(cfg *apiserver.Config) { cfg.Store = store }
+}
+
+// WithRateLimits turns rate limits on, which are off otherwise.
+func WithRateLimits(cfg *apiserver.Config) { cfg.NoRateLimits = false }
+
+// Start runs a server on loopback until the test ends.
+func Start(t *testing.T, options ...Option) *Server {
+	t.Helper()
+	s := &Server{Clock: clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), DataDir: t.TempDir(),
+		Logs: &bytes.Buffer{}, Secrets: map[string]string{Nobody: ""}}
+	s.IDs = ids.Random{Now: s.Clock.Now}
+	s.Client = clienttest.New(t, s.Clock)
+	cfg := apiserver.Config{Client: s.Client, Clock: s.Clock, IDs: s.IDs, DataDir: s.DataDir, NoRateLimits: true,
+		Node: "test", Boot: s.IDs.New(), Log: slog.New(slog.NewJSONHandler(s.Logs, nil))}
+	for _, option := range options {
+		option(&cfg)
+	}
+	server, err := apiserver.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mintAll(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.URL = "http://" + l.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, l) }()
+	stopped, stopErr := false, error(nil)
+	s.Stop = func() error {
+		cancel()
+		if !stopped {
+			stopped, stopErr = true, <-ended
+		}
+		return stopErr
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	return s
+}
+
+func (s *Server) mintAll(t *testing.T) {
+	for _, who := range []struct {
+		name, customer string
+		scope          model.Scope
+	}{
+		{User, "alice", model.ScopeUser}, {LLM, "alice", model.ScopeLLMFull}, {Reader, "alice", model.ScopeLLMRead},
+		{Other, "bob", model.ScopeUser},
+	} {
+		s.Client.Must(t, client.OpenCustomer{Customer: who.customer, Entry: s.IDs.New()})
+		secret := auth.NewSecret()
+		s.Client.Must(t, client.MintKey{ID: s.IDs.New(), Customer: who.customer, Prefix: secret.Prefix, Hash: secret.Hash,
+			Name: who.name, Scope: who.scope})
+		s.Secrets[who.name] = secret.Text
+	}
+	for name, admin := range map[string]bool{SignIn: false, Admin: true} {
+		subject := "alice"
+		if admin {
+			subject = "root"
+		}
+		token, err := apiserver.MintToken(s.DataDir, subject, admin, s.Clock.Now(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Secrets[name] = token
+	}
+}
+
+// Scenario is a request and what its answer must be.
+type Scenario struct {
+	Name   string
+	As     string // a name of Secrets, or a credential itself
+	Do     string // "GET /path"
+	Header map[string]string
+	Body   string // a JSON body unless Header says otherwise
+
+	Status int
+	Code   string // of the error
+	// Has are members that the answer must have, by path: "content.0.name", "errors.1.field", "" for the whole.
+	Has map[string]any
+	// Lacks are members that it must not have.
+	Lacks []string
+	// Headers must be equal; "*" is any value, "" none.
+	Headers map[string]string
+	// Check looks at the rest.
+	Check func(t *testing.T, a Answer)
+}
+
+// Answer is what came back.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	JSON   any // nil when the body is not JSON
+}
+
+// Run runs scenarios in order, each a subtest; later ones see what earlier ones did.
+func (s *Server) Run(t *testing.T, scenarios ...Scenario) {
+	t.Helper()
+	for _, sc := range scenarios {
+		t.Run(sc.Name, func(t *testing.T) {
+			t.Helper()
+			sc.hold(t, s.Call(t, sc))
+		})
+	}
+}
+
+// Call sends a scenario's request.
+func (s *Server) Call(t *testing.T, sc Scenario) Answer {
+	t.Helper()
+	method, path, _ := strings.Cut(sc.Do, " ")
+	request, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(sc.Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sc.Body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	credential, known := s.Secrets[sc.As]
+	if !known {
+		credential = sc.As
+	}
+	if credential != "" {
+		request.Header.Set("Authorization", "Bearer "+credential)
+	}
+	for name, value := range sc.Header {
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	a := Answer{Status: response.StatusCode, Header: response.Header}
+	if a.Body, err = io.ReadAll(response.Body); err != nil {
+		t.Fatal(err)
+	}
+	_ = json.Unmarshal(a.Body, &a.JSON) // not every answer is JSON
+	return a
+}
+
+func (sc *Scenario) hold(t *testing.T, a Answer) {
+	t.Helper()
+	if a.Status != sc.Status {
+		t.Fatalf("%s: status %d, want %d: %s", sc.Do, a.Status, sc.Status, a.Body)
+	}
+	if sc.Code != "" {
+		holdProblem(t, a, sc.Code)
+	}
+	for path, want := range sc.Has {
+		got, ok := a.At(path)
+		if !ok || !reflect.DeepEqual(got, normal(t, want)) {
+			t.Errorf("%s: %q is %v, want %v in %s", sc.Do, path, got, want, a.Body)
+		}
+	}
+	for _, path := range sc.Lacks {
+		if got, ok := a.At(path); ok {
+			t.Errorf("%s: %q is there: %v", sc.Do, path, got)
+		}
+	}
+	for name, want := range sc.Headers {
+		if got := a.Header.Get(name); got != want && (want != "*" || got == "") {
+			t.Errorf("%s: header %s is %q, want %q", sc.Do, name, got, want)
+		}
+	}
+	if sc.Check != nil {
+		sc.Check(t, a)
+	}
+}
+
+// holdProblem checks the one form of all errors.
+func holdProblem(t *testing.T, a Answer, code string) {
+	t.Helper()
+	if got := a.Header.Get("Content-Type"); got != "application/problem+json" {
+		t.Errorf("content type %q", got)
+	}
+	for path, want := range map[string]any{"code": code, "errors.0.code": code, "status": float64(a.Status),
+		"correlationId": a.Header.Get("X-Request-Id")} {
+		if got, _ := a.At(path); got != want {
+			t.Errorf("%s is %v, want %v in %s", path, got, want, a.Body)
+		}
+	}
+}
+
+// At is a member of the answer by path.
+func (a Answer) At(path string) (any, bool) {
+	value := a.JSON
+	if path == "" {
+		return value, true
+	}
+	for part := range strings.SplitSeq(path, ".") {
+		switch v := value.(type) {
+		case map[string]any:
+			member, ok := v[part]
+			if !ok {
+				return nil, false
+			}
+			value = member
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i >= len(v) {
+				return nil, false
+			}
+			value = v[i]
+		default:
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+// Text is a member as text, "" when it is not there.
+func (a Answer) Text(path string) string {
+	value, ok := a.At(path)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// normal is a wanted value as JSON would give it back.
+func normal(t *testing.T, value any) any {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out any
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

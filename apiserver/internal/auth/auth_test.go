@@ -1,0 +1,182 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+func now() time.Time { return time.Unix(1_800_000_000, 0) }
+
+func TestIssuerKeepsItsKey(t *testing.T) {
+	dir := t.TempDir()
+	first, err := OpenIssuer(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, keyFile))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("key file %v %v", info, err)
+	}
+	token, err := first.Mint("alice", true, now(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := OpenIssuer(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := second.check(token, now())
+	if err != nil || got != (identity{subject: "alice", admin: true}) {
+		t.Errorf("%v %v", got, err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("left behind: %v %v", files, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, keyFile), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenIssuer(dir); err == nil {
+		t.Error("a broken key file is accepted")
+	}
+}
+
+func TestIssuerRefuses(t *testing.T) {
+	issuer, err := OpenIssuer(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := func(change func(*tokenClaims)) string {
+		claims := tokenClaims{Claims: jwt.Claims{Issuer: issuerName, Audience: jwt.Audience{issuerName}, Subject: "alice",
+			Expiry: jwt.NewNumericDate(now())}}
+		change(&claims)
+		text, err := jwt.Signed(issuer.signer).Claims(claims).Serialize()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	_, foreign, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: foreign}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged, err := jwt.Signed(stranger).Claims(jwt.Claims{Issuer: issuerName, Audience: jwt.Audience{issuerName}, Subject: "alice",
+		Expiry: jwt.NewNumericDate(now())}).Serialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := sign(func(*tokenClaims) {})
+	parts := strings.Split(good, ".")
+	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + parts[1] + "."
+	if _, err := issuer.check(good, now().Add(59*time.Second)); err != nil {
+		t.Errorf("within the leeway: %v", err)
+	}
+	for name, text := range map[string]string{
+		"empty": "", "nonsense": "a.b.c", "another key": forged, "no algorithm": none,
+		"cut":            good[:len(good)-4],
+		"no expiry":      sign(func(c *tokenClaims) { c.Expiry = nil }),
+		"no subject":     sign(func(c *tokenClaims) { c.Subject = "" }),
+		"long subject":   sign(func(c *tokenClaims) { c.Subject = strings.Repeat("x", 129) }),
+		"another issuer": sign(func(c *tokenClaims) { c.Issuer = "x" }),
+		"another public": sign(func(c *tokenClaims) { c.Audience = jwt.Audience{"x"} }),
+		"not yet valid":  sign(func(c *tokenClaims) { c.NotBefore = jwt.NewNumericDate(now().Add(2 * time.Minute)) }),
+		"expired":        sign(func(c *tokenClaims) { c.Expiry = jwt.NewNumericDate(now().Add(-2 * time.Minute)) }),
+	} {
+		if _, err := issuer.check(text, now()); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	if _, err := issuer.Mint(strings.Repeat("x", 129), false, now(), time.Hour); err == nil {
+		t.Error("a long subject gets a token")
+	}
+}
+
+func TestAccess(t *testing.T) {
+	key := func(scope model.Scope) *Principal { return &Principal{Customer: "a", Key: &client.Key{Scope: scope}} }
+	user, full, read := key(model.ScopeUser), key(model.ScopeLLMFull), key(model.ScopeLLMRead)
+	signIn := &Principal{Customer: "a", Subject: "a"}
+	admin := &Principal{Customer: "a", Subject: "a", Admin: true}
+	acting := &Principal{Customer: "b", Subject: "a", Admin: true}
+	all := []*Principal{user, full, read, signIn, admin, acting}
+	for access, allowed := range map[Access][]*Principal{
+		Read:       all,
+		Write:      {user, full, signIn, admin, acting},
+		Mint:       {user, signIn, admin, acting},
+		Restricted: {full},
+		SignInOnly: {signIn, admin},
+		Admin:      {admin, acting},
+	} {
+		for i, p := range all {
+			want := false
+			for _, a := range allowed {
+				want = want || a == p
+			}
+			if err := access.Check(p); (err == nil) != want {
+				t.Errorf("%s, caller %d: %v", access, i, err)
+			}
+		}
+	}
+}
+
+// Last uses reach the control plane after a minute, and at the end.
+func TestTouches(t *testing.T) {
+	c := clock.NewManual(now())
+	fake := clienttest.New(t, c)
+	fake.Must(t, client.OpenCustomer{Customer: "a", Entry: ids.ID{1}})
+	key := fake.Must(t, client.MintKey{ID: ids.ID{2}, Customer: "a", Prefix: "abcdefg"}).(client.Key)
+	touches := NewTouches(fake, c, slog.New(slog.NewTextHandler(&bytes.Buffer{}, nil)))
+	stored := func() int64 { return fake.View().Key(key.ID).LastUsedAt }
+
+	touches.touch(key.ID)
+	if got := touches.LastUsed(fake.View().Key(key.ID)); got != now().UnixMilli() || stored() != 0 {
+		t.Errorf("last used %d, stored %d", got, stored())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	touches.Run(ctx)
+	if stored() != now().UnixMilli() {
+		t.Errorf("stored %d at the end", stored())
+	}
+	c.Advance(time.Hour)
+	if got := touches.LastUsed(fake.View().Key(key.ID)); got != now().UnixMilli() {
+		t.Errorf("last used %d", got)
+	}
+}
+
+func FuzzFindKey(f *testing.F) {
+	c := clock.NewManual(now())
+	fake := clienttest.New(f, c)
+	fake.Must(f, client.OpenCustomer{Customer: "a", Entry: ids.ID{1}})
+	secret := NewSecret()
+	fake.Must(f, client.MintKey{ID: ids.ID{2}, Customer: "a", Prefix: secret.Prefix, Hash: secret.Hash})
+	view := fake.View()
+	f.Add(secret.Text)
+	f.Add("svc_live_.")
+	f.Add("svc_live_" + secret.Prefix + ".")
+	f.Fuzz(func(t *testing.T, text string) {
+		if found := findKey(view, text); (found != nil) != (text == secret.Text) {
+			t.Errorf("%q: %v", text, found)
+		}
+	})
+}

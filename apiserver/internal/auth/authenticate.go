@@ -1,0 +1,78 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Authenticator checks credentials.
+type Authenticator struct {
+	Client  client.Client
+	Issuer  *Issuer
+	Touches *Touches
+	Clock   clock.Clock
+	IDs     ids.Source
+}
+
+// Authenticate finds out who calls, from the headers Authorization and X-Customer-Ref. The view is no older than the
+// call: a key that was revoked before is not in it. Faults: unauthorized, scope_rejected for a switch of the customer by
+// others than admins, invalid_request for a switch to nobody, unavailable.
+func (a *Authenticator) Authenticate(ctx context.Context, authorization, customerRef string) (Principal, *client.View, error) {
+	scheme, credential, _ := strings.Cut(authorization, " ")
+	credential = strings.TrimSpace(credential)
+	if !strings.EqualFold(scheme, "Bearer") || credential == "" {
+		return Principal{}, nil, fault.New(fault.Unauthorized, "a bearer credential is needed")
+	}
+	view, err := a.Client.Fresh(ctx)
+	if err != nil {
+		return Principal{}, nil, fmt.Errorf("read the state: %w", err)
+	}
+	if strings.HasPrefix(credential, keyStart) {
+		key := findKey(view, credential)
+		if key == nil {
+			return Principal{}, nil, fault.New(fault.Unauthorized, "the key is not known")
+		}
+		if customerRef != "" && customerRef != key.Customer {
+			return Principal{}, nil, fault.New(fault.ScopeRejected, "only admins act for another customer")
+		}
+		a.Touches.touch(key.ID)
+		return Principal{Customer: key.Customer, Key: key}, view, nil
+	}
+	who, err := a.Issuer.check(credential, a.Clock.Now())
+	if err != nil {
+		return Principal{}, nil, fault.Wrap(fault.Unauthorized, err, "the token is not valid")
+	}
+	return a.signIn(ctx, view, who, customerRef)
+}
+
+// signIn makes a token's customer at its first use.
+func (a *Authenticator) signIn(ctx context.Context, view *client.View, who identity, customerRef string) (Principal, *client.View, error) {
+	p := Principal{Customer: who.subject, Subject: who.subject, Admin: who.admin}
+	if customerRef != "" && customerRef != who.subject {
+		if !who.admin {
+			return Principal{}, nil, fault.New(fault.ScopeRejected, "only admins act for another customer")
+		}
+		if view.Customer(customerRef) == nil {
+			return Principal{}, nil, fault.Invalid(fault.InvalidRequest, "X-Customer-Ref", "no customer has this reference")
+		}
+		p.Customer = customerRef
+		return p, view, nil
+	}
+	if view.Customer(p.Customer) != nil {
+		return p, view, nil
+	}
+	if _, err := a.Client.Do(ctx, client.OpenCustomer{Customer: p.Customer, Entry: a.IDs.New()}, nil); err != nil {
+		return Principal{}, nil, fmt.Errorf("open the customer: %w", err)
+	}
+	view, err := a.Client.Fresh(ctx)
+	if err != nil {
+		return Principal{}, nil, fmt.Errorf("read the state: %w", err)
+	}
+	return p, view, nil
+}

@@ -1,0 +1,134 @@
+package auth
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// The local issuer (decision 31, auth.mode=local).
+const (
+	issuerName = "shoal"
+	keyFile    = "signin-key.json"
+	leeway     = time.Minute
+	roleAdmin  = "admin"
+	maxSubject = 128
+)
+
+// Issuer signs and checks sign-in tokens with a key of its own, kept in the data directory.
+type Issuer struct {
+	key    jose.JSONWebKey
+	signer jose.Signer
+}
+
+// OpenIssuer reads the key, or makes one on the first start (mode 0600).
+func OpenIssuer(dataDir string) (*Issuer, error) {
+	path := filepath.Join(dataDir, keyFile)
+	key, err := readKey(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = createKey(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sign-in key %s: %w", path, err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: key}, (&jose.SignerOptions{}).WithType("JWT"))
+	if err != nil {
+		return nil, fmt.Errorf("sign-in key %s: %w", path, err)
+	}
+	return &Issuer{key: *key, signer: signer}, nil
+}
+
+func readKey(path string) (*jose.JSONWebKey, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var key jose.JSONWebKey
+	if err := json.Unmarshal(data, &key); err != nil {
+		return nil, err
+	}
+	if _, ok := key.Key.(ed25519.PrivateKey); !ok {
+		return nil, errors.New("not an Ed25519 private key")
+	}
+	return &key, nil
+}
+
+// createKey links a finished file into place, so that of two processes that start at once the first one's key stands.
+func createKey(path string) (*jose.JSONWebKey, error) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	key := &jose.JSONWebKey{Key: private, KeyID: rand.Text()[:8], Algorithm: string(jose.EdDSA), Use: "sig"}
+	data, err := json.Marshal(key)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), keyFile+".*") // mode 0600
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.Write(data)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return nil, err
+	}
+	if err := os.Link(file.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return readKey(path)
+}
+
+type tokenClaims struct {
+	jwt.Claims
+	Roles []string `json:"roles,omitempty"`
+}
+
+// Mint signs a token for a subject of 1 to 128 bytes.
+func (i *Issuer) Mint(subject string, admin bool, now time.Time, life time.Duration) (string, error) {
+	if subject == "" || len(subject) > maxSubject {
+		return "", fmt.Errorf("a subject has 1 to %d bytes", maxSubject)
+	}
+	claims := tokenClaims{Claims: jwt.Claims{Issuer: issuerName, Audience: jwt.Audience{issuerName}, Subject: subject,
+		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(now.Add(life))}}
+	if admin {
+		claims.Roles = []string{roleAdmin}
+	}
+	return jwt.Signed(i.signer).Claims(claims).Serialize()
+}
+
+// identity is what a valid token says.
+type identity struct {
+	subject string
+	admin   bool
+}
+
+// check reads a token; every error means that it is not valid now.
+func (i *Issuer) check(text string, now time.Time) (identity, error) {
+	token, err := jwt.ParseSigned(text, []jose.SignatureAlgorithm{jose.EdDSA})
+	if err != nil {
+		return identity{}, err
+	}
+	var claims tokenClaims
+	if err := token.Claims(i.key.Public(), &claims); err != nil {
+		return identity{}, err
+	}
+	expected := jwt.Expected{Issuer: issuerName, AnyAudience: jwt.Audience{issuerName}, Time: now}
+	if err := claims.ValidateWithLeeway(expected, leeway); err != nil {
+		return identity{}, err
+	}
+	if claims.Expiry == nil || claims.Subject == "" || len(claims.Subject) > maxSubject {
+		return identity{}, errors.New("no expiry, or no subject of 1 to 128 bytes")
+	}
+	return identity{subject: claims.Subject, admin: slices.Contains(claims.Roles, roleAdmin)}, nil
+}

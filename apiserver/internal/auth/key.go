@@ -1,0 +1,46 @@
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"strings"
+
+	"shoal.dev/shoal/controlplane/client"
+)
+
+// An API key reads svc_live_<prefix>.<secret>.
+const (
+	keyStart     = "svc_live_"
+	prefixLength = 7
+	maxKeyLength = 128
+)
+
+// Secret is a new API key: only the client keeps Text.
+type Secret struct {
+	Text   string
+	Prefix string
+	Hash   [32]byte // SHA-256 of Text
+}
+
+// NewSecret makes a key of 35 random bits in its prefix and 130 in its secret part.
+func NewSecret() Secret {
+	prefix := strings.ToLower(rand.Text()[:prefixLength])
+	text := keyStart + prefix + "." + rand.Text()
+	return Secret{Text: text, Prefix: prefix, Hash: sha256.Sum256([]byte(text))}
+}
+
+// findKey is the key that a client sent, nil when there is none like it.
+func findKey(view *client.View, text string) *client.Key {
+	rest, ok := strings.CutPrefix(text, keyStart)
+	prefix, _, dotted := strings.Cut(rest, ".")
+	if !ok || !dotted || len(prefix) != prefixLength || len(text) > maxKeyLength {
+		return nil
+	}
+	key := view.KeyByPrefix(prefix)
+	hash := sha256.Sum256([]byte(text))
+	if key == nil || subtle.ConstantTimeCompare(hash[:], key.Hash[:]) != 1 {
+		return nil
+	}
+	return key
+}

@@ -1,0 +1,77 @@
+// Package auth owns who calls: API keys, the sign-in tokens of the local issuer, and what each may do (specification 5,
+// decisions 7 and 31). It answers with a Principal or a fault; it writes no response and knows no operation.
+package auth
+
+import (
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Principal is the caller behind a valid credential.
+type Principal struct {
+	Customer string      // whose resources are meant
+	Key      *client.Key // nil for a sign-in credential
+	Subject  string      // of a sign-in credential
+	Admin    bool        // a sign-in credential with the role admin
+}
+
+// SignIn says whether the credential is a sign-in token.
+func (p *Principal) SignIn() bool { return p.Key == nil }
+
+// Impersonates says whether an admin acts for another customer.
+func (p *Principal) Impersonates() bool { return p.SignIn() && p.Subject != p.Customer }
+
+// Holder names the credential whose rate buckets a call takes from.
+func (p *Principal) Holder() string {
+	if p.Key != nil {
+		return "key " + p.Key.ID.String()
+	}
+	return "subject " + p.Subject
+}
+
+// Access classes operations by their effect, not their verb (decision 7).
+type Access string
+
+// The classes.
+const (
+	Public     Access = "public"     // no credential
+	Read       Access = "read"       // every credential
+	Write      Access = "write"      // all but LLM_READ keys
+	Mint       Access = "mint"       // USER keys and sign-in
+	Restricted Access = "restricted" // LLM_FULL keys (website contacts)
+	SignInOnly Access = "sign-in"    // sign-in of the customer itself
+	Admin      Access = "admin"      // sign-in with the role admin
+)
+
+// Check says whether the caller may use operations of a class: nil, scope_rejected, sign_in_required, or unauthorized
+// for those who are not admins.
+func (a Access) Check(p *Principal) error {
+	scope := model.Scope("")
+	if p.Key != nil {
+		scope = p.Key.Scope
+	}
+	allowed, code := true, fault.ScopeRejected
+	switch a {
+	case Write:
+		allowed = scope != model.ScopeLLMRead
+	case Mint:
+		allowed = p.SignIn() || scope == model.ScopeUser
+	case Restricted:
+		allowed = scope == model.ScopeLLMFull
+	case SignInOnly:
+		allowed, code = p.SignIn() && !p.Impersonates(), fault.SignInOnly
+	case Admin:
+		allowed, code = p.Admin, fault.Unauthorized
+	}
+	if allowed {
+		return nil
+	}
+	switch code {
+	case fault.SignInOnly:
+		return fault.New(code, "only a sign-in of the customer itself may call this")
+	case fault.Unauthorized:
+		return fault.New(code, "only an admin may call this")
+	}
+	return fault.New(code, "a key of scope %s may not call this", scope)
+}

@@ -1,0 +1,84 @@
+package auth
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const (
+	flushEvery   = time.Minute
+	flushTimeout = 2 * time.Second
+	// maxTouches bounds memory; further keys of that minute keep their older time.
+	maxTouches = 100_000
+	// touchBatch keeps a command far below the log's bound of 512 KiB.
+	touchBatch = 5_000
+)
+
+// Touches gathers when keys were used, and tells the control plane once a minute.
+type Touches struct {
+	client client.Client
+	clock  clock.Clock
+	log    *slog.Logger
+
+	mu   sync.Mutex
+	last map[ids.ID]int64 // Unix milliseconds
+}
+
+// NewTouches gathers; Run flushes.
+func NewTouches(c client.Client, k clock.Clock, log *slog.Logger) *Touches {
+	return &Touches{client: c, clock: k, log: log, last: map[ids.ID]int64{}}
+}
+
+func (t *Touches) touch(key ids.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.last[key]; known || len(t.last) < maxTouches {
+		t.last[key] = t.clock.Now().UnixMilli()
+	}
+}
+
+// LastUsed is when a key was last used, as far as this process and the state know, 0 for never.
+func (t *Touches) LastUsed(key *client.Key) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(key.LastUsedAt, t.last[key.ID])
+}
+
+// Run flushes every minute until ctx ends, and once more then.
+func (t *Touches) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			t.flush(context.WithoutCancel(ctx))
+			return
+		case <-t.clock.After(flushEvery):
+			t.flush(ctx)
+		}
+	}
+}
+
+// flush proposes what was gathered. What fails is dropped: the next use of the key says it anew.
+func (t *Touches) flush(ctx context.Context) {
+	t.mu.Lock()
+	gathered := t.last
+	t.last = map[ids.ID]int64{}
+	t.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	touches := make([]client.KeyTouch, 0, len(gathered))
+	for id, at := range gathered {
+		touches = append(touches, client.KeyTouch{ID: id, At: at})
+	}
+	for batch := range slices.Chunk(touches, touchBatch) {
+		if _, err := t.client.Do(ctx, client.TouchKeys{Keys: batch}, nil); err != nil {
+			t.log.Warn("last uses of keys are lost", "keys", len(batch), "error", err)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package operation
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/valyala/fasthttp"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// drainLimit is how much of a body that nobody read is read all the same, so that its sender gets to see the answer.
+const drainLimit = 256 << 10
+
+// body meters the body of one request: the server streams bodies, enforces no limit, and does not notice a sender that
+// goes away in the middle of a declared length.
+type body struct {
+	source   io.Reader
+	declared int64 // -1: chunked
+	taken    int64
+	ended    bool
+}
+
+func newBody(rc *fasthttp.RequestCtx) *body {
+	b := &body{declared: int64(rc.Request.Header.ContentLength()), ended: true}
+	if rc.Request.IsBodyStream() && b.declared != 0 {
+		b.source, b.ended = rc.RequestBodyStream(), false
+	}
+	return b
+}
+
+// Read implements io.Reader. A body that is shorter than declared ends with io.ErrUnexpectedEOF.
+func (b *body) Read(p []byte) (int, error) {
+	if b.ended {
+		return 0, io.EOF
+	}
+	n, err := b.source.Read(p)
+	b.taken += int64(n)
+	if errors.Is(err, io.EOF) {
+		if b.declared >= 0 && b.taken < b.declared {
+			return n, io.ErrUnexpectedEOF
+		}
+		b.ended = true
+	}
+	return n, err
+}
+
+// all reads a body of at most limit bytes.
+func (b *body) all(limit int) ([]byte, error) {
+	if b.declared > int64(limit) {
+		return nil, fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", limit)
+	}
+	var whole bytes.Buffer
+	n, err := io.Copy(&whole, io.LimitReader(b, int64(limit)+1))
+	if err != nil {
+		return nil, bodyFault(err)
+	}
+	if n > int64(limit) {
+		return nil, fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", limit)
+	}
+	return whole.Bytes(), nil
+}
+
+// finish reads what is left, if that is little, and says whether the connection can carry another request.
+func (b *body) finish() (reusable bool) {
+	if b.ended {
+		return true
+	}
+	_, err := io.CopyN(io.Discard, b, drainLimit)
+	return errors.Is(err, io.EOF) && b.ended
+}
+
+// bodyFault makes a coded error of a failed read.
+func bodyFault(err error) error {
+	var timeout interface{ Timeout() bool }
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return fault.Wrap(fault.UploadTooSlow, err, "the body took too long")
+	}
+	return fault.Wrap(fault.InvalidBody, err, "the body broke off")
+}
+
+// Stream is a request's body as it arrives.
+type Stream struct {
+	ContentType string // media type without parameters
+	body        *body
+}
+
+// Read implements io.Reader; its errors carry a code.
+func (s *Stream) Read(p []byte) (int, error) {
+	n, err := s.body.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = bodyFault(err)
+	}
+	return n, err
+}
+
+// NewStream is a stream over r, for tests of handlers.
+func NewStream(contentType string, r io.Reader) *Stream {
+	return &Stream{ContentType: contentType, body: &body{source: r, declared: -1}}
+}
+
+// checkFraming refuses a request whose length is said twice: the server believes Transfer-Encoding, a proxy before it
+// may believe Content-Length.
+func checkFraming(h *fasthttp.RequestHeader) error {
+	if h.ContentLength() != -1 {
+		return nil
+	}
+	for line := range bytes.Lines(h.RawHeaders()) {
+		name, _, _ := bytes.Cut(line, []byte(":"))
+		if bytes.EqualFold(bytes.TrimSpace(name), []byte("Content-Length")) {
+			return fault.Invalid(fault.InvalidRequest, "Content-Length", "must not stand beside Transfer-Encoding")
+		}
+	}
+	return nil
+}
+
+var errPanic = errors.New("panic")
+
+// recovered makes an error of a panic's value.
+func recovered(value any, stack []byte) error {
+	return fmt.Errorf("%w: %v\n%s", errPanic, value, stack)
+}

@@ -1,0 +1,222 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Authenticator turns a credential into its principal and a view of the state that is no older than the call. Its
+// faults: unauthorized, invalid_request, unavailable.
+type Authenticator interface {
+	Authenticate(ctx context.Context, authorization, customerRef string) (auth.Principal, *client.View, error)
+}
+
+// Chain is what every call passes on its way to its handler and back: request id, framing, credential, rate limit,
+// access, idempotency key, decoding, handler, encoding, log and counters.
+type Chain struct {
+	Auth    Authenticator
+	Limits  limits.Limiter
+	Streams *limits.Streams
+	Clock   clock.Clock
+	IDs     ids.Source
+	Log     *slog.Logger
+	// Observe counts an answered call.
+	Observe func(operation string, status int, took time.Duration)
+	// Work is the context of calls, Streaming that of open streams: it ends first.
+	Work, Streaming context.Context
+
+	streams sync.WaitGroup
+}
+
+// Handler serves operations.
+func (c *Chain) Handler(ops []*Operation) fasthttp.RequestHandler {
+	return c.Routes(ops, func(op *Operation) fasthttp.RequestHandler {
+		return func(rc *fasthttp.RequestCtx) { c.serve(op, rc) }
+	})
+}
+
+// Routes leads each operation's requests to what serve makes for it.
+func (c *Chain) Routes(ops []*Operation, serve func(*Operation) fasthttp.RequestHandler) fasthttp.RequestHandler {
+	r := router.New()
+	r.RedirectTrailingSlash, r.RedirectFixedPath, r.HandleOPTIONS = false, false, false
+	for _, op := range ops {
+		for _, route := range op.Routes {
+			r.Handle(route.Method, route.Path, serve(op))
+		}
+	}
+	r.NotFound = c.refuse(fault.New(fault.RouteNotFound, "there is no such path"))
+	r.MethodNotAllowed = c.refuse(fault.New(fault.MethodNotAllowed, "the path has other methods"))
+	return r.Handler
+}
+
+// WaitStreams waits until the streams have ended, which they do when Streaming ends.
+func (c *Chain) WaitStreams() { c.streams.Wait() }
+
+// refuse answers every request with an error.
+func (c *Chain) refuse(err error) fasthttp.RequestHandler {
+	return func(rc *fasthttp.RequestCtx) {
+		x := c.begin(&Operation{Declaration: Declaration{ID: "none"}}, rc)
+		x.fail(err)
+		x.finish()
+	}
+}
+
+// Unreadable answers a request that the server could not read.
+func (c *Chain) Unreadable(rc *fasthttp.RequestCtx, err error) {
+	answer := fault.Wrap(fault.InvalidRequest, err, "the request cannot be read")
+	var timeout interface{ Timeout() bool }
+	switch small := (*fasthttp.ErrSmallBuffer)(nil); {
+	case errors.As(err, &small):
+		answer = fault.Wrap(fault.HeaderTooLarge, err, "address and header lines together are too long")
+	case errors.As(err, &timeout) && timeout.Timeout():
+		answer = fault.Wrap(fault.UploadTooSlow, err, "the request took too long")
+	}
+	c.refuse(answer)(rc)
+}
+
+// exchange is one call.
+type exchange struct {
+	*Chain
+	op      *Operation
+	rc      *fasthttp.RequestCtx
+	started time.Time
+	id      string
+	body    *body
+	from    Caller
+	err     error
+	ended   func() // of a stream: releases its place
+}
+
+func (c *Chain) begin(op *Operation, rc *fasthttp.RequestCtx) *exchange {
+	x := &exchange{Chain: c, op: op, rc: rc, started: c.Clock.Now(), body: newBody(rc)}
+	x.id = string(rc.Request.Header.Peek("X-Request-Id"))
+	if !printable(x.id, 128) {
+		x.id = c.IDs.New().String()
+	}
+	x.from.RequestID = x.id
+	rc.Response.Header.Set("X-Request-Id", x.id)
+	return x
+}
+
+// printable says whether text is 1 to most printable ASCII characters.
+func printable(text string, most int) bool {
+	if text == "" || len(text) > most {
+		return false
+	}
+	for _, c := range []byte(text) {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Chain) serve(op *Operation, rc *fasthttp.RequestCtx) {
+	x := c.begin(op, rc)
+	ctx, cancel := context.WithTimeout(c.Work, op.Timeout)
+	defer cancel()
+	answer, err := x.answer(ctx)
+	if err != nil {
+		x.fail(err)
+	} else {
+		x.succeed(answer)
+	}
+	x.finish()
+}
+
+// answer runs the checks and the handler.
+func (x *exchange) answer(ctx context.Context) (answer any, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = recovered(value, debug.Stack())
+		}
+		if err != nil && x.ended != nil {
+			x.ended()
+		}
+	}()
+	if err := checkFraming(&x.rc.Request.Header); err != nil {
+		x.rc.SetConnectionClose()
+		return nil, err
+	}
+	if err := x.identify(ctx); err != nil {
+		return nil, err
+	}
+	if err := x.op.Access.Check(&x.from.Principal); err != nil {
+		return nil, err
+	}
+	key, err := x.idempotencyKey()
+	if err != nil {
+		return nil, err
+	}
+	in, err := x.incoming()
+	if err != nil {
+		return nil, err
+	}
+	value, raw, err := x.op.request.decode(in, x.op.Invalid)
+	if err != nil {
+		return nil, err
+	}
+	if key != "" {
+		x.from.Call = &client.Call{Customer: x.from.Customer, Operation: x.op.ID, Key: key, Request: x.hash(in, raw)}
+	}
+	if x.op.Streams() {
+		if x.ended = x.Streams.Open(x.from.Customer); x.ended == nil {
+			return nil, fault.New(fault.TooManyStreams, "at most %d streams may be open", limits.MaxStreams)
+		}
+	}
+	return x.op.handle(ctx, &x.from, value)
+}
+
+// identify finds out who calls and takes the call from its bucket.
+func (x *exchange) identify(ctx context.Context) error {
+	if x.op.Access == auth.Public {
+		return x.take("address "+x.rc.RemoteIP().String(), x.op.Rate)
+	}
+	h := &x.rc.Request.Header
+	principal, view, err := x.Auth.Authenticate(ctx, string(h.Peek("Authorization")), string(h.Peek("X-Customer-Ref")))
+	if err != nil {
+		if limited := x.take("address "+x.rc.RemoteIP().String(), limits.Anonymous); limited != nil {
+			return limited
+		}
+		return err
+	}
+	x.from.Principal, x.from.View = principal, view
+	class := x.op.Rate
+	if principal.SignIn() && (class == limits.General || class == limits.Read) {
+		class = limits.SignIn
+	}
+	return x.take(principal.Holder(), class)
+}
+
+// take takes the call from a bucket and says on the answer what is left.
+func (x *exchange) take(holder string, class limits.Class) error {
+	if class == limits.Unlimited {
+		return nil
+	}
+	v := x.Limits.Take(holder, class)
+	if v.Limit > 0 {
+		h := &x.rc.Response.Header
+		h.Set("RateLimit-Limit", itoa(v.Limit))
+		h.Set("RateLimit-Remaining", itoa(v.Remaining))
+		h.Set("RateLimit-Reset", seconds(v.Reset))
+	}
+	if v.Allowed {
+		return nil
+	}
+	x.rc.Response.Header.Set("Retry-After", seconds(max(v.Retry, time.Second)))
+	return fault.New(fault.RateLimited, "%d calls of this kind are allowed at once; try again later", v.Limit)
+}

@@ -1,0 +1,305 @@
+package operation
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+var (
+	idType   = reflect.TypeFor[ids.ID]()
+	rawType  = reflect.TypeFor[json.RawMessage]()
+	textType = reflect.TypeFor[encoding.TextUnmarshaler]()
+	jsonType = reflect.TypeFor[json.Unmarshaler]()
+)
+
+func readsText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textType) }
+func readsJSON(t reflect.Type) bool { return reflect.PointerTo(t).Implements(jsonType) }
+
+// decodeText sets v from the text of a path segment or a query parameter. Structs, maps and raw JSON are read as JSON.
+func (s shapes) decodeText(text string, v reflect.Value, r *rules, path string, p *problems) {
+	t := v.Type()
+	if t.Kind() == reflect.Pointer {
+		v.Set(reflect.New(t.Elem()))
+		s.decodeText(text, v.Elem(), r, path, p)
+		return
+	}
+	switch {
+	case readsText(t):
+		s.setText(text, v, r, path, p)
+		return
+	case t.Kind() == reflect.String:
+		v.SetString(text)
+	case t.Kind() == reflect.Bool:
+		if text != "true" && text != "false" {
+			p.add(r.code, path, "must be true or false")
+			return
+		}
+		v.SetBool(text == "true")
+	case v.CanInt():
+		n, err := strconv.ParseInt(text, 10, t.Bits())
+		if err != nil {
+			p.add(r.code, path, "must be an integer")
+			return
+		}
+		v.SetInt(n)
+	case v.CanUint():
+		n, err := strconv.ParseUint(text, 10, t.Bits())
+		if err != nil {
+			p.add(r.code, path, "must be an integer of at least 0")
+			return
+		}
+		v.SetUint(n)
+	default:
+		s.decodeJSON([]byte(text), v, r, path, p)
+		return
+	}
+	r.check(v, path, p)
+}
+
+func (s shapes) setText(text string, v reflect.Value, r *rules, path string, p *problems) {
+	err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+	switch {
+	case v.Type() == idType && (err != nil || text == "" && r.required):
+		p.add(fault.InvalidID, path, "must be an id of 24 hex digits")
+	case err != nil:
+		p.add(r.code, path, "%s", reason(err))
+	}
+}
+
+// reason is what a type's own decoding says of refused text.
+func reason(err error) string {
+	if coded := (*fault.Error)(nil); errors.As(err, &coded) {
+		return coded.Detail
+	}
+	return "is malformed"
+}
+
+// decodeBody reads a whole JSON document.
+func (s shapes) decodeBody(data []byte, v reflect.Value, p *problems) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		p.add(fault.InvalidBody, "", "a JSON body is needed")
+		return
+	}
+	if err := checkSyntax(data); err != nil {
+		p.add(fault.InvalidBody, "", "not valid JSON: %v", err)
+		return
+	}
+	s.decodeJSON(data, v, &rules{required: true}, "", p)
+}
+
+// checkSyntax reads all tokens once, so that what follows can rely on valid JSON, and refuses members that come twice:
+// which of them counts would be a guess.
+func checkSyntax(data []byte) error {
+	if !json.Valid(data) {
+		var any json.RawMessage
+		return json.Unmarshal(data, &any)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	return checkMembers(dec)
+}
+
+func checkMembers(dec *json.Decoder) error {
+	type level struct {
+		names map[string]bool // nil in an array
+		key   bool            // a name comes next
+	}
+	var stack []level
+	for {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var top *level
+		if len(stack) > 0 {
+			top = &stack[len(stack)-1]
+		}
+		if name, isText := token.(string); isText && top != nil && top.names != nil && top.key {
+			if top.names[name] {
+				return fmt.Errorf("member %q comes twice", name)
+			}
+			top.names[name], top.key = true, false
+			continue
+		}
+		if token == json.Delim('}') || token == json.Delim(']') {
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		if top != nil {
+			top.key = true
+		}
+		switch token {
+		case json.Delim('{'):
+			stack = append(stack, level{names: map[string]bool{}, key: true})
+		case json.Delim('['):
+			stack = append(stack, level{})
+		}
+	}
+}
+
+// decodeJSON sets v from a valid JSON value.
+func (s shapes) decodeJSON(data []byte, v reflect.Value, r *rules, path string, p *problems) {
+	data = bytes.TrimSpace(data)
+	t := v.Type()
+	if t == rawType {
+		v.SetBytes(slices.Clone(data))
+		return
+	}
+	if string(data) == "null" {
+		if t.Kind() != reflect.Pointer && r.required {
+			p.add(r.code, path, "must not be null")
+		}
+		return
+	}
+	if t.Kind() == reflect.Pointer {
+		v.Set(reflect.New(t.Elem()))
+		s.decodeJSON(data, v.Elem(), r, path, p)
+		return
+	}
+	switch {
+	case readsJSON(t):
+		if err := json.Unmarshal(data, v.Addr().Interface()); err != nil {
+			p.add(r.code, path, "%s", reason(err))
+		}
+		return
+	case readsText(t):
+		var text string
+		if json.Unmarshal(data, &text) != nil {
+			p.add(r.code, path, "must be text")
+			return
+		}
+		s.setText(text, v, r, path, p)
+		return
+	}
+	before := len(p.list)
+	switch t.Kind() {
+	case reflect.Struct:
+		s.decodeObject(data, v, path, p)
+		return
+	case reflect.Map:
+		s.decodeMap(data, v, path, p)
+	case reflect.Slice:
+		s.decodeArray(data, v, path, p)
+	default:
+		if json.Unmarshal(data, v.Addr().Interface()) != nil {
+			p.add(r.code, path, "must be %s", kindName(t))
+			return
+		}
+	}
+	if len(p.list) == before {
+		r.check(v, path, p)
+	}
+}
+
+func (s shapes) decodeObject(data []byte, v reflect.Value, path string, p *problems) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		p.add("", path, "must be an object")
+		return
+	}
+	shape := s[v.Type()]
+	for i := range shape.fields {
+		f := &shape.fields[i]
+		raw, given := members[f.name]
+		delete(members, f.name)
+		switch at := join(path, f.name); {
+		case f.rules.stamped:
+		case given:
+			s.decodeJSON(raw, v.FieldByIndex(f.index), &f.rules, at, p)
+		default:
+			s.absent(v.FieldByIndex(f.index), f, at, p)
+		}
+	}
+	for _, name := range sortedKeys(members) {
+		p.add(fault.UnknownField, join(path, name), "there is no such member")
+	}
+}
+
+// absent sets a field's default, or complains.
+func (s shapes) absent(v reflect.Value, f *field, path string, p *problems) {
+	switch {
+	case f.rules.fallback != nil:
+		s.decodeText(*f.rules.fallback, v, &f.rules, path, p)
+	case f.rules.required:
+		p.add(f.rules.code, path, "is required")
+	}
+}
+
+func (s shapes) decodeMap(data []byte, v reflect.Value, path string, p *problems) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		p.add("", path, "must be an object")
+		return
+	}
+	v.Set(reflect.MakeMapWithSize(v.Type(), len(members)))
+	for _, name := range sortedKeys(members) {
+		value := reflect.New(v.Type().Elem()).Elem()
+		if value.Kind() == reflect.Interface {
+			_ = json.Unmarshal(members[name], value.Addr().Interface()) // valid JSON fits any
+		} else {
+			s.decodeJSON(members[name], value, &rules{required: true}, join(path, name), p)
+		}
+		v.SetMapIndex(reflect.ValueOf(name), value)
+	}
+}
+
+func (s shapes) decodeArray(data []byte, v reflect.Value, path string, p *problems) {
+	if v.Type().Elem().Kind() == reflect.String && json.Unmarshal(data, v.Addr().Interface()) == nil &&
+		!bytes.Contains(data, []byte("null")) {
+		return
+	}
+	v.SetZero()
+	var items []json.RawMessage
+	if json.Unmarshal(data, &items) != nil {
+		p.add("", path, "must be an array")
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
+	for i, item := range items {
+		s.decodeJSON(item, v.Index(i), &rules{required: true}, path+"["+strconv.Itoa(i)+"]", p)
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float64:
+		return "a number"
+	}
+	if strings.HasPrefix(t.Kind().String(), "uint") {
+		return "an integer of at least 0"
+	}
+	return "an integer"
+}

@@ -1,0 +1,79 @@
+package operation
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"shoal.dev/shoal/pkg/clock"
+)
+
+// pingEvery is how often an idle stream shows that it lives, which is also how a client that went away is noticed.
+const pingEvery = 15 * time.Second
+
+// Events is the answer of an operation that streams: it sends events until it has no more, ctx ends (the server stops)
+// or a send fails (the client went away). It runs after the handler has returned.
+type Events func(ctx context.Context, to *EventWriter) error
+
+// EventWriter sends Server-Sent Events. It is for one goroutine.
+type EventWriter struct {
+	w     *bufio.Writer
+	clock clock.Clock
+}
+
+// Send sends one event; id may be empty.
+func (e *EventWriter) Send(event, id string, data any) error {
+	payload, err := encode(data)
+	if err != nil {
+		return fmt.Errorf("encode event %s: %w", event, err)
+	}
+	if id != "" {
+		fmt.Fprintf(e.w, "id: %s\n", id)
+	}
+	fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", event, payload)
+	return e.w.Flush()
+}
+
+// Wait waits for something to send: nil when one of the channels is closed or sends, ctx's error when the server stops,
+// an error when the client is gone. A nil channel never does. Meanwhile it keeps the connection alive.
+func (e *EventWriter) Wait(ctx context.Context, changed <-chan struct{}, due <-chan time.Time) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+			return nil
+		case <-due:
+			return nil
+		case <-e.clock.After(pingEvery):
+			if err := e.comment("ping"); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (e *EventWriter) comment(text string) error {
+	fmt.Fprintf(e.w, ": %s\n\n", text)
+	return e.w.Flush()
+}
+
+// begin tells the client how soon to come back after a break.
+func (e *EventWriter) begin() error {
+	fmt.Fprint(e.w, "retry: 3000\n\n")
+	return e.w.Flush()
+}
+
+// encode writes JSON as clients get it: addresses with their & as they are, no line break at the end.
+func encode(value any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}

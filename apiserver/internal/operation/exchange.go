@@ -1,0 +1,197 @@
+package operation
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"log/slog"
+	"mime"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// seconds rounds up.
+func seconds(d time.Duration) string { return itoa(int((d + time.Second - 1) / time.Second)) }
+
+// idempotencyKey reads the header, "" when the operation has no use for it or it is absent and not required.
+func (x *exchange) idempotencyKey() (string, error) {
+	if x.op.Idempotency == Ignored {
+		return "", nil
+	}
+	raw := x.rc.Request.Header.Peek("Idempotency-Key")
+	key := strings.TrimSpace(string(raw))
+	switch {
+	case key == "" && x.op.Idempotency == Required:
+		return "", fault.Invalid(fault.IdempotencyRequired, "Idempotency-Key", "this operation needs one, a UUID for example")
+	case key == "" && raw == nil:
+		return "", nil
+	case !printable(key, 255):
+		return "", fault.Invalid(fault.InvalidRequest, "Idempotency-Key", "must be 1 to 255 printable characters")
+	}
+	return key, nil
+}
+
+// incoming copies the request out of the server's buffers.
+func (x *exchange) incoming() (*incoming, error) {
+	in := &incoming{query: map[string][]string{}, read: x.body.all, hasBody: !x.body.ended}
+	for name, value := range x.rc.QueryArgs().All() {
+		if !utf8.Valid(name) || !utf8.Valid(value) {
+			return nil, fault.New(fault.InvalidRequest, "the query is not valid UTF-8")
+		}
+		in.query[string(name)] = append(in.query[string(name)], string(value))
+	}
+	header := string(x.rc.Request.Header.ContentType())
+	if media, _, err := mime.ParseMediaType(header); err == nil {
+		in.contentType = media
+	}
+	in.segment = func(name string) string {
+		text, _ := x.rc.UserValue(name).(string)
+		if decoded, err := url.PathUnescape(text); err == nil && utf8.ValidString(decoded) {
+			return strings.Clone(decoded)
+		}
+		return ""
+	}
+	in.stream = &Stream{ContentType: in.contentType, body: x.body}
+	return in, nil
+}
+
+// hash is what tells a repeated request from another one under the same idempotency key. The bytes of a streamed body
+// are not in it: they are not known when the key is claimed.
+func (x *exchange) hash(in *incoming, body []byte) uint64 {
+	h := xxh3.New()
+	part := func(text string) {
+		_, _ = h.WriteString(strconv.Itoa(len(text)) + ":" + text) // a hash never fails
+	}
+	part(string(x.rc.Path()))
+	for _, name := range sortedKeys(in.query) {
+		for _, value := range in.query[name] {
+			part(name)
+			part(value)
+		}
+	}
+	part(string(body))
+	return h.Sum64()
+}
+
+// fail answers with an error.
+func (x *exchange) fail(err error) {
+	var coded *fault.Error
+	if !errors.As(err, &coded) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+		err = fault.Wrap(fault.Unavailable, err, "the call took too long, or the server stops; what it did is not known")
+	}
+	x.err = err
+	problem := NewProblem(err, x.id)
+	h := &x.rc.Response.Header
+	switch problem.Status {
+	case 401:
+		h.Set("WWW-Authenticate", "Bearer")
+	case 429, 503:
+		if len(h.Peek("Retry-After")) == 0 {
+			h.Set("Retry-After", "5")
+		}
+	}
+	x.replayed()
+	x.rc.SetStatusCode(problem.Status)
+	x.rc.SetContentType("application/problem+json")
+	data, err := encode(problem)
+	if err != nil {
+		panic(err) // plain texts and numbers
+	}
+	x.rc.SetBody(data)
+}
+
+func (x *exchange) replayed() {
+	if x.from.Call != nil && x.from.Call.Replayed {
+		x.rc.Response.Header.Set("Idempotency-Replayed", "true")
+	}
+}
+
+// Raw is an answer that is not JSON, or is encoded already.
+type Raw struct {
+	ContentType string
+	Body        []byte
+}
+
+// succeed answers with a value.
+func (x *exchange) succeed(answer any) {
+	x.replayed()
+	x.rc.SetStatusCode(x.op.Status)
+	switch answer := answer.(type) {
+	case None:
+	case Raw:
+		x.rc.SetContentType(answer.ContentType)
+		x.rc.SetBody(answer.Body)
+	case Events:
+		x.stream(answer)
+	default:
+		data, err := encode(answer)
+		if err != nil {
+			x.fail(err)
+			return
+		}
+		x.rc.SetContentType("application/json")
+		x.rc.SetBody(data)
+	}
+}
+
+// stream sends events on a goroutine that the server waits for; it must not touch the request any more.
+func (x *exchange) stream(events Events) {
+	h := &x.rc.Response.Header
+	h.SetContentType("text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	x.rc.Response.ImmediateHeaderFlush = true
+	end, log := x.ended, x.Log.With("operation", x.op.ID, "request", x.id)
+	x.streams.Add(1)
+	x.rc.SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer x.streams.Done()
+		defer end()
+		defer func() {
+			if value := recover(); value != nil {
+				log.Error("stream", "error", recovered(value, debug.Stack()))
+			}
+		}()
+		to := &EventWriter{w: w, clock: x.Clock}
+		err := to.begin()
+		if err == nil {
+			err = events(x.Streaming, to)
+		}
+		log.Debug("stream ended", "error", err)
+	})
+}
+
+// finish leaves the connection fit for the next request, and counts and logs this one.
+func (x *exchange) finish() {
+	if !x.body.finish() {
+		x.rc.SetConnectionClose()
+	}
+	took, status := x.Clock.Now().Sub(x.started), x.rc.Response.StatusCode()
+	x.Observe(x.op.ID, status, took)
+	level := slog.LevelInfo
+	attributes := []any{"operation", x.op.ID, "method", string(x.rc.Method()), "path", string(x.rc.Path()),
+		"status", status, "took", took, "request", x.id, "customer", x.from.Customer}
+	if x.from.Impersonates() {
+		attributes = append(attributes, "subject", x.from.Subject) // who acts for the customer
+	}
+	if x.err != nil {
+		attributes = append(attributes, "error", x.err)
+	}
+	switch {
+	case status >= 500:
+		level = slog.LevelError
+	case x.op.Rate == limits.Unlimited && status < 400:
+		level = slog.LevelDebug // machines ask these all the time
+	}
+	x.Log.Log(x.Work, level, "call", attributes...)
+}

@@ -1,0 +1,213 @@
+package operation
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// object is a JSON object; its members are written in the order of their names.
+type object = map[string]any
+
+// OpenAPI is the description of operations, OpenAPI 3.1, as indented JSON.
+func OpenAPI(title, version string, ops []*Operation) ([]byte, error) {
+	s := newSchemas()
+	paths := object{}
+	for _, op := range ops {
+		for i, route := range op.Routes {
+			item, ok := paths[route.Path].(object)
+			if !ok {
+				item = object{}
+				paths[route.Path] = item
+			}
+			item[strings.ToLower(route.Method)] = op.describe(s, i)
+		}
+	}
+	s.of(reflect.TypeFor[Problem](), false)
+	document := object{
+		"openapi": "3.1.0",
+		"info":    object{"title": title, "version": version},
+		"paths":   paths,
+		"components": object{
+			"schemas": s.components,
+			"securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer",
+				"description": "An API key (svc_live_<prefix>.<secret>) or a sign-in token."}},
+		},
+	}
+	data, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("operation: the OpenAPI document: %w", err)
+	}
+	return append(data, '\n'), nil
+}
+
+// describe is the OpenAPI operation of one route.
+func (op *Operation) describe(s *schemas, route int) object {
+	id := op.ID
+	if route > 0 {
+		id = fmt.Sprintf("%s_alias_%d", op.ID, route)
+	}
+	description := strings.TrimSpace(op.Description + "\n\nAccess: " + string(op.Access) + ".")
+	if op.Rate != limits.Unlimited {
+		description += " Rate class: " + string(op.Rate) + "."
+	}
+	out := object{"operationId": id, "summary": op.Summary, "description": strings.TrimSpace(description),
+		"responses": op.responses(s)}
+	if op.Group != "" {
+		out["tags"] = []string{op.Group}
+	}
+	if op.Access != auth.Public {
+		out["security"] = []object{{"bearer": []string{}}}
+	}
+	if parameters := op.parameters(s); len(parameters) > 0 {
+		out["parameters"] = parameters
+	}
+	if op.request.body != nil {
+		out["requestBody"] = op.requestBody(s)
+	}
+	return out
+}
+
+func (op *Operation) parameters(s *schemas) []object {
+	var list []object
+	add := func(in string, f *field, note string) {
+		p := object{"name": f.name, "in": in, "schema": parameterSchema(s, f)}
+		if f.rules.required && note == "" {
+			p["required"] = true
+		}
+		if text := strings.TrimSpace(f.rules.doc + note); text != "" {
+			p["description"] = text
+		}
+		list = append(list, p)
+	}
+	for i := range op.request.path.fields {
+		add("path", &op.request.path.fields[i], "")
+	}
+	for i := range op.request.query.fields {
+		add("query", &op.request.query.fields[i], "")
+	}
+	if op.request.stream != nil {
+		members := op.request.shapes[op.request.body.typ].fields
+		for i := range members {
+			if !members[i].rules.alone {
+				add("query", &members[i], " (With a streamed body only, instead of the member of the JSON body.)")
+			}
+		}
+	}
+	if op.Idempotency != Ignored {
+		list = append(list, object{"name": "Idempotency-Key", "in": "header", "required": op.Idempotency == Required,
+			"description": "A UUID, for example. The same key within 24 hours gives the first answer again.",
+			"schema":      object{"type": "string", "minLength": 1, "maxLength": 255}})
+	}
+	return list
+}
+
+func parameterSchema(s *schemas, f *field) *jsonschema.Schema {
+	made := s.field(f, true)
+	if made.Ref == "" {
+		made.Description = ""
+	}
+	return made
+}
+
+func (op *Operation) requestBody(s *schemas) object {
+	content := object{"application/json": object{"schema": s.of(op.request.body.typ, true)}}
+	if op.request.stream != nil {
+		for _, media := range op.request.stream.types {
+			content[media] = object{"schema": object{"type": "string"}}
+		}
+	}
+	return object{"required": true, "content": content}
+}
+
+func (op *Operation) responses(s *schemas) object {
+	answer := object{"description": "Done"}
+	switch {
+	case op.response == reflect.TypeFor[None]():
+	case op.Streams():
+		content := object{"schema": object{"type": "string"}}
+		if op.Event != nil {
+			content["schema"] = s.of(reflect.TypeOf(op.Event), false)
+			answer["description"] = "Server-Sent Events; the schema is that of an event's data"
+		}
+		answer["content"] = object{"text/event-stream": content}
+	case op.response == reflect.TypeFor[Raw]():
+		answer["content"] = object{"*/*": object{"schema": object{}}}
+	default:
+		answer["content"] = object{"application/json": object{"schema": s.of(op.response, false)}}
+	}
+	out := object{fmt.Sprint(op.Status): answer}
+	for status, codes := range op.problems() {
+		out[fmt.Sprint(status)] = object{"description": "Codes: " + strings.Join(codes, ", "),
+			"content": object{"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}}}
+	}
+	return out
+}
+
+// problems are the error codes by status: the handler's and those that the declaration implies.
+func (op *Operation) problems() map[int][]string {
+	codes := append([]fault.Code{fault.Internal, fault.Unavailable}, op.Errors...)
+	if op.Access != auth.Public {
+		codes = append(codes, fault.Unauthorized, fault.ScopeRejected)
+	}
+	switch {
+	case op.Access == auth.SignInOnly:
+		codes = append(codes, fault.SignInOnly)
+	case op.Streams():
+		codes = append(codes, fault.TooManyStreams)
+	}
+	if op.Rate != limits.Unlimited {
+		codes = append(codes, fault.RateLimited)
+	}
+	if op.Idempotency != Ignored {
+		codes = append(codes, fault.IdempotencyInFlight, fault.IdempotencyReused, fault.IdempotencyOverflow)
+	}
+	if op.Idempotency == Required {
+		codes = append(codes, fault.IdempotencyRequired)
+	}
+	codes = append(codes, op.Invalid, fault.UnknownParameter)
+	if op.request.body != nil {
+		codes = append(codes, fault.InvalidBody, fault.UnknownField, fault.PayloadTooLarge, fault.UnsupportedMediaType)
+	}
+	for _, f := range op.request.path.fields {
+		if f.typ == idType {
+			codes = append(codes, fault.InvalidID)
+		}
+	}
+	byStatus := map[int][]string{}
+	for _, code := range codes {
+		status := fault.Lookup(code).Status
+		if !slices.Contains(byStatus[status], string(code)) {
+			byStatus[status] = append(byStatus[status], string(code))
+		}
+	}
+	for _, list := range byStatus {
+		slices.Sort(list)
+	}
+	return byStatus
+}
+
+// Line is an operation in one line, for the list of all operations.
+func (op *Operation) Line() string {
+	routes := make([]string, len(op.Routes))
+	for i, r := range op.Routes {
+		routes[i] = r.Method + " " + r.Path
+	}
+	idempotency := string(op.Idempotency)
+	if op.Idempotency == Ignored {
+		idempotency = "-"
+	}
+	rate := string(op.Rate)
+	if op.Rate == limits.Unlimited {
+		rate = "-"
+	}
+	return fmt.Sprintf("%s\t%s\taccess %s\trate %s\tidempotency %s", op.ID, strings.Join(routes, ", "), op.Access, rate, idempotency)
+}

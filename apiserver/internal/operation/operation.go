@@ -1,0 +1,130 @@
+// Package operation owns what an operation of the API is. One Declaration says everything about it: routes, access, rate
+// class, idempotency, request and answer types, errors, streaming. From it come routing, decoding with validation, the
+// chain of checks, encoding, error bodies and the OpenAPI document. It knows no resource; handlers live in api/.
+//
+// # Requests
+//
+// A request is a struct. Each exported field has one of the tags
+//
+//	path:"name"    a segment of the path
+//	query:"name"   a query parameter; a slice may be repeated
+//	body:"json"    the body, a struct (or slice); limit:"bytes" overrides 1 MiB
+//	stream:"text/uri-list,…"  a *Stream: the body as it arrives when it has one of these types. The members of the JSON
+//	               body then come as query parameters, all but those tagged alone:"json".
+//
+// and, as the members of bodies have, any of: required, default, min, max (value, characters or items), clamp (greater
+// values become this), enum, pattern, code (the error code when the value is refused), stamped (accepted and ignored),
+// doc. A pointer may be null. A struct that has Validate() fault.List is asked last.
+package operation
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Idempotency says what an operation does with the header Idempotency-Key.
+type Idempotency string
+
+// The ways.
+const (
+	Ignored  Idempotency = ""
+	Optional Idempotency = "optional"
+	Required Idempotency = "required"
+)
+
+// Route is a method and a path, with parameters in braces.
+type Route struct {
+	Method string
+	Path   string
+}
+
+// Routes reads "GET /a/{id}" lines.
+func Routes(lines ...string) []Route {
+	routes := make([]Route, len(lines))
+	for i, line := range lines {
+		method, path, _ := strings.Cut(line, " ")
+		routes[i] = Route{Method: method, Path: path}
+	}
+	return routes
+}
+
+// Declaration is everything about an operation but its types and its handler.
+type Declaration struct {
+	ID          string  // svc_…
+	Routes      []Route // the first is the one that stands in the specification; the others are aliases
+	Group       string  // of the documentation
+	Summary     string
+	Description string
+	Access      auth.Access
+	Rate        limits.Class
+	Idempotency Idempotency
+	Status      int        // of success: 200 unless told; an operation that answers None has 204
+	Invalid     fault.Code // of refused input that has no code of its own: invalid_request unless told
+	// Errors are the codes that the handler itself can answer, beside those that the declaration implies.
+	Errors  []fault.Code
+	Timeout time.Duration // for everything but a stream of events: 30 s unless told
+	Event   any           // for operations that answer Events: a value of the type of an event's data
+}
+
+// Caller is what a handler knows of the call beside its request.
+type Caller struct {
+	auth.Principal
+	// View is the state as it was when the call arrived, or later: current enough for every answer (nil for public
+	// operations).
+	View      *client.View
+	Call      *client.Call // idempotency, to be passed to the command; nil without a key
+	RequestID string
+}
+
+// None is the answer of an operation without a body.
+type None struct{}
+
+// Handler answers typed requests. Its errors carry a code of the catalogue, else they answer 500.
+type Handler[In, Out any] func(ctx context.Context, from *Caller, in *In) (Out, error)
+
+// Operation is a declared operation, ready to be served.
+type Operation struct {
+	Declaration
+	request  *request
+	response reflect.Type
+	handle   func(ctx context.Context, from *Caller, in reflect.Value) (any, error)
+}
+
+// Define makes an operation. A declaration that contradicts itself is a programmer's slip and panics.
+func Define[In, Out any](d Declaration, handle Handler[In, Out]) *Operation {
+	op := &Operation{Declaration: d, response: reflect.TypeFor[Out]()}
+	if d.ID == "" || len(d.Routes) == 0 || d.Access == "" || d.Summary == "" {
+		panic(fmt.Sprintf("operation %q: ID, Routes, Access and Summary are needed", d.ID))
+	}
+	if op.Status == 0 {
+		op.Status = 200
+		if op.response == reflect.TypeFor[None]() {
+			op.Status = 204
+		}
+	}
+	if op.Invalid == "" {
+		op.Invalid = fault.InvalidRequest
+	}
+	if op.Timeout == 0 {
+		op.Timeout = 30 * time.Second
+	}
+	op.request = compileRequest(op.ID, reflect.TypeFor[In]())
+	op.handle = func(ctx context.Context, from *Caller, in reflect.Value) (any, error) {
+		return handle(ctx, from, in.Interface().(*In))
+	}
+	return op
+}
+
+// Streams says whether the operation answers with events.
+func (op *Operation) Streams() bool { return op.response == reflect.TypeFor[Events]() }
+
+// TakesStream says whether the operation can take its body as a stream.
+func (op *Operation) TakesStream() bool { return op.request.stream != nil }

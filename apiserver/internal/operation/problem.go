@@ -1,0 +1,62 @@
+package operation
+
+import (
+	"errors"
+	"fmt"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Problem is the body of every error (decision 1).
+type Problem struct {
+	Status        int           `json:"status"`
+	Code          fault.Code    `json:"code"`
+	Title         string        `json:"title"`
+	Detail        string        `json:"detail"`
+	CorrelationID string        `json:"correlationId"`
+	Errors        []ProblemItem `json:"errors"`
+}
+
+// ProblemItem is one fault of a request. The first one's code is the problem's.
+type ProblemItem struct {
+	Code    fault.Code `json:"code"`
+	Message string     `json:"message"`
+	Field   string     `json:"field,omitempty" doc:"The input at fault, as a path: itemsConfig[2].selector"`
+}
+
+// NewProblem makes the body for an error. What is not coded, and every 500, shows no more than the correlation id.
+func NewProblem(err error, correlationID string) *Problem {
+	var list fault.List
+	if !errors.As(err, &list) || len(list) == 0 {
+		coded := &fault.Error{Code: fault.Internal}
+		errors.As(err, &coded)
+		list = fault.List{coded}
+	}
+	p := &Problem{Code: list[0].Code, CorrelationID: correlationID}
+	entry := fault.Lookup(p.Code)
+	if entry.Status == 500 || entry.Status == 0 {
+		entry = fault.Lookup(fault.Internal)
+		list = fault.List{{Code: fault.Internal}}
+		p.Code = fault.Internal
+	}
+	p.Status, p.Title = entry.Status, entry.Title
+	for _, f := range list {
+		p.Errors = append(p.Errors, ProblemItem{Code: f.Code, Message: message(f), Field: f.Field})
+	}
+	p.Detail = p.Errors[0].Message
+	if more := len(list) - 1; more > 0 {
+		p.Detail += fmt.Sprintf(" (and %d more)", more)
+	}
+	return p
+}
+
+func message(f *fault.Error) string {
+	text := f.Detail
+	if text == "" {
+		text = fault.Lookup(f.Code).Title
+	}
+	if f.Field != "" {
+		return f.Field + ": " + text
+	}
+	return text
+}

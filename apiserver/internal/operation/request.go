@@ -1,0 +1,200 @@
+package operation
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// bodyLimit is the most bytes of a JSON body unless its field says otherwise.
+const bodyLimit = 1 << 20
+
+// request is a compiled request type.
+type request struct {
+	typ    reflect.Type
+	shapes shapes
+	path   *shape
+	query  *shape
+	body   *bodyField
+	stream *streamField
+}
+
+type bodyField struct {
+	index []int
+	typ   reflect.Type
+	limit int
+}
+
+type streamField struct {
+	index []int
+	types []string
+}
+
+// compileRequest reads a request type; what it cannot use is a programmer's slip and panics.
+func compileRequest(id string, t reflect.Type) *request {
+	if t.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("operation %s: the request must be a struct", id))
+	}
+	r := &request{typ: t, shapes: shapes{}, path: &shape{byName: map[string]int{}}, query: &shape{byName: map[string]int{}}}
+	r.path.collect(t, nil, "path")
+	for i := range r.path.fields {
+		r.path.fields[i].rules.required = true
+	}
+	r.query.collect(t, nil, "query")
+	for _, f := range append(append([]field{}, r.path.fields...), r.query.fields...) {
+		r.shapes.add(f.typ, "json")
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Tag.Get("body") == "json" {
+			r.body = &bodyField{index: f.Index, typ: f.Type, limit: bodyLimit}
+			if text := f.Tag.Get("limit"); text != "" {
+				limit, err := strconv.Atoi(text)
+				if err != nil {
+					panic(fmt.Sprintf("operation %s: limit %q", id, text))
+				}
+				r.body.limit = limit
+			}
+			r.shapes.add(f.Type, "json")
+		}
+		if types := f.Tag.Get("stream"); types != "" {
+			r.stream = &streamField{index: f.Index, types: strings.Split(types, ",")}
+		}
+	}
+	if r.stream != nil && (r.body == nil || r.body.typ.Kind() != reflect.Struct) {
+		panic(fmt.Sprintf("operation %s: a stream stands beside a JSON body", id))
+	}
+	return r
+}
+
+// incoming is what arrived, copied out of the server's buffers.
+type incoming struct {
+	segment     func(name string) string // of the path, decoded
+	query       map[string][]string
+	contentType string // media type without parameters, lower case
+	read        func(limit int) ([]byte, error)
+	stream      *Stream
+	hasBody     bool
+}
+
+// streams says whether the body is to be handed on as it arrives.
+func (r *request) streams(contentType string) bool {
+	if r.stream == nil {
+		return false
+	}
+	for _, known := range r.stream.types {
+		if known == contentType {
+			return true
+		}
+	}
+	return false
+}
+
+// decode makes a request value of what arrived. Every fault of it is found; ids come first.
+func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value, body []byte, err error) {
+	value = reflect.New(r.typ)
+	p := &problems{invalid: invalid}
+	v := value.Elem()
+	for i := range r.path.fields {
+		f := &r.path.fields[i]
+		r.shapes.decodeText(in.segment(f.name), v.FieldByIndex(f.index), &f.rules, f.name, p)
+	}
+	streamed := r.streams(in.contentType)
+	r.decodeQuery(in, v, streamed, p)
+	switch {
+	case streamed:
+		v.FieldByIndex(r.stream.index).Set(reflect.ValueOf(in.stream))
+	case r.body != nil:
+		if in.hasBody && in.contentType != "application/json" {
+			return value, nil, fault.Invalid(fault.UnsupportedMediaType, "Content-Type", "must be %s", r.mediaTypes())
+		}
+		if body, err = in.read(r.body.limit); err != nil {
+			return value, nil, err
+		}
+		r.shapes.decodeBody(body, v.FieldByIndex(r.body.index), p)
+	case in.hasBody:
+		if body, err = in.read(bodyLimit); err != nil {
+			return value, nil, err
+		}
+		if len(body) > 0 {
+			p.add(fault.InvalidBody, "", "this operation takes no body")
+		}
+	}
+	if len(p.list) == 0 {
+		p.list = validate(value, r)
+	}
+	return value, body, p.list.OrNil()
+}
+
+// decodeQuery reads the parameters, and with a streamed body the members of the JSON body among them.
+func (r *request) decodeQuery(in *incoming, v reflect.Value, streamed bool, p *problems) {
+	known := map[string]bool{}
+	read := func(from reflect.Value, f *field) {
+		known[f.name] = true
+		texts, given := in.query[f.name]
+		into := from.FieldByIndex(f.index)
+		switch {
+		case !given:
+			r.shapes.absent(into, f, f.name, p)
+		case into.Kind() == reflect.Slice && into.Type() != rawType && !streamed:
+			r.decodeRepeated(texts, into, f, p)
+		case len(texts) > 1:
+			p.add(f.rules.code, f.name, "must be given once")
+		default:
+			r.shapes.decodeText(texts[0], into, &f.rules, f.name, p)
+		}
+	}
+	for i := range r.query.fields {
+		read(v, &r.query.fields[i])
+	}
+	if streamed {
+		members := r.shapes[r.body.typ]
+		for i := range members.fields {
+			if f := &members.fields[i]; !f.rules.alone {
+				read(v.FieldByIndex(r.body.index), f)
+			}
+		}
+	}
+	for _, name := range sortedKeys(in.query) {
+		if !known[name] {
+			p.add(fault.UnknownParameter, name, "there is no such parameter")
+		}
+	}
+}
+
+func (r *request) decodeRepeated(texts []string, into reflect.Value, f *field, p *problems) {
+	into.Set(reflect.MakeSlice(into.Type(), len(texts), len(texts)))
+	item := f.rules
+	item.min, item.max = nil, nil
+	for i, text := range texts {
+		r.shapes.decodeText(text, into.Index(i), &item, f.name, p)
+	}
+	f.rules.bounds(float64(len(texts)), f.name, " items", p)
+}
+
+func (r *request) mediaTypes() string {
+	types := []string{"application/json"}
+	if r.stream != nil {
+		types = append(types, r.stream.types...)
+	}
+	return strings.Join(types, " or ")
+}
+
+// Validator is a request, or its body, that has rules which no tag can say. It is asked when everything else is right.
+type Validator interface{ Validate() fault.List }
+
+func validate(value reflect.Value, r *request) fault.List {
+	var list fault.List
+	if v, ok := value.Interface().(Validator); ok {
+		list = append(list, v.Validate()...)
+	}
+	if r.body != nil {
+		if v, ok := value.Elem().FieldByIndex(r.body.index).Addr().Interface().(Validator); ok {
+			list = append(list, v.Validate()...)
+		}
+	}
+	return list
+}

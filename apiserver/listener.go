@@ -1,0 +1,114 @@
+package apiserver
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// stallTimeout is how long a client may leave an answer, or a piece of a stream, untaken.
+const stallTimeout = 30 * time.Second
+
+// listener knows its open connections, so that a stop can end those that do not end by themselves, and bounds how long
+// a write may take: the server's own write time-out would also end streams that are well.
+type listener struct {
+	net.Listener
+
+	mu     sync.Mutex
+	open   map[*conn]struct{}
+	closed bool
+}
+
+func listen(l net.Listener) *listener { return &listener{Listener: l, open: map[*conn]struct{}{}} }
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: accepted, listener: l}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, errors.Join(net.ErrClosed, accepted.Close())
+	}
+	l.open[c] = struct{}{}
+	return c, nil
+}
+
+// Close implements net.Listener; it may be called again.
+func (l *listener) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	return l.Listener.Close()
+}
+
+// state follows what the server says of a connection.
+func (l *listener) state(c net.Conn, state fasthttp.ConnState) {
+	if own, ok := c.(*conn); ok {
+		own.busy.Store(state == fasthttp.StateActive)
+	}
+}
+
+// closeIdle ends the connections that wait for a request. The server takes one that has never sent a byte for busy.
+func (l *listener) closeIdle() {
+	l.end(func(c *conn) bool { return !c.busy.Load() || !c.asked.Load() })
+}
+
+// closeAll ends every connection.
+func (l *listener) closeAll() { l.end(func(*conn) bool { return true }) }
+
+func (l *listener) end(which func(*conn) bool) {
+	l.mu.Lock()
+	var conns []*conn
+	for c := range l.open {
+		if which(c) {
+			conns = append(conns, c)
+		}
+	}
+	l.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close() // it is to end, however
+	}
+}
+
+type conn struct {
+	net.Conn
+	listener *listener
+	busy     atomic.Bool // by what the server says
+	asked    atomic.Bool // something has been read
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.asked.Store(true)
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(stallTimeout)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.listener.mu.Lock()
+	delete(c.listener.open, c)
+	c.listener.mu.Unlock()
+	return c.Conn.Close()
+}

@@ -1,0 +1,58 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// SelfCustomer is the customer of a self-hosted server.
+const SelfCustomer = "self"
+
+const apiKeyFile = "api-key"
+
+// MintToken signs a sign-in token of the local issuer for a customer reference of 1 to 128 bytes. It needs no running
+// server, only its data directory.
+func MintToken(dataDir, customer string, admin bool, now time.Time, life time.Duration) (string, error) {
+	issuer, err := auth.OpenIssuer(dataDir)
+	if err != nil {
+		return "", err
+	}
+	return issuer.Mint(customer, admin, now, life)
+}
+
+// SelfKey is the API key in the data directory's file api-key. The first start makes the self-hosting customer, a USER
+// key of it and the file (mode 0600); so does any start that finds the file gone.
+func SelfKey(ctx context.Context, c client.Client, source ids.Source, dataDir string) (string, error) {
+	path := filepath.Join(dataDir, apiKeyFile)
+	data, err := os.ReadFile(path)
+	if err == nil {
+		return strings.TrimSpace(string(data)), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("api key: %w", err)
+	}
+	if _, err := c.Do(ctx, client.OpenCustomer{Customer: SelfCustomer, Entry: source.New()}, nil); err != nil {
+		return "", fmt.Errorf("open the self-hosting customer: %w", err)
+	}
+	secret := auth.NewSecret()
+	_, err = c.Do(ctx, client.MintKey{ID: source.New(), Customer: SelfCustomer, Prefix: secret.Prefix, Hash: secret.Hash,
+		Name: "first key", Scope: model.ScopeUser}, nil)
+	if err != nil {
+		return "", fmt.Errorf("mint the first key: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(secret.Text+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("api key: %w", err)
+	}
+	return secret.Text, nil
+}

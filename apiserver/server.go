@@ -1,0 +1,230 @@
+// Package apiserver is the role that serves the API: every operation of the specification over HTTP. It owns the server,
+// the list of operations (catalog.go) and sign-in on the spot. What it answers is in the control plane and the row store;
+// it keeps nothing that may not be lost.
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// Bounds of the server.
+const (
+	maxHeader      = 32 << 10 // address and header lines together, bytes
+	maxConnections = 4_096
+	readTimeout    = 30 * time.Second // of a whole request
+	streamTimeout  = 15 * time.Minute // of a request whose body is streamed
+	idleTimeout    = 2 * time.Minute  // between requests
+	// finishTimeout is how long calls under way may take when the server stops; then their connections are closed.
+	finishTimeout = 7 * time.Second
+)
+
+// Config is what a server needs. Client, Store, Clock, IDs, DataDir and Log must be set.
+type Config struct {
+	Client  client.Client
+	Store   rowstore.Store
+	Clock   clock.Clock
+	IDs     ids.Source
+	DataDir string // holds the key of the local issuer
+	Listen  string // HOST:PORT, for Run
+	// NoRateLimits turns decision 6 off.
+	NoRateLimits bool
+	// Node and Boot name the process in the control plane.
+	Node string
+	Boot ids.ID
+	Log  *slog.Logger
+	// Metrics is where the server counts, and what /metrics answers; a registry of its own when nil.
+	Metrics *prometheus.Registry
+}
+
+// Server serves the API. Each serves once.
+type Server struct {
+	cfg      Config
+	touches  *auth.Touches
+	chain    *operation.Chain
+	handler  fasthttp.RequestHandler
+	streamed map[string]bool // paths of operations that take a body as a stream
+	stopping atomic.Bool
+
+	endWork, endStreams context.CancelFunc
+}
+
+// New makes a server.
+func New(cfg Config) (*Server, error) {
+	issuer, err := auth.OpenIssuer(cfg.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = prometheus.NewRegistry()
+	}
+	observe, err := counters(cfg.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
+	}
+	s := &Server{cfg: cfg, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log), streamed: map[string]bool{}}
+	var limiter limits.Limiter = limits.NewBuckets(cfg.Clock, limits.Defaults())
+	if cfg.NoRateLimits {
+		limiter = limits.Off{}
+	}
+	s.chain = &operation.Chain{
+		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
+		Limits: limiter, Streams: &limits.Streams{Unbounded: cfg.NoRateLimits},
+		Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Log, Observe: observe,
+	}
+	s.chain.Work, s.endWork = context.WithCancel(context.Background())
+	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)
+	ops, err := s.operations()
+	if err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
+	}
+	for _, op := range ops {
+		if op.TakesStream() {
+			s.streamed[op.Routes[0].Path] = true
+		}
+	}
+	s.handler = s.chain.Handler(ops)
+	return s, nil
+}
+
+// operations is everything that is served. The description describes itself, too.
+func (s *Server) operations() ([]*operation.Operation, error) {
+	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock, IDs: s.cfg.IDs,
+		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot}
+	var document []byte
+	ops := append(catalog(services),
+		machines(services, s.stopping.Load, s.cfg.Metrics, func() []byte { return document })...)
+	var err error
+	document, err = operation.OpenAPI("Shoal", "1.0", ops)
+	return ops, err
+}
+
+// Run listens and serves until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	l, err := net.Listen("tcp", s.cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("apiserver: %w", err)
+	}
+	return s.Serve(ctx, l)
+}
+
+// Serve serves on l, which it closes, until ctx ends: then no new call is taken, streams end at once, calls under way
+// have 7 s to finish, and what goroutines there are have ended when it returns.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	defer s.endWork()
+	tracked := listen(l)
+	server := s.newServer()
+	server.ConnState = tracked.state
+	touching, endTouching := context.WithCancel(context.WithoutCancel(ctx))
+	defer endTouching()
+	var background sync.WaitGroup
+	background.Go(func() { s.touches.Run(touching) })
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(tracked) }()
+
+	var err error
+	select {
+	case err = <-served:
+		_ = tracked.Close() // it failed already
+	case <-ctx.Done():
+		s.stopping.Store(true)
+		err = s.stop(server, tracked)
+		err = errors.Join(err, <-served)
+	}
+	s.endStreams()
+	s.chain.WaitStreams()
+	endTouching()
+	background.Wait()
+	if err != nil {
+		return fmt.Errorf("apiserver: %w", err)
+	}
+	return nil
+}
+
+// stop ends the listener, then streams, then calls, then connections.
+func (s *Server) stop(server *fasthttp.Server, l *listener) error {
+	closed := l.Close()
+	s.endStreams()
+	l.closeIdle()
+	finish, cancel := context.WithTimeout(context.Background(), finishTimeout)
+	defer cancel()
+	err := server.ShutdownWithContext(finish)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.cfg.Log.Warn("calls are cut off: the server stops")
+		err = nil
+	}
+	s.endWork()
+	l.closeAll()
+	return errors.Join(closed, err)
+}
+
+func (s *Server) newServer() *fasthttp.Server {
+	return &fasthttp.Server{
+		Name:                         "shoal",
+		Handler:                      s.handler,
+		ErrorHandler:                 s.chain.Unreadable,
+		HeaderReceived:               s.headerReceived,
+		ReadBufferSize:               maxHeader,
+		ReadTimeout:                  readTimeout,
+		IdleTimeout:                  idleTimeout,
+		Concurrency:                  maxConnections,
+		StreamRequestBody:            true, // bodies are metered by the operations
+		DisablePreParseMultipartForm: true,
+		CloseOnShutdown:              true,
+		NoDefaultContentType:         true,
+		Logger:                       log.New(io.Discard, "", 0), // what it would say are broken connections
+	}
+}
+
+// headerReceived gives streamed bodies more time.
+func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	path := h.RequestURI()
+	for i, c := range path {
+		if c == '?' {
+			path = path[:i]
+			break
+		}
+	}
+	if s.streamed[string(path)] {
+		return fasthttp.RequestConfig{ReadTimeout: streamTimeout}
+	}
+	return fasthttp.RequestConfig{}
+}
+
+// counters registers what is counted of calls.
+func counters(registry prometheus.Registerer) (func(operation string, status int, took time.Duration), error) {
+	calls := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "shoal_api_calls_total", Help: "Calls answered.",
+	}, []string{"operation", "status"})
+	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "shoal_api_call_seconds", Help: "Time from a call's header to its answer.",
+		Buckets: []float64{.001, .005, .02, .1, .5, 2, 10},
+	}, []string{"operation"})
+	if err := errors.Join(registry.Register(calls), registry.Register(durations)); err != nil {
+		return nil, err
+	}
+	return func(operation string, status int, took time.Duration) {
+		calls.WithLabelValues(operation, fmt.Sprint(status)).Inc()
+		durations.WithLabelValues(operation).Observe(took.Seconds())
+	}, nil
+}

@@ -1,0 +1,150 @@
+package apiserver
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// A server with an open stream, a call under way, an idle connection and one that never asked anything stops cleanly:
+// the call gets its answer.
+func TestStop(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // notices after up to 10 s
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one per process, for ever
+	s := newTestServer(t)
+	entered, release := make(chan struct{}), make(chan struct{})
+	s.handler = s.chain.Handler([]*operation.Operation{
+		operation.Define(operation.Declaration{ID: "svc_events", Routes: operation.Routes("GET /events"), Summary: "s",
+			Access: auth.Public},
+			func(context.Context, *operation.Caller, *struct{}) (operation.Events, error) {
+				return func(ctx context.Context, to *operation.EventWriter) error { return to.Wait(ctx, nil, nil) }, nil
+			}),
+		operation.Define(operation.Declaration{ID: "svc_slow", Routes: operation.Routes("GET /slow"), Summary: "s",
+			Access: auth.Public, Rate: limits.Unlimited},
+			func(context.Context, *operation.Caller, *struct{}) (string, error) {
+				close(entered)
+				<-release
+				return "done", nil
+			}),
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+
+	ask := func(path string) *bufio.Reader {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		if path != "" {
+			if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return bufio.NewReader(conn)
+	}
+	answer := func(from *bufio.Reader) *http.Response {
+		t.Helper()
+		response, err := http.ReadResponse(from, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response
+	}
+	ask("")
+	if got := answer(ask("/nothing")).StatusCode; got != 404 {
+		t.Fatalf("status %d", got)
+	}
+	events := answer(ask("/events"))
+	if _, err := io.ReadFull(events.Body, make([]byte, len("retry: 3000\n\n"))); err != nil {
+		t.Fatal(err)
+	}
+	slow := ask("/slow")
+	<-entered
+	cancel()
+	if rest, err := io.ReadAll(events.Body); err != nil || len(rest) != 0 {
+		t.Errorf("the stream ends with %q %v", rest, err)
+	}
+	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		t.Error("a stopping server takes connections")
+	}
+	close(release)
+	body, err := io.ReadAll(answer(slow).Body)
+	if err != nil || string(body) != `"done"` {
+		t.Errorf("the call under way gets %q %v", body, err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if !s.stopping.Load() {
+		t.Error("/readyz does not know")
+	}
+}
+
+func TestSelfKey(t *testing.T) {
+	c := clock.NewManual(time.Unix(1_800_000_000, 0))
+	fake, source, dir := clienttest.New(t, c), ids.Random{Now: c.Now}, t.TempDir()
+	first, err := SelfKey(t.Context(), fake, source, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "api-key"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v %v", info, err)
+	}
+	second, err := SelfKey(t.Context(), fake, source, dir)
+	if err != nil || second != first || !strings.HasPrefix(first, "svc_live_") {
+		t.Errorf("%q then %q %v", first, second, err)
+	}
+	keys := fake.View().Keys(SelfCustomer)
+	if len(keys) != 1 || !strings.HasPrefix(first, "svc_live_"+keys[0].Prefix+".") {
+		t.Errorf("keys %v", keys)
+	}
+}
+
+func TestListenerClosesAll(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := listen(inner)
+	defer l.Close()
+	there, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer there.Close()
+	if _, err := l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	l.closeAll()
+	if _, err := there.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the connection is open: %v", err)
+	}
+	if len(l.open) != 0 {
+		t.Errorf("%d connections are remembered", len(l.open))
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+)
+
+// Files of a data directory by which commands find the service.
+const (
+	addressFile = "address" // http://HOST:PORT, while the service runs
+	keyFile     = "api-key" // the self-hosting customer's key, mode 0600
+)
+
+// connectFlags say where the service is and who is calling.
+type connectFlags struct {
+	Data   string `help:"Data directory of the service, where its address and API key are." default:"./data" placeholder:"DIR"`
+	Server string `help:"Base address of the service, instead of the one in the data directory." placeholder:"URL"`
+	Key    string `help:"API key or sign-in token, instead of the key in the data directory." placeholder:"KEY"`
+}
+
+// client connects with the customer's key.
+func (c *connectFlags) client(t *terminal) (*api.Client, error) {
+	key := c.Key
+	if key == "" {
+		var err error
+		if key, err = readLine(c.Data, keyFile); err != nil {
+			return nil, noAccess(err, "no API key: start `shoal serve --data %s` first, or set SHOAL_KEY", c.Data)
+		}
+	}
+	return c.connect(t, key)
+}
+
+// adminClient connects as an administrator: with the sign-in token that was given, or else with one that the local
+// issuer of the data directory makes.
+func (c *connectFlags) adminClient(ctx context.Context, t *terminal) (*api.Client, error) {
+	token := c.Key
+	if token == "" || strings.HasPrefix(token, "svc_live_") {
+		var err error
+		if token, err = localToken(ctx, c.Data, tokenRequest{Admin: true}); err != nil {
+			return nil, noAccess(err, "no administrator's token from %s; set SHOAL_KEY to one", c.Data)
+		}
+	}
+	return c.connect(t, token)
+}
+
+func (c *connectFlags) connect(t *terminal, credential string) (*api.Client, error) {
+	server := c.Server
+	if server == "" {
+		var err error
+		if server, err = readLine(c.Data, addressFile); err != nil {
+			return nil, noAccess(err, "no running service in %s: start `shoal serve --data %s`, or set SHOAL_SERVER",
+				c.Data, c.Data)
+		}
+	}
+	if !strings.Contains(server, "://") {
+		server = "http://" + server
+	}
+	return api.New(server, credential, t.clock, func(notice string) { t.notef("%s", notice) }), nil
+}
+
+// noAccess is the error of a command that does not know whom to call. The cause is told unless it is a missing file,
+// which the text explains.
+func noAccess(cause error, format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if !errors.Is(cause, fs.ErrNotExist) {
+		text += ": " + cause.Error()
+	}
+	return &exitError{code: exitNoAccess, text: text}
+}
+
+func readLine(dir, name string) (string, error) {
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return "", err
+	}
+	line := strings.TrimSpace(string(content))
+	if line == "" {
+		return "", fmt.Errorf("%s is empty", filepath.Join(dir, name))
+	}
+	return line, nil
+}
+
+// publishAddress leaves the service's address in its data directory for the other commands; withdraw takes it back.
+func publishAddress(dir, listening string) (server string, withdraw func(), err error) {
+	server = "http://" + reachable(listening)
+	path := filepath.Join(dir, addressFile)
+	if err := os.WriteFile(path+".new", []byte(server+"\n"), 0o644); err != nil {
+		return "", nil, fmt.Errorf("address file: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return "", nil, fmt.Errorf("address file: %w", err)
+	}
+	return server, func() { _ = os.Remove(path) }, nil
+}
+
+// reachable is the address by which this machine reaches a listener: one on all addresses is reached on the loopback.
+func reachable(listening string) string {
+	host, port, err := net.SplitHostPort(listening)
+	if err != nil {
+		return listening
+	}
+	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}

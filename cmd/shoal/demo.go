@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// What the demo does.
+const (
+	demoPages       = 2000
+	demoGroup       = "demo"
+	demoTemplate    = "demo products"
+	demoRate        = 20 // request starts per second and host, of the demo's own scraper only
+	demoConnections = 4
+	demoRows        = 8
+	demoNeeds       = 1_000_000  // micro-cents: well over what 2,000 plain pages cost
+	demoCredit      = 10_000_000 // micro-cents
+)
+
+type demoCommand struct {
+	Data   string `help:"Directory of everything that is kept." default:"./data" placeholder:"DIR"`
+	Listen string `help:"Address of the API." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+}
+
+// Help teaches the command.
+func (*demoCommand) Help() string {
+	return `It serves as 'shoal serve' does, plays a web of 40 small shops on the loopback, reads its 2,000 pages through the public
+API, shows rows, ledger and balance, and goes on serving until Ctrl-C. Run it again: it finds its data.
+
+Only the demo's own scraper may read faster than one page per second and host; your lists stay polite.`
+}
+
+// Run serves, runs the demo, and goes on serving until the context ends.
+func (c *demoCommand) Run(ctx context.Context, t *terminal) error {
+	web, err := synthweb.Start(synthweb.Demo())
+	if err != nil {
+		return fmt.Errorf("demo web: %w", err)
+	}
+	ready := make(chan string, 1)
+	served := make(chan error, 1)
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		served <- t.serve(serving, c.config(web), func(server string) { ready <- server })
+	}()
+	var shown error
+	select {
+	case server := <-ready:
+		shown = c.show(serving, t, web, server)
+	case err := <-served:
+		return errors.Join(err, web.Close())
+	}
+	if shown != nil && ctx.Err() == nil {
+		stop()
+		return errors.Join(shown, <-served, web.Close())
+	}
+	err = <-served
+	if err == nil {
+		t.notef("Stopped. The data stays in %s.", c.Data)
+	}
+	return errors.Join(err, web.Close())
+}
+
+// config is that of `shoal serve`, with the demo web within reach and a higher ceiling for its scraper.
+func (c *demoCommand) config(web *synthweb.Web) ServeConfig {
+	return ServeConfig{
+		Data: c.Data, Listen: c.Listen, Roles: roleNames(),
+		EgressAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Origins:     map[string]string{web.Pattern(): web.Addr()},
+		HostRate:    1, HostConnections: 2, MaxHostRate: demoRate, MaxHostConnections: demoConnections,
+	}
+}
+
+// show is the demo's run and what it says, from the first line to the last.
+func (c *demoCommand) show(ctx context.Context, t *terminal, web *synthweb.Web, server string) error {
+	connect := connectFlags{Data: c.Data, Server: server}
+	client, err := connect.client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	t.notef("Serving %s, data in %s.", server, c.Data)
+	group, err := ensureGroup(ctx, client, demoGroup)
+	if err != nil {
+		return err
+	}
+	if err := c.greet(ctx, t, client, &connect, group); err != nil {
+		return err
+	}
+	template, err := ensureTemplate(ctx, client, group, web)
+	if err != nil {
+		return err
+	}
+	job, err := c.launch(ctx, t, client, web, group, template)
+	if err != nil {
+		return err
+	}
+	followed := t.follow(ctx, client, job, demoPages)
+	var ended *exitError
+	if followed != nil && (ctx.Err() != nil || !errors.As(followed, &ended)) {
+		return followed
+	}
+	if err := c.results(ctx, t, client, job); err != nil {
+		return err
+	}
+	return c.invite(t, &connect, server, group)
+}
+
+// greet says what an earlier demo left, and sees to it that the wallet can pay for this one.
+func (c *demoCommand) greet(ctx context.Context, t *terminal, client *api.Client, connect *connectFlags,
+	group api.Group) error {
+	_, runs, err := client.Jobs(ctx, api.JobFilter{}, 0, 1)
+	if err != nil {
+		return err
+	}
+	wallet, err := client.Wallet(ctx)
+	if err != nil {
+		return err
+	}
+	if runs > 0 {
+		rows, err := client.GroupRows(ctx, group.ID)
+		if err != nil {
+			return err
+		}
+		t.notef("Found from earlier: %s, %s in group %q, balance %s.", plural(runs, "run"), plural(rows, "row"),
+			demoGroup, euros(wallet.BalanceMicros))
+	}
+	if wallet.BalanceMicros >= demoNeeds {
+		return nil
+	}
+	customer, err := connect.self(ctx, t)
+	if err != nil {
+		return err
+	}
+	if _, err := adjust(ctx, t, connect, customer, demoCredit, "demo credit"); err != nil {
+		return fmt.Errorf("demo credit: %w", err)
+	}
+	t.notef("The wallet got a demo credit of %s.", euros(demoCredit))
+	return nil
+}
+
+// ensureTemplate finds or makes the scraper whose fields and pace the demo's runs take.
+func ensureTemplate(ctx context.Context, client *api.Client, group api.Group, web *synthweb.Web) (string, error) {
+	found, err := client.Scrapers(ctx, group.ID, demoTemplate)
+	if err != nil {
+		return "", err
+	}
+	for _, scraper := range found {
+		if scraper.Name == demoTemplate {
+			return scraper.ID, nil
+		}
+	}
+	scraper := api.Scraper{GroupRef: group.ID, Scraper: model.Scraper{
+		Name: demoTemplate, Type: model.SingleProduct,
+		SourceConfig: model.SourceConfig{URL: "http://" + web.Hosts()[0] + "/"},
+		ItemsConfig:  synthweb.ProductFields(),
+		Config: &model.ScraperConfig{
+			Politeness: &model.Politeness{RequestsPerSecond: demoRate, Connections: demoConnections},
+		},
+	}}
+	saved, err := client.PutScraper(ctx, scraper)
+	if err != nil {
+		return "", fmt.Errorf("demo scraper: %w", err)
+	}
+	return saved.ID, nil
+}
+
+func (c *demoCommand) launch(ctx context.Context, t *terminal, client *api.Client, web *synthweb.Web, group api.Group,
+	template string) (string, error) {
+	var list strings.Builder
+	for address := range web.URLs(demoPages) {
+		list.WriteString(address + "\n")
+	}
+	name := listName("demo", t.clock.Now().UTC().Format("2006-01-02 15:04:05.000"))
+	launch, err := client.RunList(ctx, url.Values{
+		"groupId": {group.ID}, "name": {name}, "templateScraperId": {template},
+	}, strings.NewReader(list.String()), int64(list.Len()), "text/uri-list")
+	if err != nil {
+		return "", fmt.Errorf("launch: %w", err)
+	}
+	t.notef("Run %s: %s pages of %d hosts of the demo web.\n", launch.JobID, count(launch.LinksQueued), len(web.Hosts()))
+	return launch.JobID, nil
+}
+
+// results shows the first rows, the run's line in the ledger and the balance.
+func (c *demoCommand) results(ctx context.Context, t *terminal, client *api.Client, job string) error {
+	t.notef("\nFirst rows:")
+	if err := writeTable(t.out, client.Rows(ctx, api.RowQuery{JobID: job, Limit: demoRows})); err != nil {
+		return err
+	}
+	entry, err := client.TransactionOf(ctx, job)
+	if err != nil {
+		return err
+	}
+	wallet, err := client.Wallet(ctx)
+	if err != nil {
+		return err
+	}
+	if entry != nil {
+		t.notef("\nLedger: %s %s  %s  (%s)", entry.Type, entry.Status, euros(entry.AmountMicros), lines(entry))
+	}
+	t.notef("%s", balance(wallet))
+	return nil
+}
+
+// invite says how to go on.
+func (c *demoCommand) invite(t *terminal, connect *connectFlags, server string, group api.Group) error {
+	key, err := readLine(connect.Data, keyFile)
+	if err != nil {
+		return err
+	}
+	items, err := json.Marshal([]model.Field{{Name: "title", Selector: "h1", Kind: model.Text}})
+	if err != nil {
+		return err
+	}
+	query := url.Values{"groupId": {group.ID}, "name": {"my first list"}, "itemsConfig": {string(items)}}
+	t.notef(`
+API      %s
+API key  %s   (in %s/%s)
+
+Your own list, one address a line:
+
+  printf '%%s\n' https://example.com/ https://www.iana.org/ > list.txt
+  curl -X POST '%s/api/scraper/url-list-run?%s' \
+    -H 'Authorization: Bearer %s' -H 'Content-Type: text/uri-list' --data-binary @list.txt
+
+or, in another terminal:
+
+  shoal run --url-file list.txt --field title=h1 --follow
+
+Serving until Ctrl-C.`, server, key, connect.Data, keyFile, server, query.Encode(), key)
+	return nil
+}

@@ -1,0 +1,362 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Identity is who the credential belongs to.
+type Identity struct {
+	CustomerRef string `json:"customerRef"`
+	Scope       string `json:"scope"`
+}
+
+// Group is the part of a GroupDTO that the command line reads and writes.
+type Group struct {
+	ID                  string `json:"id,omitempty"`
+	Name                string `json:"name"`
+	DataTable           string `json:"dataTable"`
+	StartType           string `json:"startType"`
+	ShouldMatchProducts bool   `json:"shouldMatchProducts"`
+}
+
+// Scraper is the part of a ScraperDTO that the command line reads and writes.
+type Scraper struct {
+	ID       string `json:"id,omitempty"`
+	GroupRef string `json:"groupRef"`
+	model.Scraper
+}
+
+// Job is a job record. Times are ISO 8601; Duration is in milliseconds, null while the run goes on.
+type Job struct {
+	ID            string `json:"id"`
+	ScraperID     string `json:"scraperId"`
+	GroupID       string `json:"groupId"`
+	State         string `json:"state"`
+	Started       string `json:"started"`
+	Finished      string `json:"finished"`
+	SuccessLinks  int64  `json:"successLinks"`
+	ErrorLinks    int64  `json:"errorLinks"`
+	TotalLinks    int64  `json:"totalLinks"`
+	ItemsQuantity int64  `json:"itemsQuantity"`
+	TotalRequests int64  `json:"totalRequests"`
+	Duration      *int64 `json:"duration"`
+	ErrorMessage  string `json:"errorMessage"`
+	StopReason    string `json:"stopReason"`
+}
+
+// Final says whether the run is over.
+func (j *Job) Final() bool { return model.JobState(j.State).Final() }
+
+// LinkError is a link that ended with an error; Status is the site's HTTP status, null without one.
+type LinkError struct {
+	URL    string `json:"url"`
+	Status *int   `json:"status"`
+	Error  string `json:"error"`
+}
+
+// Wallet is the customer's money, in micro-cents.
+type Wallet struct {
+	BalanceMicros         int64  `json:"balanceMicros"`
+	Currency              string `json:"currency"`
+	FreeRequestsRemaining int64  `json:"freeRequestsRemaining"`
+	LowBalance            bool   `json:"lowBalance"`
+}
+
+// Transaction is a line of the wallet's ledger, in micro-cents; BalanceAfterMicros is null while it is OPEN.
+type Transaction struct {
+	ID                 string `json:"id"`
+	Type               string `json:"type"`
+	Status             string `json:"status"`
+	AmountMicros       int64  `json:"amountMicros"`
+	FreeRequestsDelta  int64  `json:"freeRequestsDelta"`
+	BalanceAfterMicros *int64 `json:"balanceAfterMicros"`
+	Source             string `json:"source"`
+	JobID              string `json:"jobId"`
+	Lines              []Line `json:"lines"`
+	CreatedAt          string `json:"createdAt"`
+}
+
+// Line is what a transaction says of one price.
+type Line struct {
+	Label           string `json:"label"`
+	Pages           int64  `json:"pages"`
+	FreePages       int64  `json:"freePages"`
+	UnitPriceMicros int64  `json:"unitPriceMicros"`
+	AmountMicros    int64  `json:"amountMicros"`
+}
+
+// Launch answers a list run.
+type Launch struct {
+	JobID             string `json:"jobId"`
+	ScraperID         string `json:"scraperId"`
+	Tag               string `json:"tag,omitempty"`
+	LinksQueued       int64  `json:"linksQueued"`
+	DuplicatesDropped int64  `json:"duplicatesDropped"`
+	Status            string `json:"status"`
+}
+
+// Status describes the server for people.
+type Status struct {
+	Node     string           `json:"node"`
+	Roles    []string         `json:"roles"`
+	Leader   string           `json:"leader"`
+	Term     uint64           `json:"term"`
+	Applied  uint64           `json:"applied"`
+	Commands uint64           `json:"commands"`
+	Shards   int              `json:"shards"`
+	Owned    int              `json:"owned"`
+	OpenJobs int              `json:"openJobs"`
+	Out      int64            `json:"out"`
+	Lag      map[string]int64 `json:"lag"`
+}
+
+// Recount compares a run's ledger entry with what its page records add up to, in micro-cents.
+type Recount struct {
+	JobID         string `json:"jobId"`
+	LedgerMicros  int64  `json:"ledgerMicros"`
+	RecountMicros int64  `json:"recountMicros"`
+	Equal         bool   `json:"equal"`
+}
+
+// page is envelope A, and of envelope B what it shares with it.
+type page[T any] struct {
+	Content       []T   `json:"content"`
+	TotalElements int64 `json:"totalElements"`
+	TotalPages    int   `json:"totalPages"`
+}
+
+// Ready says whether the server serves calls.
+func (c *Client) Ready(ctx context.Context) error { return c.get(ctx, "/readyz", nil, nil) }
+
+// Whoami reads the credential's identity.
+func (c *Client) Whoami(ctx context.Context) (Identity, error) {
+	var identity Identity
+	err := c.get(ctx, "/api/key/whoami", nil, &identity)
+	return identity, err
+}
+
+// Groups lists the customer's groups.
+func (c *Client) Groups(ctx context.Context) ([]Group, error) {
+	var groups []Group
+	err := c.get(ctx, "/api/scraper/group/list", nil, &groups)
+	return groups, err
+}
+
+// PutGroup creates or updates a group.
+func (c *Client) PutGroup(ctx context.Context, group Group) (Group, error) {
+	var saved Group
+	err := c.send(ctx, http.MethodPut, "/api/scraper/group", nil, group, &saved)
+	return saved, err
+}
+
+// Scraper reads a scraper.
+func (c *Client) Scraper(ctx context.Context, id string) (Scraper, error) {
+	var scraper Scraper
+	err := c.get(ctx, "/api/scraper/"+url.PathEscape(id), nil, &scraper)
+	return scraper, err
+}
+
+// Scrapers lists the scrapers of a group whose name holds q.
+func (c *Client) Scrapers(ctx context.Context, group, q string) ([]Scraper, error) {
+	var list page[Scraper]
+	err := c.get(ctx, "/api/scraper/list", url.Values{"groupId": {group}, "q": {q}}, &list)
+	return list.Content, err
+}
+
+// PutScraper creates or updates a scraper.
+func (c *Client) PutScraper(ctx context.Context, scraper Scraper) (Scraper, error) {
+	var saved Scraper
+	err := c.send(ctx, http.MethodPut, "/api/scraper", nil, scraper, &saved)
+	return saved, err
+}
+
+// RunList streams a list of addresses to the server and launches it. Length is the body's in bytes, -1 when unknown.
+func (c *Client) RunList(ctx context.Context, query url.Values, list io.Reader, length int64,
+	contentType string) (Launch, error) {
+	var launch Launch
+	answer, err := c.do(ctx, request{
+		method: http.MethodPost, path: "/api/scraper/url-list-run", query: query,
+		body: list, length: length, contentType: contentType,
+	})
+	if err != nil {
+		return launch, err
+	}
+	return launch, decode(answer, &launch)
+}
+
+// StopScraper stops a scraper's active run and waits for it, as far as the server does.
+func (c *Client) StopScraper(ctx context.Context, id string) error {
+	return c.send(ctx, http.MethodPost, "/api/scraper/"+url.PathEscape(id)+"/stop", nil, nil, nil)
+}
+
+// JobFilter narrows the history of jobs; empty fields match everything.
+type JobFilter struct {
+	GroupID   string `json:"groupId,omitempty"`
+	ScraperID string `json:"scraperId,omitempty"`
+	State     string `json:"state,omitempty"`
+}
+
+// Jobs reads a page of the history, newest first, and how many jobs there are in all.
+func (c *Client) Jobs(ctx context.Context, filter JobFilter, number, size int) ([]Job, int64, error) {
+	query := url.Values{"page": {strconv.Itoa(number)}, "size": {strconv.Itoa(size)}}
+	if filter != (JobFilter{}) {
+		encoded, err := json.Marshal(filter)
+		if err != nil {
+			return nil, 0, fmt.Errorf("encode filter: %w", err)
+		}
+		query.Set("filters", string(encoded))
+	}
+	var history page[Job]
+	err := c.get(ctx, "/api/scraper/load-history", query, &history)
+	return history.Content, history.TotalElements, err
+}
+
+// historyPage is the largest page of the history (decision 19), historyEnd the last job that paging reaches.
+const (
+	historyPage = 200
+	historyEnd  = 100_000
+)
+
+// Job finds a job record by its id, nil when the history does not have it.
+func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
+	for number := 0; number*historyPage < historyEnd; number++ {
+		jobs, total, err := c.Jobs(ctx, JobFilter{}, number, historyPage)
+		if err != nil {
+			return nil, err
+		}
+		for i := range jobs {
+			if jobs[i].ID == id {
+				return &jobs[i], nil
+			}
+		}
+		if len(jobs) == 0 || int64(number+1)*historyPage >= total {
+			break
+		}
+	}
+	return nil, nil
+}
+
+// JobErrors lists the links of a job that ended with an error.
+func (c *Client) JobErrors(ctx context.Context, job *Job) ([]LinkError, error) {
+	var errs []LinkError
+	path := "/api/scraper/load-history/group/" + url.PathEscape(job.GroupID) + "/job/" + url.PathEscape(job.ID) + "/errors"
+	err := c.get(ctx, path, nil, &errs)
+	return errs, err
+}
+
+// GroupRows counts the rows of a group.
+func (c *Client) GroupRows(ctx context.Context, group string) (int64, error) {
+	var rows page[json.RawMessage]
+	err := c.get(ctx, "/api/scraper/data/group/"+url.PathEscape(group), url.Values{"size": {"1"}}, &rows)
+	return rows.TotalElements, err
+}
+
+// RowQuery says which rows to read.
+type RowQuery struct {
+	JobID   string
+	Filters string // JSON, "" for all
+	Limit   int64  // most rows, 0 for all
+}
+
+// cursorPage is the largest page of a cursor read.
+const cursorPage = 1000
+
+// Rows reads the rows of a job, page after page; each is the JSON document as the server sent it. It ends with the first
+// error.
+func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		query := url.Values{"jobId": {q.JobID}}
+		if q.Filters != "" {
+			query.Set("filters", q.Filters)
+		}
+		for left := q.Limit; ; {
+			size := int64(cursorPage)
+			if q.Limit > 0 {
+				size = min(size, left)
+			}
+			query.Set("limit", strconv.FormatInt(size, 10))
+			var rows struct {
+				Items      []json.RawMessage `json:"items"`
+				NextCursor string            `json:"nextCursor"`
+				HasMore    bool              `json:"hasMore"`
+			}
+			if err := c.get(ctx, "/api/scraper/data", query, &rows); err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, row := range rows.Items {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			left -= int64(len(rows.Items))
+			if !rows.HasMore || rows.NextCursor == "" || (q.Limit > 0 && left <= 0) {
+				return
+			}
+			query.Set("cursor", rows.NextCursor)
+		}
+	}
+}
+
+// Wallet reads the wallet.
+func (c *Client) Wallet(ctx context.Context) (Wallet, error) {
+	var wallet Wallet
+	err := c.get(ctx, "/api/wallet", nil, &wallet)
+	return wallet, err
+}
+
+// Transactions reads the newest transactions, at most 100.
+func (c *Client) Transactions(ctx context.Context, size int) ([]Transaction, error) {
+	var list page[Transaction]
+	err := c.get(ctx, "/api/wallet/transactions", url.Values{"size": {strconv.Itoa(size)}}, &list)
+	return list.Content, err
+}
+
+// TransactionOf is the transaction of a job, nil when it is not among the newest hundred.
+func (c *Client) TransactionOf(ctx context.Context, job string) (*Transaction, error) {
+	list, err := c.Transactions(ctx, 100)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if list[i].JobID == job {
+			return &list[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// AdjustWallet changes a customer's balance; the credential must be an administrator's.
+func (c *Client) AdjustWallet(ctx context.Context, customer string, micros int64, note string) (Transaction, error) {
+	body := struct {
+		AmountMicros int64  `json:"amountMicros"`
+		Note         string `json:"note"`
+	}{micros, note}
+	var entry Transaction
+	err := c.send(ctx, http.MethodPost,
+		"/api/admin/customers/"+url.PathEscape(customer)+"/wallet/adjustments", nil, body, &entry)
+	return entry, err
+}
+
+// Status reads the server's state; the credential must be an administrator's.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var status Status
+	err := c.get(ctx, "/api/admin/status", nil, &status)
+	return status, err
+}
+
+// Recount compares every run's ledger entry with its page records; the credential must be an administrator's.
+func (c *Client) Recount(ctx context.Context) ([]Recount, error) {
+	var runs []Recount
+	err := c.send(ctx, http.MethodPost, "/api/admin/billing/recount", nil, nil, &runs)
+	return runs, err
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+)
+
+type jobCommand struct {
+	connectFlags
+	ID     string `arg:"" help:"Id of the run."`
+	Follow bool   `short:"f" help:"Show progress until the run ends."`
+	Errors bool   `help:"List the links that failed."`
+	JSON   bool   `help:"Print the record, or the errors, as JSON."`
+}
+
+// Help teaches the command.
+func (*jobCommand) Help() string {
+	return `Examples:
+
+  shoal job 66f0c2a1b7d4e8f901234567
+  shoal job 66f0c2a1b7d4e8f901234567 --follow       progress until it ends; Ctrl-C stops following, never the run
+  shoal job 66f0c2a1b7d4e8f901234567 --errors
+
+For a run that has ended the exit code is 0 when it COMPLETED, 3 when it FAILED, 4 when it was STOPPED; while it goes on,
+0.`
+}
+
+// Run shows one run.
+func (c *jobCommand) Run(ctx context.Context, t *terminal) error {
+	client, err := c.client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	job, err := findJob(ctx, client, c.ID)
+	if err != nil {
+		return err
+	}
+	var followed error
+	if c.Follow && !job.Final() {
+		// How it ended is said last, by the exit code, after the errors that were asked for.
+		if followed = t.follow(ctx, client, job.ID, job.TotalLinks); ctx.Err() != nil {
+			return followed
+		}
+		if job, err = findJob(ctx, client, c.ID); err != nil {
+			return err
+		}
+	}
+	if c.Errors {
+		err = c.showErrors(ctx, t, client, job)
+	} else {
+		err = c.show(ctx, t, client, job)
+	}
+	if err != nil {
+		return err
+	}
+	if followed != nil {
+		return followed
+	}
+	return verdict(job)
+}
+
+// findJob is the record of a run, or an error that says that there is none.
+func findJob(ctx context.Context, client *api.Client, id string) (*api.Job, error) {
+	job, err := client.Job(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if job == nil {
+		return nil, &exitError{code: exitFailed, text: "no run " + id + "; `shoal jobs` lists them"}
+	}
+	return job, nil
+}
+
+func (c *jobCommand) show(ctx context.Context, t *terminal, client *api.Client, job *api.Job) error {
+	if c.JSON {
+		return printJSON(t.out, job)
+	}
+	pairs := [][]string{
+		{"run", job.ID}, {"scraper", job.ScraperID}, {"group", job.GroupID}, {"state", job.State},
+		{"started", moment(job.Started)}, {"finished", moment(job.Finished)},
+		{"links", count(job.TotalLinks)}, {"pages", count(job.TotalRequests)}, {"rows", count(job.ItemsQuantity)},
+		{"failed links", count(job.ErrorLinks)}, {"stop reason", job.StopReason}, {"message", job.ErrorMessage},
+	}
+	if job.Duration != nil {
+		pairs = append(pairs, []string{"took", lasted(*job.Duration)})
+	}
+	entry, err := client.TransactionOf(ctx, job.ID)
+	if err != nil {
+		return err
+	}
+	if entry != nil {
+		pairs = append(pairs, []string{"cost", euros(-entry.AmountMicros)})
+	}
+	return printTable(t.out, []string{"", ""}, filled(pairs))
+}
+
+// filled drops the pairs without a value.
+func filled(pairs [][]string) [][]string {
+	var kept [][]string
+	for _, pair := range pairs {
+		if pair[1] != "" {
+			kept = append(kept, pair)
+		}
+	}
+	return kept
+}
+
+func (c *jobCommand) showErrors(ctx context.Context, t *terminal, client *api.Client, job *api.Job) error {
+	failed, err := client.JobErrors(ctx, job)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(t.out, failed)
+	}
+	rows := make([][]string, len(failed))
+	for i, link := range failed {
+		status := "-"
+		if link.Status != nil {
+			status = strconv.Itoa(*link.Status)
+		}
+		rows[i] = []string{status, link.Error, link.URL}
+	}
+	return printTable(t.out, []string{"STATUS", "ERROR", "LINK"}, rows)
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// euros writes micro-cents exactly: 1 EUR is 1,000,000 of them. At least two decimals, at most six.
+func euros(micros int64) string {
+	sign, amount := "", uint64(micros)
+	if micros < 0 {
+		sign, amount = "-", -amount
+	}
+	decimals := strings.TrimRight(fmt.Sprintf("%06d", amount%1_000_000), "0")
+	for len(decimals) < 2 {
+		decimals += "0"
+	}
+	return sign + grouped(strconv.FormatUint(amount/1_000_000, 10)) + "." + decimals + " EUR"
+}
+
+// count writes a number with thousands apart.
+func count(n int64) string {
+	if n < 0 {
+		return "-" + grouped(strconv.FormatUint(-uint64(n), 10))
+	}
+	return grouped(strconv.FormatInt(n, 10))
+}
+
+func grouped(digits string) string {
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
+// plural is a count and its noun, whose plural ends with s.
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return count(n) + " " + noun + "s"
+}
+
+// lasted writes a duration of whole milliseconds for people.
+func lasted(millis int64) string {
+	d := time.Duration(millis) * time.Millisecond
+	if d < time.Minute {
+		return fmt.Sprintf("%d.%d s", millis/1000, millis%1000/100)
+	}
+	return d.Round(time.Second).String()
+}
+
+// printable makes text that came from elsewhere safe for a terminal: what is not graphic becomes a space.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsGraphic(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// Bounds of a table, in characters.
+const (
+	widestCell  = 48
+	columnSpace = 2
+)
+
+// printTable writes rows in columns as wide as their widest cell, which is cut at widestCell. Cells are made printable.
+func printTable(w io.Writer, header []string, rows [][]string) error {
+	widths := make([]int, len(header))
+	for _, row := range append([][]string{header}, rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], min(utf8.RuneCountInString(cell), widestCell))
+		}
+	}
+	for _, row := range append([][]string{header}, rows...) {
+		var line strings.Builder
+		for i, cell := range row {
+			cell = cut(strings.Join(strings.Fields(printable(cell)), " "), widths[i])
+			line.WriteString(cell)
+			line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+columnSpace))
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut shortens text to a number of characters, the last of which then is '…'.
+func cut(text string, width int) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:max(width-1, 0)]) + "…"
+}
+
+// printJSON writes a value as indented JSON.
+func printJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// moment shortens an ISO 8601 time to seconds, in UTC; other text stays as it is.
+func moment(iso string) string {
+	at, err := time.Parse(time.RFC3339, iso)
+	if err != nil {
+		return iso
+	}
+	return at.UTC().Format("2006-01-02 15:04:05")
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/pkg/model"
+)
+
+type runCommand struct {
+	connectFlags
+	URLFile   string   `name:"url-file" required:"" placeholder:"LIST" help:"Addresses, one a line, or NDJSON ({\"url\": …} a line); - reads standard input."`
+	Field     []string `sep:"none" placeholder:"NAME=SELECTOR" help:"A field of each row, see above. Repeat it."`
+	Group     string   `default:"default" help:"Group of the run, by name or id; made when there is none of that name." placeholder:"GROUP"`
+	Name      string   `help:"Name of the run's scraper, unique; by default the file's name and the time." placeholder:"NAME"`
+	Type      string   `default:"SINGLE_PRODUCT" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS" help:"SINGLE_PRODUCT: one row a page. MULTIPLE_PRODUCTS: one row an item."`
+	Scraper   string   `help:"Run this list scraper again, with this list." placeholder:"ID"`
+	Template  string   `help:"Take fields, rules and schema from this scraper." placeholder:"ID"`
+	Rerun     bool     `xor:"again" help:"With --scraper: only addresses that were never charged."`
+	Force     bool     `xor:"again" help:"With --scraper: all addresses again."`
+	MaxCharge *int64   `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more, in micro-cents (1 cent = 10,000)."`
+	Follow    bool     `short:"f" help:"Show progress until the run ends."`
+	JSON      bool     `help:"Print the server's answer as JSON."`
+}
+
+// Help teaches the command.
+func (*runCommand) Help() string {
+	return `The list is streamed to the server; up to 5,000,000 addresses. One invalid address refuses the whole list and is named.
+
+A --field is a name and a CSS selector:
+
+  --field title=h1                 the element's text
+  --field 'link=a.more@href'       an attribute of the element
+  --field 'sale=.badge-sale?'      true or false: is there such an element
+
+Examples:
+
+  shoal run --url-file list.txt --field title=h1 --field 'price=.price' --follow
+  sort -u urls | shoal run --url-file - --field title=h1 --group news --name monday
+  job=$(shoal run --url-file list.txt --field title=h1) && shoal job "$job" --follow
+
+It prints the run's id. With --follow the exit code is 0 when the run COMPLETED, 3 when it FAILED, 4 when it was STOPPED;
+Ctrl-C stops following, never the run.`
+}
+
+// Run launches the list run.
+func (c *runCommand) Run(ctx context.Context, t *terminal) error {
+	fields, err := parseFields(c.Field)
+	if err != nil {
+		return err
+	}
+	if len(fields) == 0 && c.Scraper == "" && c.Template == "" {
+		return usagef("run needs a --field (or --template, or --scraper), as in --field title=h1")
+	}
+	client, err := c.client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	group, err := ensureGroup(ctx, client, c.Group)
+	if err != nil {
+		return err
+	}
+	if c.Name == "" && c.Scraper == "" {
+		c.Name = listName(c.URLFile, t.clock.Now().UTC().Format("2006-01-02 15:04:05.000"))
+	}
+	query, err := c.query(group.ID, fields)
+	if err != nil {
+		return err
+	}
+	launch, err := c.launch(ctx, t, client, query)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = printJSON(t.out, launch)
+	} else {
+		t.notef("%s queued, %s dropped", plural(launch.LinksQueued, "link"), plural(launch.DuplicatesDropped, "duplicate"))
+		_, err = fmt.Fprintln(t.out, launch.JobID)
+	}
+	if err != nil || !c.Follow {
+		return err
+	}
+	return t.follow(ctx, client, launch.JobID, launch.LinksQueued)
+}
+
+// query is everything of the call but the list.
+func (c *runCommand) query(group string, fields []model.Field) (url.Values, error) {
+	query := url.Values{"groupId": {group}}
+	set := func(name, value string) {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	set("name", c.Name)
+	set("scraperId", c.Scraper)
+	set("templateScraperId", c.Template)
+	if len(fields) > 0 {
+		items, err := json.Marshal(fields)
+		if err != nil {
+			return nil, fmt.Errorf("encode fields: %w", err)
+		}
+		set("itemsConfig", string(items))
+		set("type", c.Type)
+	}
+	if c.Rerun {
+		set("rerun", "true")
+	}
+	if c.Force {
+		set("force", "true")
+	}
+	if c.MaxCharge != nil {
+		set("maxChargeMicros", strconv.FormatInt(*c.MaxCharge, 10))
+	}
+	return query, nil
+}
+
+func (c *runCommand) launch(ctx context.Context, t *terminal, client *api.Client, query url.Values) (api.Launch, error) {
+	list, length := t.in, int64(-1)
+	if c.URLFile != "-" {
+		f, err := os.Open(c.URLFile)
+		if err != nil {
+			return api.Launch{}, usagef("--url-file: %v", err)
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		info, err := f.Stat()
+		if err != nil {
+			return api.Launch{}, fmt.Errorf("--url-file: %w", err)
+		}
+		if info.IsDir() {
+			return api.Launch{}, usagef("--url-file: %s is a directory", c.URLFile)
+		}
+		if info.Mode().IsRegular() {
+			length = info.Size()
+		}
+		list = f
+	}
+	buffered := bufio.NewReaderSize(list, 64<<10)
+	launch, err := client.RunList(ctx, query, buffered, length, listType(buffered))
+	if err != nil {
+		return launch, fmt.Errorf("launch: %w", err)
+	}
+	return launch, nil
+}
+
+// listType tells NDJSON from a plain list by its first character.
+func listType(list *bufio.Reader) string {
+	head, _ := list.Peek(512) // whatever hinders it hinders the upload, too, which reports it
+	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) {
+		return "application/x-ndjson"
+	}
+	return "text/uri-list"
+}
+
+// listName is the default name of a run, at most 200 characters.
+func listName(path, now string) string {
+	base := filepath.Base(path)
+	if path == "-" {
+		base = "list"
+	}
+	return cut(base, 200-1-len(now)) + " " + now
+}
+
+// ensureGroup finds a group by id or name and makes it when there is none.
+func ensureGroup(ctx context.Context, client *api.Client, name string) (api.Group, error) {
+	groups, err := client.Groups(ctx)
+	if err != nil {
+		return api.Group{}, fmt.Errorf("groups: %w", err)
+	}
+	for _, group := range groups {
+		if group.ID == name || group.Name == name {
+			return group, nil
+		}
+	}
+	group, err := client.PutGroup(ctx, api.Group{Name: name, DataTable: tableLabel(name), StartType: "MANUAL"})
+	if err != nil {
+		return api.Group{}, fmt.Errorf("make group %q: %w", name, err)
+	}
+	return group, nil
+}
+
+var notLabel = regexp.MustCompile(`[^a-z0-9]+`)
+
+// tableLabel is a group's data label: 1 to 63 of a-z, 0-9 and _.
+func tableLabel(name string) string {
+	label := strings.Trim(notLabel.ReplaceAllString(strings.ToLower(name), "_"), "_")
+	if label == "" {
+		label = "data"
+	}
+	return label[:min(len(label), 63)]
+}

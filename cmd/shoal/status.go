@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+type statusCommand struct {
+	connectFlags
+	JSON bool `help:"Print the status as JSON."`
+}
+
+// Help teaches the command.
+func (*statusCommand) Help() string {
+	return `It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
+SHOAL_KEY.`
+}
+
+// Run shows the status.
+func (c *statusCommand) Run(ctx context.Context, t *terminal) error {
+	client, err := c.adminClient(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	status, err := client.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(t.out, status)
+	}
+	pairs := [][]string{
+		{"server", client.Server()},
+		{"node", status.Node}, {"roles", strings.Join(status.Roles, ", ")},
+		{"leader", status.Leader}, {"term", strconv.FormatUint(status.Term, 10)},
+		{"applied", "index " + strconv.FormatUint(status.Applied, 10)},
+		{"commands", strconv.FormatUint(status.Commands, 10) + " since the start"},
+		{"shards", strconv.Itoa(status.Owned) + " of " + strconv.Itoa(status.Shards) + " owned"},
+		{"open runs", strconv.Itoa(status.OpenJobs)}, {"units out", count(status.Out)},
+	}
+	for _, topic := range slices.Sorted(maps.Keys(status.Lag)) {
+		pairs = append(pairs, []string{"lag of " + topic, plural(status.Lag[topic], "record")})
+	}
+	return printTable(t.out, []string{"", ""}, filled(pairs))
+}

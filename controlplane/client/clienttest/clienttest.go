@@ -1,0 +1,127 @@
+// Package clienttest is a control plane for the tests of other roles: the real state machine in process memory, without
+// Raft, leader or dispatcher. Runs that are launched stay where the launch put them; a test moves them with commands.
+package clienttest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/fsm"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// FreeGrant is the number of free requests of a new wallet.
+const FreeGrant = 5
+
+// Client implements client.Client. It is safe for concurrent use.
+type Client struct {
+	clock clock.Clock
+
+	mu     sync.Mutex
+	fsm    *fsm.FSM
+	ids    ids.Sequence // of commands
+	index  uint64
+	frozen *client.View
+	down   error
+}
+
+// New makes a cluster of 4 shards with the price of plain pages.
+func New(t testing.TB, c clock.Clock) *Client {
+	t.Helper()
+	fake := &Client{clock: c, fsm: fsm.New()}
+	fake.Must(t, command.CreateClusterPayload{ID: ids.ID{1}, Shards: 4, FreeGrant: FreeGrant,
+		Prices: []model.Price{{RowKey: model.Plain.PriceRow(), Kind: "TIER", Label: "Plain", Micros: 150}}})
+	return fake
+}
+
+// Freeze makes View lag: it stays as it is now, while Fresh goes on.
+func (c *Client) Freeze() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.frozen = c.fsm.Store().View()
+}
+
+// Fail makes every call answer err from now on; nil ends it.
+func (c *Client) Fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.down = err
+}
+
+// Do implements client.Client.
+func (c *Client) Do(_ context.Context, payload command.Payload, call *client.Call) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.down != nil {
+		return nil, c.down
+	}
+	var under *command.Call
+	if call != nil {
+		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request}
+	}
+	data, err := c.fsm.Encode(c.ids.New(), c.clock.Now().UnixMilli(), payload, under)
+	if err != nil {
+		return nil, err
+	}
+	c.index++
+	result := c.fsm.Apply(c.index, data)
+	if call != nil {
+		call.Replayed = result.Replayed
+	}
+	return result.Value, result.Err
+}
+
+// Must applies a command that a test needs.
+func (c *Client) Must(t testing.TB, payload command.Payload) any {
+	t.Helper()
+	result, err := c.Do(t.Context(), payload, nil)
+	if err != nil {
+		t.Fatalf("command %T: %v", payload, err)
+	}
+	return result
+}
+
+// View implements client.Client.
+func (c *Client) View() *client.View {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.frozen != nil {
+		return c.frozen
+	}
+	return c.fsm.Store().View()
+}
+
+// Fresh implements client.Client.
+func (c *Client) Fresh(context.Context) (*client.View, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.down != nil {
+		return nil, c.down
+	}
+	return c.fsm.Store().View(), nil
+}
+
+var errNotHere = errors.New("clienttest: not part of this control plane")
+
+// Settle implements client.Client; it is not supported.
+func (c *Client) Settle(context.Context, []model.Receipt, []model.Marker) error { return errNotHere }
+
+// Heartbeat implements client.Client; it is not supported.
+func (c *Client) Heartbeat(context.Context, client.Heartbeat) (client.Leases, error) {
+	return client.Leases{}, errNotHere
+}
+
+// Status implements client.Client.
+func (c *Client) Status(context.Context) (client.Status, error) {
+	return client.Status{Node: "test", Leader: "test"}, nil
+}
+
+// Down is an error that a real client answers when it finds no leader.
+func Down() error { return fault.New(fault.Unavailable, "no leader") }

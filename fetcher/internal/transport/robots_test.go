@@ -1,0 +1,245 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jimsmart/grobotstxt"
+	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+func newRobots(t testing.TB, client *egress.Client, clk clock.Clock) *Robots {
+	robots := NewRobots(client, "Shoal/1.0 (+https://shoal.example)", clk)
+	t.Cleanup(robots.Close)
+	return robots
+}
+
+func TestRobots(t *testing.T) {
+	var asked atomic.Int32
+	client := web(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		switch host, _, _ := strings.Cut(r.Host, "."); host {
+		case "rules":
+			io.WriteString(w, "User-agent: *\nDisallow: /\n\nUser-agent: shoal\nCrawl-delay: 2.5\nDisallow: /private\nAllow: /private/open\n")
+		case "slow":
+			io.WriteString(w, "User-agent: *\nCrawl-delay: 3600\n")
+		case "large":
+			io.WriteString(w, "User-agent: *\nDisallow: /x\n"+strings.Repeat("# filler\n", 100_000)+"Disallow: /y\n")
+		case "gone":
+			w.WriteHeader(http.StatusNotFound)
+		case "denied":
+			w.WriteHeader(http.StatusForbidden)
+		case "down":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "busy":
+			w.WriteHeader(http.StatusTooManyRequests)
+		case "moved":
+			http.Redirect(w, r, "http://rules.example/robots.txt", http.StatusMovedPermanently)
+		case "loop":
+			http.Redirect(w, r, "/robots.txt", http.StatusFound)
+		case "broken":
+			w.Header().Set("Content-Encoding", "gzip")
+			io.WriteString(w, "no gzip")
+		}
+	})
+	robots := newRobots(t, client, nil)
+	for _, test := range []struct {
+		url   string
+		want  fault.Code
+		retry bool
+		delay time.Duration
+	}{
+		{"http://rules.example/", "", false, 2500 * time.Millisecond},
+		{"http://rules.example/private/x?y", fault.PageRobots, false, 2500 * time.Millisecond},
+		{"http://rules.example/private/open", "", false, 2500 * time.Millisecond},
+		{"http://rules.example/robots.txt", "", false, 2500 * time.Millisecond},
+		{"http://moved.example/private", fault.PageRobots, false, 2500 * time.Millisecond},
+		{"http://slow.example/", "", false, maxCrawlDelay},
+		{"http://large.example/x", fault.PageRobots, false, 0},
+		{"http://large.example/y", "", false, 0},
+		{"http://gone.example/", "", false, 0},
+		{"http://denied.example/", "", false, 0},
+		{"http://loop.example/", "", false, 0},
+		{"http://down.example/", fault.PageRobots, true, 0},
+		{"http://busy.example/", fault.PageRobots, true, 0},
+		{"http://broken.example/", fault.PageRobots, true, 0},
+		{forbidden, fault.PageAddressForbidden, false, 0},
+	} {
+		for range 2 {
+			delay, err := robots.Check(t.Context(), test.url)
+			var refused *RobotsError
+			if fault.CodeOf(err) != test.want || delay != test.delay || errors.As(err, &refused) && refused.Retry != test.retry {
+				t.Errorf("%s: %v, %v", test.url, delay, err)
+			}
+		}
+		if !robots.Known(test.url) {
+			t.Errorf("%s is not known", test.url)
+		}
+	}
+	if got := asked.Load(); got != 10+1+maxRobotsHops {
+		t.Errorf("%d requests", got)
+	}
+	if robots.Known("http://other.example/") || robots.Known("https://rules.example/") {
+		t.Error("what was not asked is known")
+	}
+}
+
+func TestRobotsOfADeadHost(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	place := closed.Listener.Addr().String()
+	closed.Close()
+	robots := newRobots(t, newEgress(t, egress.Config{Origins: map[string]string{"*.example": place}}), nil)
+	_, err := robots.Check(t.Context(), "http://a.example/")
+	var refused *RobotsError
+	if fault.CodeOf(err) != fault.PageConnect || !errors.As(err, &refused) || !refused.Retry {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRobotsAges(t *testing.T) {
+	var asked atomic.Int32
+	client := web(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 1 {
+			w.WriteHeader(500)
+		}
+	})
+	now := clock.NewManual(time.Unix(0, 0))
+	robots := newRobots(t, client, now)
+	for i, step := range []struct {
+		advance time.Duration
+		asked   int32
+		want    fault.Code
+	}{
+		{0, 1, fault.PageRobots}, {robotsRetry - 1, 1, fault.PageRobots}, {1, 2, ""}, {robotsTTL - 1, 2, ""}, {1, 3, ""},
+	} {
+		now.Advance(step.advance)
+		_, err := robots.Check(t.Context(), "http://a.example/")
+		if asked.Load() != step.asked || fault.CodeOf(err) != step.want {
+			t.Errorf("step %d: asked %d times, %v", i, asked.Load(), err)
+		}
+	}
+}
+
+func TestRobotsCoalesces(t *testing.T) {
+	var asked atomic.Int32
+	answer := make(chan struct{})
+	client := web(t, func(http.ResponseWriter, *http.Request) { asked.Add(1); <-answer })
+	robots := newRobots(t, client, nil)
+	impatient, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if _, err := robots.Check(impatient, "http://a.example/"); !errors.Is(err, context.Canceled) {
+			t.Errorf("impatient: %v", err)
+		}
+	})
+	for range 8 {
+		waiting.Go(func() {
+			if _, err := robots.Check(t.Context(), "http://a.example/"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	cancel()
+	close(answer)
+	waiting.Wait()
+	if asked.Load() != 1 {
+		t.Errorf("asked %d times", asked.Load())
+	}
+}
+
+func TestRobotsIsBounded(t *testing.T) {
+	robots := newRobots(t, newEgress(t, egress.Config{}), nil)
+	body := "User-agent: *\n" + strings.Repeat("Disallow: /"+strings.Repeat("x", 1000)+"\n", 400)
+	for i := range 2 * maxRobotsMemory / 400_000 {
+		entry := &site{origin: fmt.Sprint(i), done: make(chan struct{})}
+		robots.sites[entry.origin] = robots.recent.PushFront(entry)
+		robots.keep(entry, parseRules(body, "Shoal"), nil)
+	}
+	held := 0
+	for _, element := range robots.sites {
+		held += element.Value.(*site).size
+	}
+	if robots.memory > maxRobotsMemory || robots.memory != held || robots.recent.Len() != len(robots.sites) || held == 0 {
+		t.Errorf("%d bytes counted, %d held, by %d of %d", robots.memory, held, robots.recent.Len(), len(robots.sites))
+	}
+}
+
+// TestRulesEqualGrobotstxt: our rules, read once, answer as grobotstxt's own matcher, which reads the file every time.
+func TestRulesEqualGrobotstxt(t *testing.T) {
+	text := func(alphabet string, max int) *rapid.Generator[string] {
+		return rapid.StringOfN(rapid.RuneFrom([]rune(alphabet)), 0, max, -1)
+	}
+	agent := rapid.SampledFrom([]string{"*", "Shoal", "shoal/2.0", "shoalbot", "other", "* x", "", "*x"})
+	key := rapid.SampledFrom([]string{"Allow", "Disallow", "disalow", "Sitemap", "Crawl-delay", "User-agent", "Nonsense"})
+	rapid.Check(t, func(t *rapid.T) {
+		var body strings.Builder
+		for range rapid.IntRange(0, 12).Draw(t, "lines") {
+			switch k := key.Draw(t, "key"); k {
+			case "User-agent":
+				fmt.Fprintf(&body, "%s: %s\n", k, agent.Draw(t, "agent"))
+			default:
+				value := rapid.SampledFrom([]string{"/", "", "*", "/index.html", "/a/index.htm"}).Draw(t, "start") + text("/ab*$", 6).Draw(t, "pattern")
+				fmt.Fprintf(&body, "%s: %s\n", k, value)
+			}
+		}
+		path := "/" + rapid.SampledFrom([]string{"", "index.html", "a/"}).Draw(t, "start of path") + text("ab/?$", 8).Draw(t, "path")
+		want := grobotstxt.AgentAllowed(body.String(), "Shoal", "http://x.example"+path)
+		if got := parseRules(body.String(), "Shoal").allow(path); got != want {
+			t.Errorf("%q: allowed %v, want %v by\n%s", path, got, want, body.String())
+		}
+	})
+}
+
+func TestEscapesCompareAlike(t *testing.T) {
+	found := parseRules("User-agent: *\nDisallow: /%7Ejoe/\nDisallow: /caf%c3%a9\nDisallow: /a%2fb\nDisallow: /ü\n", "Shoal")
+	for path, want := range map[string]bool{
+		"/~joe/": false, "/%7ejoe/": false, "/caf%C3%A9": false, "/a%2Fb": false, "/a/b": true, "/%C3%BC": false, "/%": true, "/%zz": true,
+	} {
+		if got := found.allow(path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}
+
+func FuzzRobots(f *testing.F) {
+	f.Add("User-agent: *\nDisallow: /a*b$\n", "/axb")
+	f.Add("\xef\xbb\xbfuser-agent shoal\r\nallow\t/\r\rcrawl-delay: 1e9", "/")
+	f.Add("User-agent: *\nDisallow: %\nDisallow: /%f", "/%")
+	f.Fuzz(func(t *testing.T, body, path string) {
+		found := parseRules(body, "Shoal")
+		found.allow("/" + path)
+		if found.delay < 0 || found.delay > maxCrawlDelay {
+			t.Errorf("delay %s", found.delay)
+		}
+	})
+}
+
+func BenchmarkRobotsAbsent(b *testing.B) { benchmarkRobots(b, "") }
+
+func BenchmarkRobotsShop(b *testing.B) {
+	benchmarkRobots(b, "User-agent: *\n"+strings.Repeat("Disallow: /checkout/step\nDisallow: /*?sort=\nAllow: /media/*.css$\n", 20))
+}
+
+// benchmarkRobots measures what robots.txt costs each page once it is known.
+func benchmarkRobots(b *testing.B, body string) {
+	client := web(b, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
+	robots := newRobots(b, client, nil)
+	for b.Loop() {
+		if _, err := robots.Check(b.Context(), "http://a.example/category/shoes/product-12345.html?color=blue"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

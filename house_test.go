@@ -1,0 +1,350 @@
+package house_test
+
+import (
+	"bufio"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "shoal.dev/shoal"
+
+// source is one Go file of the repository.
+type source struct {
+	path    string // from the root, with slashes
+	dir     string
+	test    bool
+	file    *ast.File
+	imports []string
+}
+
+// sources parses every Go file of the repository.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var found []source
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if name != "." && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(notSource, entry.Name())) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		s := source{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), file: file}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			s.imports = append(s.imports, imported)
+		}
+		found = append(found, s)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 10 {
+		t.Fatalf("only %d Go files found: the walk does not see the repository", len(found))
+	}
+	return found
+}
+
+var notSource = []string{"testdata", "data", "bin", "dist", "results"}
+
+var roles = []string{"controlplane", "fetcher", "ingest", "billing", "apiserver"}
+
+// under says whether a folder is one of the roots or inside one.
+func under(dir string, roots ...string) bool {
+	for _, root := range roots {
+		if dir == root || strings.HasPrefix(dir, root+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// TestRolesKnowEachOtherOnlyThroughTheControlPlane keeps the folders what the architecture says they are. Tests of a
+// role may set up more around it, so only what ships is checked.
+func TestRolesKnowEachOtherOnlyThroughTheControlPlane(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		for _, imported := range s.imports {
+			target, ours := strings.CutPrefix(imported, module+"/")
+			if !ours {
+				continue
+			}
+			if reason := forbidden(s.dir, target); reason != "" {
+				t.Errorf("%s imports %s: %s", s.path, target, reason)
+			}
+		}
+	}
+}
+
+// forbidden is why a package in dir may not import target, "" when it may.
+func forbidden(dir, target string) string {
+	from, to := roleOf(dir), roleOf(target)
+	switch {
+	case under(target, "cmd") && !under(dir, "cmd"):
+		return "nobody imports cmd: it chooses and wires implementations, and nothing may depend on that choice"
+	case under(dir, "pkg") && to != "":
+		return "pkg never imports a role: it is what roles share"
+	case from != "" && to != "" && from != to && target != "controlplane/client":
+		return "a role imports pkg and controlplane/client, never another role: roles talk through the control plane, " +
+			"the three topics and the row store, in one process exactly as across machines"
+	case under(target, "pkg/testkit") && !under(dir, "pkg/testkit", "cmd", "bench"):
+		return "pkg/testkit is for tests, the bench and the demo: nothing that serves may need it"
+	}
+	return ""
+}
+
+func TestForbidden(t *testing.T) {
+	for _, c := range []struct {
+		dir, target string
+		refused     bool
+	}{
+		{"fetcher", "pkg/stream", false},
+		{"fetcher", "controlplane/client", false},
+		{"fetcher", "controlplane/internal/state", true},
+		{"fetcher/internal/frontier", "ingest", true},
+		{"fetcher", "fetcher/internal/frontier", false},
+		{"apiserver", "cmd/shoal", true},
+		{"pkg/rowstore", "controlplane/client", true},
+		{"pkg/testkit/cluster", "fetcher", true},
+		{"controlplane", "controlplane/internal/fsm", false},
+		{"billing", "pkg/testkit/synthweb", true},
+		{"cmd/shoal", "fetcher", false},
+		{"cmd/shoal", "pkg/testkit/synthweb", false},
+		{"bench", "cmd/shoal", true},
+	} {
+		if reason := forbidden(c.dir, c.target); (reason != "") != c.refused {
+			t.Errorf("%s importing %s: refused %q, want refused: %v", c.dir, c.target, reason, c.refused)
+		}
+	}
+}
+
+// roleOf is the role whose folder dir is in, "" for none.
+func roleOf(dir string) string {
+	first, _, _ := strings.Cut(dir, "/")
+	if slices.Contains(roles, first) {
+		return first
+	}
+	return ""
+}
+
+// TestImplementationsStayBehindTheirInterfaces keeps a library in the one place that knows it.
+func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
+	const once = "it is used in one place, behind an interface, so that it can be changed there"
+	rules := []struct {
+		library string
+		homes   []string
+	}{
+		{"github.com/segmentio/kafka-go", []string{"pkg/stream"}},
+		{"github.com/ClickHouse/clickhouse-go/v2", []string{"pkg/rowstore"}},
+		{"modernc.org/sqlite", []string{"pkg/rowstore"}},
+		{"github.com/redis/go-redis/v9", []string{"pkg/cache"}},
+		{"github.com/hashicorp/raft", []string{"controlplane"}},
+		{"github.com/hashicorp/raft-boltdb/v2", []string{"controlplane"}},
+		{"github.com/hashicorp/go-memdb", []string{"controlplane/internal/state"}},
+		{"github.com/hashicorp/memberlist", []string{"controlplane"}},
+		{"github.com/valyala/fasthttp", []string{"apiserver", "controlplane", "pkg/egress", "pkg/testkit", "bench"}},
+		{"github.com/alecthomas/kong", []string{"cmd"}},
+	}
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		for _, imported := range s.imports {
+			for _, rule := range rules {
+				if under(imported, rule.library) && !under(s.dir, rule.homes...) {
+					t.Errorf("%s imports %s, which belongs in %s: %s", s.path, imported, strings.Join(rule.homes, ", "), once)
+				}
+			}
+		}
+	}
+}
+
+// TestEveryConnectionGoesThroughEgress keeps the address guard whole: whoever dials elsewhere goes round it.
+func TestEveryConnectionGoesThroughEgress(t *testing.T) {
+	dials := map[string][]string{
+		"net":      {"Dial", "DialTimeout", "Dialer", "DialTCP", "DialUDP", "DefaultResolver", "LookupHost", "LookupIP"},
+		"net/http": {"Get", "Post", "PostForm", "Head", "Client", "DefaultClient", "Transport", "DefaultTransport"},
+		"github.com/valyala/fasthttp": {"Client", "HostClient", "PipelineClient", "LBClient", "Do", "DoTimeout",
+			"DoDeadline", "DoRedirects", "Get", "GetTimeout", "GetDeadline", "Post", "Dial", "DialTimeout", "TCPDialer"},
+	}
+	for _, s := range sources(t) {
+		if s.test || under(s.dir, "pkg/egress", "pkg/testkit", "cmd", "bench") {
+			continue
+		}
+		for library, names := range dials {
+			for _, use := range uses(s, library) {
+				if slices.Contains(names, use) {
+					t.Errorf("%s uses %s.%s: every outbound connection goes through pkg/egress, which alone checks addresses",
+						s.path, path.Base(library), use)
+				}
+			}
+		}
+	}
+}
+
+// TestReplicatedStateIsDeterministic keeps clocks, chance and the machine out of what every node must compute alike.
+func TestReplicatedStateIsDeterministic(t *testing.T) {
+	const reason = "every node must come to the same state from the same log; time is the leader's stamp, and what is " +
+		"random is inside the command"
+	pure := []string{"controlplane/internal/fsm", "controlplane/internal/state", "controlplane/internal/command"}
+	seen := 0
+	for _, s := range sources(t) {
+		if s.test || !under(s.dir, pure...) {
+			continue
+		}
+		seen++
+		for _, imported := range s.imports {
+			if under(imported, "math/rand", "crypto/rand", "net", "os", "syscall", module+"/pkg/clock") {
+				t.Errorf("%s imports %s: %s", s.path, imported, reason)
+			}
+		}
+		for _, use := range uses(s, "time") {
+			if slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"}, use) {
+				t.Errorf("%s uses time.%s: %s", s.path, use, reason)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Errorf("no file in %s: the rule has lost what it guards", strings.Join(pure, ", "))
+	}
+}
+
+// uses lists the names that a file selects from an imported package.
+func uses(s source, library string) []string {
+	name := ""
+	for _, spec := range s.file.Imports {
+		if spec.Path.Value == strconv.Quote(library) {
+			name = path.Base(library)
+			if spec.Name != nil {
+				name = spec.Name.Name
+			}
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	var found []string
+	ast.Inspect(s.file, func(node ast.Node) bool {
+		if selector, ok := node.(*ast.SelectorExpr); ok {
+			if left, ok := selector.X.(*ast.Ident); ok && left.Name == name {
+				found = append(found, selector.Sel.Name)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// TestNothingHappensOnImport keeps effects where somebody asks for them.
+func TestNothingHappensOnImport(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, declaration := range s.file.Decls {
+			if f, ok := declaration.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				t.Errorf("%s has an init function: what a package needs is made by whoever uses it", s.path)
+			}
+		}
+	}
+}
+
+// TestPackagesSayWhatTheyOwn wants a package comment on every package, in one file of it.
+func TestPackagesSayWhatTheyOwn(t *testing.T) {
+	comments := map[string]int{}
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		comments[s.dir] += 0
+		if s.file.Doc == nil {
+			continue
+		}
+		comments[s.dir]++
+		want := "Package " + s.file.Name.Name + " "
+		if s.file.Name.Name == "main" {
+			want = "Command " + path.Base(s.dir) + " "
+		}
+		if text := s.file.Doc.Text(); !strings.HasPrefix(text, want) {
+			t.Errorf("%s: the package comment begins %q, want %q", s.path, text[:min(len(text), 30)], want)
+		}
+	}
+	for dir, n := range comments {
+		if n != 1 {
+			t.Errorf("%s: %d package comments, want one that says what the package owns and what it does not", dir, n)
+		}
+	}
+}
+
+// TestFoldersAreNamedAfterThings refuses names that say nothing.
+func TestFoldersAreNamedAfterThings(t *testing.T) {
+	vague := []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib", "base", "core", "tools"}
+	top := append([]string{".", "cmd", "pkg", "deploy", "bench"}, roles...)
+	for _, s := range sources(t) {
+		parts := strings.Split(s.dir, "/")
+		if !slices.Contains(top, parts[0]) {
+			t.Errorf("%s: %q is no folder of the layout; the folders are the architecture", s.path, parts[0])
+		}
+		for _, part := range parts {
+			if slices.Contains(vague, part) {
+				t.Errorf("%s: a folder called %q says nothing of what it owns", s.path, part)
+			}
+		}
+	}
+}
+
+// TestSharedPackagesAreListed keeps pkg a closed list: what is not in its README does not belong there.
+func TestSharedPackagesAreListed(t *testing.T) {
+	listed := map[string]bool{}
+	readme, err := os.Open("pkg/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = readme.Close() }()
+	line := regexp.MustCompile("^- `([a-z0-9]+)`: .{10,}")
+	for lines := bufio.NewScanner(readme); lines.Scan(); {
+		if match := line.FindStringSubmatch(lines.Text()); match != nil {
+			listed[match[1]] = true
+		}
+	}
+	for _, s := range sources(t) {
+		rest, inside := strings.CutPrefix(s.dir, "pkg/")
+		if !inside {
+			continue
+		}
+		name, _, _ := strings.Cut(rest, "/")
+		if _, known := listed[name]; !known {
+			t.Errorf("pkg/%s has no line in pkg/README.md: a package enters pkg when two roles need it, and says why", name)
+		}
+		listed[name] = false
+	}
+	for name, stale := range listed {
+		if stale {
+			t.Errorf("pkg/README.md lists %s, which is not there", name)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+// Package crash ends the process at a named point, as a power cut would, so that a harness can see what is left. It owns
+// the environment variables that say where; the names of the points belong to the code that passes them.
+package crash
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// The environment variables. Both are for tests only and stand in no help text.
+const (
+	// At is NAME or NAME:N: the process kills itself when it passes the point for the N-th time (the first).
+	At = "SHOAL_CRASH_AT"
+	// Trace is a file to which every point that is passed adds its name as a line.
+	Trace = "SHOAL_CRASH_TRACE"
+)
+
+// FromEnv makes the function that points call. Without the variables it does nothing. A variable that makes no sense
+// panics, so that a test never takes a run without a crash for one that survived it.
+func FromEnv(getenv func(string) string) func(name string) {
+	at, trace := getenv(At), getenv(Trace)
+	if at == "" && trace == "" {
+		return func(string) {}
+	}
+	p := &points{die: killSelf}
+	if at != "" {
+		p.name, p.left = parse(at)
+	}
+	if trace != "" {
+		file, err := os.OpenFile(trace, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			panic(fmt.Sprintf("crash: %s: %v", Trace, err))
+		}
+		p.trace = file
+	}
+	return p.pass
+}
+
+func parse(at string) (name string, n int) {
+	name, count, found := strings.Cut(at, ":")
+	if !found {
+		return name, 1
+	}
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 || name == "" {
+		panic(fmt.Sprintf("crash: %s=%q: want NAME or NAME:N with N from 1", At, at))
+	}
+	return name, n
+}
+
+// points counts what is passed. One lock makes the N-th pass the N-th, whoever comes.
+type points struct {
+	mu    sync.Mutex
+	name  string
+	left  int
+	trace *os.File
+	die   func()
+}
+
+func (p *points) pass(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.trace != nil {
+		if _, err := p.trace.WriteString(name + "\n"); err != nil {
+			panic(fmt.Sprintf("crash: %s: %v", Trace, err))
+		}
+	}
+	if name != p.name || p.left == 0 {
+		return
+	}
+	p.left--
+	if p.left == 0 {
+		p.die()
+	}
+}
+
+// killSelf does not return: neither deferred calls nor exit hooks run.
+func killSelf() {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		panic(fmt.Sprintf("crash: kill: %v", err))
+	}
+	select {}
+}

@@ -45,7 +45,7 @@ func (l *markerCheck) Publish(ctx context.Context, topic stream.Topic, partition
 	late := l.rng.IntN(2) == 0
 	l.mu.Unlock()
 	if !late {
-		time.Sleep(wait)
+		pass(wait)
 	}
 	if err := l.Memory.Publish(ctx, topic, partition, records...); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (l *markerCheck) Publish(ctx context.Context, topic stream.Topic, partition
 		l.accept(record)
 	}
 	if late {
-		time.Sleep(wait) // the log has it, and the fetcher does not know
+		pass(wait) // the log has it, and the fetcher does not know
 	}
 	return failure
 }
@@ -158,13 +158,13 @@ func markersMissNothing(t *testing.T, seed uint64) {
 		if seq%3 == 0 {
 			l.mark(uint64(seq))
 		}
-		time.Sleep(wait)
+		pass(wait)
 	}
 	for n := range uint64(200) {
 		l.mark(1000 + n)
-		time.Sleep(time.Second)
+		pass(time.Second)
 	}
-	time.Sleep(time.Minute)
+	pass(time.Minute)
 	synctest.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,7 +204,7 @@ func TestHeartbeatEveryThirdOfALease(t *testing.T) {
 		})
 		defer stop()
 		first := len(r.control.beats)
-		time.Sleep(30*time.Second + time.Millisecond)
+		pass(30*time.Second + time.Millisecond)
 		if n := len(r.control.beats) - first; n != 10 {
 			t.Errorf("%d heartbeats in 30 s", n)
 		}
@@ -229,7 +229,7 @@ func TestLapsedLease(t *testing.T) {
 		for seq := range 100 {
 			r.send(r.task(seq, "http://a.test/"))
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if n := len(r.web.starts["a.test"]); n != 35 { // the first at once
 			t.Errorf("%d starts under a lease of 350 ms at one in 10 ms", n)
 		}
@@ -237,7 +237,7 @@ func TestLapsedLease(t *testing.T) {
 			t.Errorf("still held: %+v", c)
 		}
 		alive = true
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		r.pages(34) // robots.txt took a start
 		r.send(r.task(200, "http://a.test/"))
 		if p := r.pages(1)[0]; p.Unit.Seq != 200 {
@@ -262,7 +262,7 @@ func TestLapsedLeaseOfWaitingTasks(t *testing.T) {
 		defer stop()
 		r.send(r.task(0, "http://a.test/"), r.task(1, "http://a.test/"))
 		alive = false
-		time.Sleep(3*time.Second + sweepEvery)
+		pass(3*time.Second + sweepEvery)
 		synctest.Wait()
 		if c := r.f.Counts(); c.Shards != 0 || c.Open != 0 || c.Waiting != 0 {
 			t.Errorf("still held: %+v", c)
@@ -285,7 +285,7 @@ func TestNewEpochBeginsAnew(t *testing.T) {
 		}
 		r.pages(1)
 		epoch = 2
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if c := r.f.Counts(); c.Open != 0 || holding(r.control) != "[{0 2}]" {
 			t.Errorf("%d tasks open, holding %s", c.Open, holding(r.control))
 		}
@@ -300,7 +300,7 @@ func TestUnnamedShardIsDropped(t *testing.T) {
 		})
 		defer stop()
 		leases.Hold = leases.Hold[1:]
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if holding(r.control) != "[{1 1}]" {
 			t.Errorf("holding %s", holding(r.control))
 		}
@@ -321,7 +321,7 @@ func TestRelease(t *testing.T) {
 			r.send(r.task(seq, "http://a.test/"))
 		}
 		leases = client.Leases{For: time.Minute, Release: hold}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		r.send(r.task(10, "http://a.test/"))
 		r.publish(0, stream.EncodeMarker(model.Marker{Leader: 1, Number: 1}))
 		synctest.Wait()
@@ -345,9 +345,9 @@ func TestEndedRunIsAnsweredAtOnce(t *testing.T) {
 		for seq := range 100 {
 			r.send(r.task(seq, "http://a.test/"))
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		r.control.end(jobID)
-		time.Sleep(2 * sweepEvery)
+		pass(2 * sweepEvery)
 		synctest.Wait()
 		if lag := r.memory.Lag(stream.Pages); lag != 100 {
 			t.Fatalf("%d of 100 tasks are answered", lag)

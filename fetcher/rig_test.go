@@ -79,10 +79,23 @@ func (c *fakeControl) Recipe(_ ids.ID, revision uint32) *client.Recipe { return 
 
 func (c *fakeControl) Heartbeat(_ context.Context, beat client.Heartbeat) (client.Leases, error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.beats = append(c.beats, beat)
-	answer := c.answer
-	c.mu.Unlock()
-	return answer(beat)
+	return c.answer(beat)
+}
+
+// change does something between two heartbeats.
+func (c *fakeControl) change(do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	do()
+}
+
+// count is the number of heartbeats.
+func (c *fakeControl) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.beats)
 }
 
 // lastBeat are the shards held at the newest heartbeat, ascending.
@@ -171,6 +184,13 @@ func (w *fakeWeb) redirect(from, to string) {
 		req.URL = to
 		return w.Fetch(ctx, req)
 	}
+}
+
+// startsAt are the request starts at a host.
+func (w *fakeWeb) startsAt(host string) []int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.starts[host])
 }
 
 func (w *fakeWeb) RobotsKnown(url string) bool {

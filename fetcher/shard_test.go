@@ -203,9 +203,9 @@ func TestHeartbeatEveryThirdOfALease(t *testing.T) {
 			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return r.control.holdAll(9 * time.Second), nil }
 		})
 		defer stop()
-		first := len(r.control.beats)
+		first := r.control.count()
 		pass(30*time.Second + time.Millisecond)
-		if n := len(r.control.beats) - first; n != 10 {
+		if n := r.control.count() - first; n != 10 {
 			t.Errorf("%d heartbeats in 30 s", n)
 		}
 	})
@@ -225,18 +225,18 @@ func TestLapsedLease(t *testing.T) {
 			}
 		})
 		defer stop()
-		alive = false
+		r.control.change(func() { alive = false })
 		for seq := range 100 {
 			r.send(r.task(seq, "http://a.test/"))
 		}
 		pass(time.Minute)
-		if n := len(r.web.starts["a.test"]); n != 35 { // the first at once
+		if n := len(r.web.startsAt("a.test")); n != 35 { // the first at once
 			t.Errorf("%d starts under a lease of 350 ms at one in 10 ms", n)
 		}
 		if c := r.f.Counts(); c.Shards != 0 || c.Open != 0 || c.Waiting != 0 {
 			t.Errorf("still held: %+v", c)
 		}
-		alive = true
+		r.control.change(func() { alive = true })
 		pass(2 * time.Second)
 		r.pages(34) // robots.txt took a start
 		r.send(r.task(200, "http://a.test/"))
@@ -261,7 +261,7 @@ func TestLapsedLeaseOfWaitingTasks(t *testing.T) {
 		})
 		defer stop()
 		r.send(r.task(0, "http://a.test/"), r.task(1, "http://a.test/"))
-		alive = false
+		r.control.change(func() { alive = false })
 		pass(3*time.Second + sweepEvery)
 		synctest.Wait()
 		if c := r.f.Counts(); c.Shards != 0 || c.Open != 0 || c.Waiting != 0 {
@@ -284,7 +284,7 @@ func TestNewEpochBeginsAnew(t *testing.T) {
 			r.send(r.task(seq, "http://a.test/"))
 		}
 		r.pages(1)
-		epoch = 2
+		r.control.change(func() { epoch = 2 })
 		pass(time.Minute)
 		if c := r.f.Counts(); c.Open != 0 || holding(r.control) != "[{0 2}]" {
 			t.Errorf("%d tasks open, holding %s", c.Open, holding(r.control))
@@ -299,7 +299,7 @@ func TestUnnamedShardIsDropped(t *testing.T) {
 			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return leases, nil }
 		})
 		defer stop()
-		leases.Hold = leases.Hold[1:]
+		r.control.change(func() { leases.Hold = leases.Hold[1:] })
 		pass(time.Minute)
 		if holding(r.control) != "[{1 1}]" {
 			t.Errorf("holding %s", holding(r.control))
@@ -320,7 +320,7 @@ func TestRelease(t *testing.T) {
 		for seq := range 10 {
 			r.send(r.task(seq, "http://a.test/"))
 		}
-		leases = client.Leases{For: time.Minute, Release: hold}
+		r.control.change(func() { leases = client.Leases{For: time.Minute, Release: hold} })
 		pass(time.Minute)
 		r.send(r.task(10, "http://a.test/"))
 		r.publish(0, stream.EncodeMarker(model.Marker{Leader: 1, Number: 1}))
@@ -329,7 +329,7 @@ func TestRelease(t *testing.T) {
 			t.Errorf("holding %s while tasks are open", holding(r.control))
 		}
 		r.pages(10)
-		leases = client.Leases{For: time.Minute}
+		r.control.change(func() { leases = client.Leases{For: time.Minute} })
 		r.nothingMore()
 		if c := r.f.Counts(); holding(r.control) != "[]" || c.Markers != 0 || c.Dropped != 1 {
 			t.Errorf("holding %s, counts are %+v", holding(r.control), c)

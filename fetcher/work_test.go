@@ -265,6 +265,8 @@ func TestRedirects(t *testing.T) {
 // checkSpacing checks every host's starts, robots.txt and redirects included.
 func (r *rig) checkSpacing(rate float64) {
 	r.t.Helper()
+	r.web.mu.Lock()
+	defer r.web.mu.Unlock()
 	for host, starts := range r.web.starts {
 		for i := 1; i < len(starts) && rate > 0; i++ {
 			if gap := time.Duration(starts[i] - starts[i-1]); gap < time.Duration(float64(time.Second)/rate) {
@@ -290,7 +292,7 @@ func TestHostsAreAskedPolitely(t *testing.T) {
 		}
 		r.pages(20)
 		r.checkSpacing(1)
-		starts := r.web.starts["b.test"]
+		starts := r.web.startsAt("b.test")
 		for i := 2; i < len(starts); i++ {
 			if gap := time.Duration(starts[i] - starts[i-1]); gap < 5*time.Second {
 				t.Errorf("b.test: start %d came %v after the last", i, gap)
@@ -348,7 +350,7 @@ func TestHeldBytesStopStarts(t *testing.T) {
 		defer stop()
 		r.send(r.task(0, "http://a.test/0"), r.task(1, "http://a.test/1"))
 		pass(time.Hour)
-		if n := len(r.web.starts["a.test"]); n != 2 { // robots.txt and one page
+		if n := len(r.web.startsAt("a.test")); n != 2 { // robots.txt and one page
 			t.Errorf("%d requests while a page is not published", n)
 		}
 		close(gate)

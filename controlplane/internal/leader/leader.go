@@ -25,6 +25,7 @@ const MaxAttempts = 5
 // Bounds of one step.
 const (
 	planMost    = 4096
+	planReads   = 16
 	publishMost = 512
 	settleMost  = 4096
 )
@@ -76,16 +77,39 @@ func (l *Leader) Read(ctx context.Context) (bool, error) {
 	return did, failed
 }
 
-// Extend proposes what goes out next; whatever it picked it proposes until the outcome is known or ctx ends.
+// Extend proposes what goes out next; whatever it picked it proposes until the outcome is known or ctx ends. As long as
+// little was picked it reads on: a long list whose hosts have no room would cost a command for each reading otherwise. It
+// reports whether there was anything to do.
 func (l *Leader) Extend(ctx context.Context) (bool, error) {
-	plan := l.Dispatcher.Plan(planMost)
+	plan, read, failed := l.gather(ctx)
 	if len(plan) == 0 {
-		return false, nil
+		return read, failed
 	}
 	l.Point("leader.before_extend")
 	_, err := l.Propose(ctx, command.ExtendWindowPayload{Runs: plan})
 	l.Point("leader.after_extend")
-	return true, err
+	return true, errors.Join(failed, err)
+}
+
+// gather picks at most planMost seqs, within planReads readings.
+func (l *Leader) gather(ctx context.Context) (plan []command.WindowRun, read bool, err error) {
+	left := planMost
+	for range planReads {
+		more := l.Dispatcher.Plan(left)
+		plan = append(plan, more...)
+		for _, run := range more {
+			left -= len(run.Seqs)
+		}
+		if left == 0 {
+			break
+		}
+		did, err := l.Read(ctx)
+		read = read || did
+		if err != nil || !did {
+			return plan, read, err
+		}
+	}
+	return plan, read, nil
 }
 
 // Publish sends unsent tasks of a shard as far as the log has room. It reports whether all were sent.
@@ -182,13 +206,15 @@ func (l *Leader) Returned(ctx context.Context, m model.Marker) error {
 	if err := l.settleExhausted(ctx, exhausted); err != nil {
 		return err
 	}
-	if len(again) == 0 {
-		return nil
+	for refs := range slices.Chunk(again, planMost) {
+		l.Point("leader.before_redispatch")
+		_, err := l.Propose(ctx, command.RedispatchPayload{Lost: refs})
+		l.Point("leader.after_redispatch")
+		if err != nil {
+			return err
+		}
 	}
-	l.Point("leader.before_redispatch")
-	_, err := l.Propose(ctx, command.RedispatchPayload{Lost: again})
-	l.Point("leader.after_redispatch")
-	return err
+	return nil
 }
 
 // settleStored settles lost dispatches as far as the row store has their pages.

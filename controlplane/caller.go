@@ -18,11 +18,7 @@ var _ client.Client = caller{}
 // Do implements client.Client.
 func (c caller) Do(ctx context.Context, payload command.Payload, call *client.Call) (any, error) {
 	id := c.s.cfg.IDs.New()
-	claim, claims := payload.(command.ClaimCallPayload)
-	if claims {
-		claim.Node, claim.Boot = c.s.cfg.Node, c.s.cfg.Boot
-		payload = claim
-	}
+	_, claims := payload.(command.ClaimCallPayload)
 	var under *command.Call
 	if call != nil {
 		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request,

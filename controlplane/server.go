@@ -17,9 +17,6 @@ import (
 	"shoal.dev/shoal/controlplane/internal/fsm"
 )
 
-// renewEvery is how often the claims of calls under way are renewed: well within the two minutes that they hold.
-const renewEvery = 30 * time.Second
-
 // Server is a control-plane node. Before Run its client answers nothing but View.
 type Server struct {
 	cfg     Config
@@ -73,7 +70,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 	inner, cancel := context.WithCancel(ctx)
 	var routines sync.WaitGroup
-	routines.Go(func() { s.attend(inner) })
+	routines.Go(func() { s.register(inner) })
 	err = s.follow(inner, raft.LeaderCh())
 	cancel()
 	routines.Wait()
@@ -88,30 +85,21 @@ func (s *Server) close() {
 	s.over = true
 }
 
-// attend makes this start of the node known and keeps the claims of its calls alive.
-func (s *Server) attend(ctx context.Context) {
-	register := command.RegisterNodePayload{Name: s.cfg.Node, Boot: s.cfg.Boot, Roles: s.cfg.Roles,
-		Version: s.cfg.Version, Capacity: s.cfg.Capacity}
+// register makes this start of the node known.
+func (s *Server) register(ctx context.Context) {
+	node := command.RegisterNodePayload{Name: s.cfg.Node, Boot: s.cfg.Boot, Roles: s.cfg.Roles, Version: s.cfg.Version,
+		Capacity: s.cfg.Capacity}
 	for {
-		_, err := s.propose(ctx, s.cfg.IDs.New(), register, nil)
+		_, err := s.propose(ctx, s.cfg.IDs.New(), node, nil)
 		if err == nil {
 			_, err = s.fresh(ctx)
 		}
 		if err == nil {
-			break
+			close(s.ready)
+			return
 		}
 		if !s.pause(ctx, time.Second) {
 			return
-		}
-	}
-	close(s.ready)
-	for s.pause(ctx, renewEvery) {
-		renew := command.RenewClaimsPayload{Node: s.cfg.Node, Boot: s.cfg.Boot}
-		if len(s.machine.fsm.Store().View().ClaimsUnderWay(s.cfg.Node)) == 0 {
-			continue
-		}
-		if _, err := s.propose(ctx, s.cfg.IDs.New(), renew, nil); err != nil && ctx.Err() == nil {
-			s.cfg.Logger.Warn("claims of calls under way were not renewed", "error", err)
 		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Times of a node that votes alone. It has nobody to wait for, so it begins at once.
+// Times of a node that votes alone: it has nobody to wait for, so it begins at once. Raft wakes up once per lease.
 const (
-	aloneHeartbeat = 100 * time.Millisecond
-	aloneLease     = 50 * time.Millisecond
+	aloneHeartbeat = 150 * time.Millisecond
+	aloneLease     = 150 * time.Millisecond
 	lockPatience   = 3 * time.Second // for the process before to let go of the directory
 	keepSnapshots  = 2
 )

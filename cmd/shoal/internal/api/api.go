@@ -138,9 +138,9 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, out any
 }
 
 // send calls a mutating operation, whose Idempotency-Key stays the same over all tries.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, body, out any) error {
+func (c *Client) send(ctx context.Context, method, path string, body, out any) error {
 	header := http.Header{"Idempotency-Key": {uuid.NewString()}}
-	return c.call(ctx, method, path, query, header, body, out)
+	return c.call(ctx, method, path, nil, header, body, out)
 }
 
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, header http.Header,

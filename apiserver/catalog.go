@@ -51,6 +51,8 @@ func catalog(s api.Services) []*operation.Operation {
 		runs.StartList(s),
 		// Administration (decision 32)
 		admin.AdjustWallet(s),
+		admin.Status(s),
+		admin.Recount(s),
 	}
 }
 

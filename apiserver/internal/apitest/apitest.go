@@ -120,7 +120,7 @@ func Start(t *testing.T, options ...Option) *Server {
 		t.Fatal(err)
 	}
 	s.mintAll(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func (s *Server) Call(t *testing.T, sc Scenario) Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	a := Answer{Status: response.StatusCode, Header: response.Header}
 	if a.Body, err = io.ReadAll(response.Body); err != nil {
 		t.Fatal(err)

@@ -5,14 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// drainLimit is how much of a body that nobody read is read all the same, so that its sender gets to see the answer.
-const drainLimit = 256 << 10
+// Of a body that nobody read this much is read all the same, so that its sender gets to see the answer; but the answer
+// does not wait long for it.
+const (
+	drainLimit = 256 << 10
+	drainTime  = 500 * time.Millisecond
+)
 
 // body meters the body of one request: the server streams bodies, enforces no limit, and does not notice a sender that
 // goes away in the middle of a declared length.
@@ -64,9 +70,12 @@ func (b *body) all(limit int) ([]byte, error) {
 }
 
 // finish reads what is left, if that is little, and says whether the connection can carry another request.
-func (b *body) finish() (reusable bool) {
+func (b *body) finish(conn net.Conn) (reusable bool) {
 	if b.ended {
 		return true
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(drainTime)); err != nil {
+		return false
 	}
 	_, err := io.CopyN(io.Discard, b, drainLimit)
 	return errors.Is(err, io.EOF) && b.ended

@@ -190,7 +190,7 @@ func (x *exchange) stream(events Events) {
 
 // finish leaves the connection fit for the next request, and counts and logs this one.
 func (x *exchange) finish() {
-	if !x.body.finish() {
+	if !x.body.finish(x.rc.Conn()) {
 		x.rc.SetConnectionClose()
 	}
 	took, status := x.Clock.Now().Sub(x.started), x.rc.Response.StatusCode()

@@ -100,13 +100,18 @@ func (c *check) errors() {
 		if e.Status != nil {
 			status = *e.Status
 		}
-		if !slices.Contains(p.truth.Codes, fault.Code(e.Error)) {
+		if !slices.ContainsFunc(p.truth.Codes, func(code fault.Code) bool { return saysCode(e.Error, code) }) {
 			c.problem("%s errored with %s, the truth is one of %v", e.URL, e.Error, p.truth.Codes)
 		}
 		if p.truth.Status != 0 && status != p.truth.Status {
 			c.problem("%s errored with status %d, the truth is %d", e.URL, status, p.truth.Status)
 		}
 	}
+}
+
+// saysCode says whether an error's text stands for a code: the API may show either the code or its title.
+func saysCode(text string, code fault.Code) bool {
+	return text == string(code) || text == fault.Lookup(code).Title
 }
 
 // outcomes demands that each page came to its end once, and that nothing of a chain is missing before what is there.
@@ -179,6 +184,11 @@ func (c *check) records() {
 			c.problem("unit %v is recorded as %s with outcome %d, %d items, %d × %q; the truth is %s, %d, %d items, %d × %q",
 				r.Unit, r.URL, r.Outcome, r.Items, r.Quantity, r.PriceRow,
 				p.truth.URL, p.truth.Outcome, len(p.truth.Rows), quantity, price)
+		}
+		if p.truth.Outcome == model.Errored && (!slices.Contains(p.truth.Codes, fault.Code(r.Code)) ||
+			p.truth.Status != 0 && int(r.Status) != p.truth.Status) {
+			c.problem("unit %v is recorded with %s and status %d, the truth is one of %v and %d",
+				r.Unit, r.Code, r.Status, p.truth.Codes, p.truth.Status)
 		}
 		if int(r.Items) != len(p.rows) {
 			c.problem("unit %v is recorded with %d items, and %d rows are read", r.Unit, r.Items, len(p.rows))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -86,10 +87,12 @@ func (p *product) page(unit model.Unit, page *page, line *Line) {
 	record := rowstore.Record{Unit: unit, Outcome: page.truth.Outcome, URL: page.truth.URL, At: time.Now().UnixMicro()}
 	p.report.Job.TotalRequests++
 	if page.truth.Outcome == model.Errored {
-		e := LinkError{URL: page.truth.URL, Error: string(page.truth.Codes[0])}
+		code := page.truth.Codes[0]
+		e := LinkError{URL: page.truth.URL, Error: fault.Lookup(code).Title}
 		if page.truth.Status != 0 {
 			e.Status = &page.truth.Status
 		}
+		record.Code, record.Status = string(code), uint16(page.truth.Status)
 		p.report.Errors = append(p.report.Errors, e)
 		p.report.Records = append(p.report.Records, record)
 		return
@@ -180,6 +183,8 @@ func TestEverySlipIsFound(t *testing.T) {
 		"error changed": func(p *product) { p.report.Errors[0].Error = "dns_failed" },
 		"record lost":   func(p *product) { p.report.Records = p.report.Records[1:] },
 		"record twice":  func(p *product) { p.report.Records = append(p.report.Records, p.report.Records[0]) },
+		"record code":   func(p *product) { p.report.Records[p.firstError()].Code = "dns_failed" },
+		"record status": func(p *product) { p.report.Records[p.firstError()].Status++ },
 		"record items":  func(p *product) { p.report.Records[0].Items += 2 },
 		"successLinks":  func(p *product) { p.report.Job.SuccessLinks++ },
 		"errorLinks":    func(p *product) { p.report.Job.ErrorLinks++ },
@@ -210,6 +215,11 @@ func TestEverySlipIsFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// firstError is the place of the first record of a page with an error status.
+func (p *product) firstError() int {
+	return slices.IndexFunc(p.report.Records, func(r rowstore.Record) bool { return r.Status != 0 })
 }
 
 // untouched is the same web as rough's before anyone asked it.

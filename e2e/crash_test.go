@@ -1,0 +1,282 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/crash"
+	"shoal.dev/shoal/pkg/testkit/recount"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// points are the named places at which the product can be killed: before and after each step that makes something
+// durable or passes it on.
+var points = []string{
+	"leader.before_extend", "leader.after_extend", "leader.before_publish", "leader.after_publish",
+	"leader.before_marker", "leader.after_marker", "leader.before_redispatch", "leader.after_redispatch",
+	"leader.before_seal", "leader.before_close", "leader.after_close",
+	"raft.before_apply", "raft.after_apply", "raft.before_snapshot", "raft.after_snapshot",
+	"rowstore.before_commit", "rowstore.after_commit", "rowstore.list_before_finish", "rowstore.list_after_finish",
+	"fetcher.after_fetch", "fetcher.before_publish", "fetcher.after_publish",
+	"ingest.before_store", "ingest.after_store", "ingest.after_publish", "ingest.after_commit",
+	"billing.before_settle", "billing.after_settle", "billing.after_commit",
+}
+
+// mustFire is how many of them have to kill at least once in a run of the suite.
+const mustFire = 20
+
+// afterDeath are passed only by a process that finds what a dead one left.
+func afterDeath(point string) bool { return strings.HasSuffix(point, "_redispatch") }
+
+// crashHosts is small, so that most pages of a run are still to come when a kill comes.
+const crashHosts = 20
+
+// crashCase is one run with a kill.
+type crashCase struct {
+	*service
+	random *rand.Rand
+	order  order
+	seed   uint64
+}
+
+// crashWeb is a web of about 200 pages: single ones or chains, with changing ones in both.
+func crashWeb(seed uint64) (synthweb.Config, int) {
+	cfg := synthweb.Config{Seed: seed, Hosts: crashHosts, PageBytes: []int{2500}, MaxLatency: 20 * time.Millisecond}
+	if seed%2 == 0 {
+		cfg.PagesPerHost = 10
+		cfg.Mix = synthweb.Mix{{Class: synthweb.Product, Weight: 70}, {Class: synthweb.Changing, Weight: 20},
+			{Class: synthweb.Redirect, Weight: 4}, {Class: synthweb.NotFound, Weight: 4}, {Class: synthweb.Empty, Weight: 2}}
+		return cfg, 200
+	}
+	cfg.PagesPerHost, cfg.ChainPages, cfg.ItemsPerPage = 2, 12, 3
+	cfg.Mix = synthweb.Mix{{Class: synthweb.Listing, Weight: 50}, {Class: synthweb.ChangingListing, Weight: 40},
+		{Class: synthweb.BrokenListing, Weight: 10}}
+	return cfg, 40
+}
+
+func newCrashCase(t *testing.T, seed uint64) *crashCase {
+	t.Helper()
+	cfg, links := crashWeb(seed)
+	web := newWeb(t, cfg)
+	s := &service{t: t, web: web, data: t.TempDir()}
+	s.args = append([]string{"--no-rate-limits", "--egress-allow", "127.0.0.0/8",
+		"--egress-origin", web.Pattern() + "=" + web.Addr()}, fast...)
+	c := &crashCase{service: s, seed: seed, random: rand.New(rand.NewPCG(seed, 1))}
+	urls := slices.Collect(web.URLs(links))
+	if seed%2 == 0 {
+		c.order = productOrder(client{}, urls)
+	} else {
+		c.order = listingOrder(client{}, urls, model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector})
+	}
+	return c
+}
+
+// bring starts a process and repeats that as long as it dies on the way.
+func (c *crashCase) bring(env ...string) {
+	c.t.Helper()
+	for tries := 0; ; tries++ {
+		p := c.launch(env...)
+		err := p.Ready(within(c.t, readyWithin))
+		if err == nil {
+			break
+		}
+		if tries > 2 || !c.buried() {
+			c.t.Fatal(err)
+		}
+		env = nil
+	}
+	c.client = client{server: c.p.Server(), token: c.p.Key()}
+	c.order.who = c.client
+}
+
+// buried notes the death of a process that killed itself; false when it is alive, or ended in another way.
+func (c *crashCase) buried() bool {
+	c.t.Helper()
+	select {
+	case <-c.p.Ended():
+	case <-time.After(3 * time.Second): // a dying process closes its connections before it is seen gone
+		return false
+	}
+	if !c.p.Killed() {
+		c.t.Fatalf("the process ended by itself:\n%s", c.p.Said())
+	}
+	c.deaths = append(c.deaths, c.p.Died())
+	return true
+}
+
+// survive makes calls until they succeed, with a new process for each that dies meanwhile.
+func (c *crashCase) survive(what string, calls func(ctx context.Context) error) {
+	c.t.Helper()
+	for {
+		err := calls(within(c.t, patience))
+		if err == nil {
+			return
+		}
+		if !c.buried() {
+			c.t.Fatalf("%s: %v", what, err)
+		}
+		c.bring()
+	}
+}
+
+// work is what a user does: fill the wallet, launch, wait for the end, read everything. Each call has one idempotency
+// key, however often it is made.
+func (c *crashCase) work(onBegun func()) recount.Reported {
+	c.t.Helper()
+	key, name := newKey(), "run"
+	var group string
+	var run launched
+	c.survive("wallet", func(ctx context.Context) error {
+		ref, err := c.whoami(ctx)
+		if err != nil {
+			return err
+		}
+		token, err := c.p.Command(ctx, "token", "--admin")
+		if err != nil {
+			return err
+		}
+		return client{server: c.server, token: token}.again(key).adjust(ctx, ref, plenty)
+	})
+	c.survive("launch", func(ctx context.Context) (err error) {
+		if group, err = c.again(key).putGroup(ctx, name); err != nil {
+			return err
+		}
+		query, err := c.order.listQuery(ctx, c.again(key), group, name)
+		if err != nil {
+			return err
+		}
+		run, err = c.again(key).runList(ctx, query, strings.NewReader(strings.Join(c.order.urls, "\n")))
+		return err
+	})
+	if run.LinksQueued != len(c.order.urls) {
+		c.t.Fatalf("%d addresses, and %+v", len(c.order.urls), run)
+	}
+	if onBegun != nil {
+		begun(c.t, c.client, run, 40)
+		onBegun()
+	}
+	var reported recount.Reported
+	c.survive("run", func(ctx context.Context) (err error) {
+		reported, err = c.report(ctx, run)
+		return err
+	})
+	return reported
+}
+
+// verify stops the process and makes the recount.
+func (c *crashCase) verify(reported recount.Reported) recount.Summary {
+	c.t.Helper()
+	checkWallet(c.t, c.client)
+	c.checkBooks()
+	c.stopCleanly()
+	reported.Records = c.records(reported.Job.ID)
+	expected := c.expected(c.order)
+	expected.MaxRefetched = maxOut * crashHosts
+	return check(c.t, expected, reported)
+}
+
+// maxOut is how many links of a host a run may have out at its start (4) and later, about two seconds of the pace that
+// the host lately kept. Each holds one page that is fetched and not settled: a chain's pages go one after the other.
+const maxOut = 20
+
+// TestCrashes kills the process at each point, several times by seed, and wants every run exact all the same.
+func TestCrashes(t *testing.T) {
+	passes := [2]map[string][]int{calibrate(t, 0), calibrate(t, 1)}
+	var mu sync.Mutex
+	fired := map[string]int{}
+	t.Run("at", func(t *testing.T) {
+		for _, point := range points {
+			for seed := range uint64(*seeds) {
+				t.Run(fmt.Sprintf("%s/%d", point, seed), func(t *testing.T) {
+					t.Parallel()
+					if crashAt(t, point, seed, passes[seed%2][point]) {
+						mu.Lock()
+						fired[point]++
+						mu.Unlock()
+					}
+				})
+			}
+		}
+	})
+	for _, point := range points {
+		t.Logf("%-28s fired %d of %d times", point, fired[point], *seeds)
+	}
+	if len(fired) < mustFire {
+		t.Errorf("only %d points fired, want %d", len(fired), mustFire)
+	}
+}
+
+// crashAt runs one case and says whether the point killed. passes are how often a whole run passes it: when it begins to
+// serve, and in all.
+func crashAt(t *testing.T, point string, seed uint64, passes []int) bool {
+	c := newCrashCase(t, seed)
+	n := 1
+	if len(passes) == 2 {
+		before, during := passes[0], passes[1]-passes[0]
+		if during > 0 {
+			// Not among the last ones: their number differs a little from run to run.
+			n = before + 1 + c.random.IntN(max(1, during*4/5))
+		} else {
+			n = 1 + c.random.IntN(passes[1])
+		}
+	}
+	at := fmt.Sprintf("%s=%s:%d", crash.At, point, n)
+	var reported recount.Reported
+	if afterDeath(point) {
+		c.bring()
+		reported = c.work(func() {
+			c.kill()
+			c.bring(fmt.Sprintf("%s=%s", crash.At, point))
+		})
+	} else {
+		c.bring(at)
+		reported = c.work(nil)
+	}
+	sum := c.verify(reported)
+	killed := len(c.deaths) > 0
+	if afterDeath(point) {
+		killed = len(c.deaths) > 1
+	}
+	t.Logf("%s killed: %v; %v", at, killed, sum)
+	return killed
+}
+
+// calibrate counts how often a run without a kill passes each point, until it begins to serve and in all.
+func calibrate(t *testing.T, seed uint64) map[string][]int {
+	c := newCrashCase(t, seed)
+	trace := filepath.Join(t.TempDir(), "points")
+	c.bring(crash.Trace + "=" + trace)
+	ready := countLines(t, trace)
+	reported := c.work(nil)
+	all := countLines(t, trace)
+	c.verify(reported)
+	passes := map[string][]int{}
+	for point, n := range all {
+		passes[point] = []int{ready[point], n}
+	}
+	for _, point := range slices.Sorted(maps.Keys(all)) {
+		if !slices.Contains(points, point) {
+			t.Errorf("%s is passed and never killed at", point)
+		}
+	}
+	return passes
+}
+
+func countLines(t *testing.T, path string) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	for line := range strings.Lines(string(must(os.ReadFile(path))(t))) {
+		counts[strings.TrimSpace(line)]++
+	}
+	return counts
+}

@@ -1,0 +1,246 @@
+// Package process runs the real binary as a child: it builds it, starts it on a data directory, waits until it serves,
+// kills or stops it, and starts it again. It owns the child and nothing of what the child does.
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Files of a data directory by which a child is found.
+const (
+	addressFile = "address"
+	keyFile     = "api-key"
+)
+
+const (
+	pollInterval = 3 * time.Millisecond // of files and /readyz, while a child comes up
+	logBytes     = 64 << 10             // kept of what a child says
+)
+
+// Build builds the command into dir and returns the binary's path. With race the binary looks for races.
+func Build(ctx context.Context, dir string, race bool) (string, error) {
+	binary := filepath.Join(dir, "shoal")
+	args := []string{"build", "-o", binary}
+	if race {
+		args = append(args, "-race")
+	}
+	output, err := exec.CommandContext(ctx, "go", append(args, "shoal.dev/shoal/cmd/shoal")...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, output)
+	}
+	return binary, nil
+}
+
+// Config says what to run.
+type Config struct {
+	Binary string
+	Data   string   // directory
+	Args   []string // of `shoal serve`, beside --data and --listen
+	Env    []string // KEY=VALUE, beside the environment's
+}
+
+// Process is one child. Its methods are safe for concurrent use.
+type Process struct {
+	config Config
+	cmd    *exec.Cmd
+	said   tail
+	ended  chan struct{}
+	err    error     // of Wait; readable once ended is closed
+	at     time.Time // when it was seen dead; likewise
+	server string    // set by Ready
+	key    string
+}
+
+// Start launches `shoal serve` on a free port. The child of an earlier Start must have ended.
+func Start(config Config) (*Process, error) {
+	// A killed child leaves its address behind.
+	if err := os.Remove(filepath.Join(config.Data, addressFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("process: %w", err)
+	}
+	args := append([]string{"serve", "--data", config.Data, "--listen", "127.0.0.1:0"}, config.Args...)
+	p := &Process{config: config, cmd: exec.Command(config.Binary, args...), ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), config.Env...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("process: %w", err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		p.at = time.Now()
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// ErrEnded is wrapped when the child ended before it served.
+var ErrEnded = errors.New("process: the child has ended")
+
+// Ready waits until calls are served.
+func (p *Process) Ready(ctx context.Context) error {
+	for {
+		if p.serves(ctx) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("process: not ready: %w\n%s", ctx.Err(), p.Said())
+		case <-p.ended:
+			return fmt.Errorf("%w: %v\n%s", ErrEnded, p.err, p.Said())
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+func (p *Process) serves(ctx context.Context) bool {
+	server, err := os.ReadFile(filepath.Join(p.config.Data, addressFile))
+	if err != nil || len(server) == 0 {
+		return false
+	}
+	key, err := os.ReadFile(filepath.Join(p.config.Data, keyFile))
+	if err != nil || len(key) == 0 {
+		return false
+	}
+	p.server, p.key = strings.TrimSpace(string(server)), strings.TrimSpace(string(key))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.server+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
+}
+
+// Server is the API's base address, once Ready has returned nil.
+func (p *Process) Server() string { return p.server }
+
+// Key is the self-hosting customer's API key, once Ready has returned nil.
+func (p *Process) Key() string { return p.key }
+
+// Ended is closed when the child is gone.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Died is when the child was seen gone; only after Ended.
+func (p *Process) Died() time.Time {
+	<-p.ended
+	return p.at
+}
+
+// Killed says whether the child was ended by SIGKILL, its own or another's. It waits for the end.
+func (p *Process) Killed() bool {
+	<-p.ended
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// Kill ends the child at once and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // it may be gone
+	<-p.ended
+}
+
+// Stop asks the child to end with SIGTERM and returns how long it took; it is an error when it does not end within
+// limit, or with an exit code other than 0.
+func (p *Process) Stop(limit time.Duration) (time.Duration, error) {
+	begin := time.Now()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return 0, fmt.Errorf("process: stop: %w\n%s", err, p.Said())
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(limit):
+		p.Kill()
+		return limit, fmt.Errorf("process: did not stop within %v\n%s", limit, p.Said())
+	}
+	if p.err != nil {
+		return 0, fmt.Errorf("process: stop: %w\n%s", p.err, p.Said())
+	}
+	return p.at.Sub(begin), nil
+}
+
+// Said is the end of what the child wrote.
+func (p *Process) Said() string { return p.said.String() }
+
+// Command runs a command of the binary on the child's data directory and returns what it wrote to standard output.
+func (p *Process) Command(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, p.config.Binary, args...)
+	cmd.Env = append(os.Environ(), "SHOAL_DATA="+p.config.Data)
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	output, err := cmd.Output()
+	if err != nil {
+		return string(output), fmt.Errorf("process: shoal %s: %w: %s", strings.Join(args, " "), err, complaint.Bytes())
+	}
+	return strings.TrimSpace(string(output)), nil
+}
+
+// Usage is what a child has used so far (Linux).
+type Usage struct {
+	PeakBytes int64 // the most memory it had at once (VmHWM)
+	Bytes     int64 // that it has now (VmRSS)
+}
+
+// Usage reads what the child has used.
+func (p *Process) Usage() (Usage, error) {
+	path := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return Usage{}, fmt.Errorf("process: usage: %w", err)
+	}
+	var usage Usage
+	for line := range strings.Lines(string(content)) {
+		name, rest, _ := strings.Cut(line, ":")
+		kib, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		n, err := strconv.ParseInt(kib, 10, 64)
+		if err != nil {
+			continue
+		}
+		switch name {
+		case "VmHWM":
+			usage.PeakBytes = n << 10
+		case "VmRSS":
+			usage.Bytes = n << 10
+		}
+	}
+	if usage.PeakBytes == 0 {
+		return usage, fmt.Errorf("process: usage: no VmHWM in %s", path)
+	}
+	return usage, nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - logBytes; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.kept)
+}

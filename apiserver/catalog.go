@@ -5,8 +5,12 @@ import (
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/api/admin"
+	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/api/groups"
+	"shoal.dev/shoal/apiserver/api/jobs"
 	"shoal.dev/shoal/apiserver/api/keys"
+	"shoal.dev/shoal/apiserver/api/runs"
+	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/apiserver/api/system"
 	"shoal.dev/shoal/apiserver/api/wallet"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -15,6 +19,22 @@ import (
 // catalog is every operation of the customers' and the operators' API, in the order of the specification.
 func catalog(s api.Services) []*operation.Operation {
 	return []*operation.Operation{
+		// 4.1 Scrapers
+		scrapers.Put(s),
+		scrapers.PutV2(s),
+		scrapers.GetV2(s),
+		scrapers.Get(s),
+		scrapers.List(s),
+		runs.Start(s),
+		runs.Stop(s),
+		// 4.3 Scraper jobs
+		jobs.History(s),
+		jobs.Errors(s),
+		jobs.Stream(s),
+		jobs.StreamOfScraper(s),
+		// 4.4 Data
+		data.Group(s),
+		data.Read(s),
 		// 4.5 Groups
 		groups.List(s),
 		groups.Put(s),
@@ -27,8 +47,12 @@ func catalog(s api.Services) []*operation.Operation {
 		keys.Generate(s),
 		keys.List(s),
 		keys.Delete(s),
+		// 4.14 List runs (decisions 8 and 9)
+		runs.StartList(s),
 		// Administration (decision 32)
 		admin.AdjustWallet(s),
+		admin.Status(s),
+		admin.Recount(s),
 	}
 }
 

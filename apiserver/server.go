@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -33,22 +35,34 @@ const (
 	maxHeader      = 32 << 10 // address and header lines together, bytes
 	maxConnections = 4_096
 	readTimeout    = 30 * time.Second // of a whole request
+	listTimeout    = 2 * time.Minute  // of a request with a large JSON body
 	streamTimeout  = 15 * time.Minute // of a request whose body is streamed
 	idleTimeout    = 2 * time.Minute  // between requests
-	// finishTimeout is how long calls under way may take when the server stops; then their connections are closed.
-	finishTimeout = 7 * time.Second
+	// finishTimeout is how long calls under way may take when the server stops; then their connections are closed and
+	// their contexts ended, and they have cutOffTimeout to take back what they began.
+	finishTimeout = 5 * time.Second
+	cutOffTimeout = 2 * time.Second
 )
 
-// Config is what a server needs. Client, Store, Clock, IDs, DataDir and Log must be set.
+// Config is what a server needs. Client, Store, Clock, IDs, Guard, DataDir and Log must be set.
 type Config struct {
 	Client  client.Client
 	Store   rowstore.Store
 	Clock   clock.Clock
 	IDs     ids.Source
-	DataDir string // holds the key of the local issuer
-	Listen  string // HOST:PORT, for Run
-	// NoRateLimits turns decision 6 off.
+	Guard   api.Guard // what may be crawled: the egress client
+	DataDir string    // holds the key of the local issuer
+	Listen  string    // HOST:PORT, for Run
+	// NoRateLimits turns decision 6 off; Rates changes its figures, by class.
 	NoRateLimits bool
+	Rates        map[string]Rate
+	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of a host.
+	MaxHostRate        float64
+	MaxHostConnections int
+	// Lag tells operators how many records each topic holds, by its name; nil: nothing is known.
+	Lag func() map[string]int64
+	// Recount holds the ledger of every closed run in a view against its page records; nil: not from here.
+	Recount func(ctx context.Context, view *client.View) ([]Recounted, error)
 	// Node and Boot name the process in the control plane.
 	Node string
 	Boot ids.ID
@@ -56,6 +70,12 @@ type Config struct {
 	// Metrics is where the server counts, and what /metrics answers; a registry of its own when nil.
 	Metrics *prometheus.Registry
 }
+
+// Recounted is one run's ledger entry and what its page records say.
+type Recounted = api.Recounted
+
+// Rate allows Count calls in each Per, and as many at once.
+type Rate = limits.Figure
 
 // Server serves the API. Each serves once.
 type Server struct {
@@ -75,6 +95,14 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
+	if cfg.Lag == nil {
+		cfg.Lag = func() map[string]int64 { return map[string]int64{} }
+	}
+	if cfg.Recount == nil {
+		cfg.Recount = func(context.Context, *client.View) ([]Recounted, error) {
+			return nil, fault.New(fault.Unavailable, "this process cannot recount")
+		}
+	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
@@ -83,9 +111,9 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	s := &Server{cfg: cfg, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log), streamed: map[string]bool{}}
-	var limiter limits.Limiter = limits.NewBuckets(cfg.Clock, limits.Defaults())
-	if cfg.NoRateLimits {
-		limiter = limits.Off{}
+	limiter, err := newLimiter(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	s.chain = &operation.Chain{
 		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
@@ -107,10 +135,25 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
+func newLimiter(cfg Config) (limits.Limiter, error) {
+	if cfg.NoRateLimits {
+		return limits.Off{}, nil
+	}
+	figures := limits.Defaults()
+	for class, rate := range cfg.Rates {
+		if _, known := figures[limits.Class(class)]; !known || rate.Count < 1 || rate.Per <= 0 {
+			return nil, fmt.Errorf("rate limit %q: no such class, or not a positive figure", class)
+		}
+		figures[limits.Class(class)] = rate
+	}
+	return limits.NewBuckets(cfg.Clock, figures), nil
+}
+
 // operations is everything that is served. The description describes itself, too.
 func (s *Server) operations() ([]*operation.Operation, error) {
 	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock, IDs: s.cfg.IDs,
-		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot}
+		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot, Lag: s.cfg.Lag, Recount: s.cfg.Recount, Guard: s.cfg.Guard,
+		Ceilings: api.Ceilings{RequestsPerSecond: s.cfg.MaxHostRate, Connections: s.cfg.MaxHostConnections}}
 	var document []byte
 	ops := append(catalog(services),
 		machines(services, s.stopping.Load, s.cfg.Metrics, func() []byte { return document })...)
@@ -121,7 +164,7 @@ func (s *Server) operations() ([]*operation.Operation, error) {
 
 // Run listens and serves until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	l, err := net.Listen("tcp", s.cfg.Listen)
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("apiserver: %w", err)
 	}
@@ -129,7 +172,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // Serve serves on l, which it closes, until ctx ends: then no new call is taken, streams end at once, calls under way
-// have 7 s to finish, and what goroutines there are have ended when it returns.
+// have 5 s to finish, and what goroutines there are have ended when it returns without an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
 	tracked := listen(l)
@@ -152,7 +195,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		err = errors.Join(err, <-served)
 	}
 	s.endStreams()
-	s.chain.WaitStreams()
+	s.endWork()
+	cutOff, cancel := context.WithTimeout(context.Background(), cutOffTimeout)
+	defer cancel()
+	err = errors.Join(err, s.chain.Wait(cutOff))
 	endTouching()
 	background.Wait()
 	if err != nil {
@@ -173,7 +219,6 @@ func (s *Server) stop(server *fasthttp.Server, l *listener) error {
 		s.cfg.Log.Warn("calls are cut off: the server stops")
 		err = nil
 	}
-	s.endWork()
 	l.closeAll()
 	return errors.Join(closed, err)
 }
@@ -196,19 +241,16 @@ func (s *Server) newServer() *fasthttp.Server {
 	}
 }
 
-// headerReceived gives streamed bodies more time.
+// headerReceived gives large bodies more time.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	path := h.RequestURI()
-	for i, c := range path {
-		if c == '?' {
-			path = path[:i]
-			break
-		}
+	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
+	switch {
+	case !s.streamed[string(path)]:
+		return fasthttp.RequestConfig{}
+	case bytes.HasPrefix(h.ContentType(), []byte("application/json")):
+		return fasthttp.RequestConfig{ReadTimeout: listTimeout}
 	}
-	if s.streamed[string(path)] {
-		return fasthttp.RequestConfig{ReadTimeout: streamTimeout}
-	}
-	return fasthttp.RequestConfig{}
+	return fasthttp.RequestConfig{ReadTimeout: streamTimeout}
 }
 
 // counters registers what is counted of calls.

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -58,7 +59,7 @@ func TestStop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { conn.Close() })
+		t.Cleanup(func() { _ = conn.Close() })
 		if path != "" {
 			if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path); err != nil {
 				t.Fatal(err)
@@ -131,20 +132,39 @@ func TestListenerClosesAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listen(inner)
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	there, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer there.Close()
+	defer func() { _ = there.Close() }()
 	if _, err := l.Accept(); err != nil {
 		t.Fatal(err)
 	}
 	l.closeAll()
-	if _, err := there.Read(make([]byte, 1)); err != io.EOF {
+	if _, err := there.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the connection is open: %v", err)
 	}
 	if len(l.open) != 0 {
 		t.Errorf("%d connections are remembered", len(l.open))
+	}
+}
+
+func TestRates(t *testing.T) {
+	c := clock.NewManual(time.Unix(1_800_000_000, 0))
+	limiter, err := newLimiter(Config{Clock: c, Rates: map[string]Rate{"run": {Count: 2, Per: time.Minute}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := limiter.Take("k", limits.Run).Limit; got != 2 {
+		t.Errorf("limit %d", got)
+	}
+	if got := limiter.Take("k", limits.ListRun).Limit; got != 6 {
+		t.Errorf("another class's limit %d", got)
+	}
+	for _, rates := range []map[string]Rate{{"walk": {Count: 1, Per: 1}}, {"run": {Count: 0, Per: 1}}, {"run": {Count: 1}}} {
+		if _, err := newLimiter(Config{Clock: c, Rates: rates}); err == nil {
+			t.Errorf("%v is accepted", rates)
+		}
 	}
 }

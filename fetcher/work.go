@@ -140,7 +140,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	case ctx.Err() != nil || errors.Is(err, errStale):
 		return step{}
 	case errors.As(err, &led):
-		c.fetch.at = led.to
+		c.fetch.at, c.fetch.permit = led.to, false
 		c.fetch.hops++
 		return step{again: true}
 	case errors.As(err, &failure):

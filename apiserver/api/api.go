@@ -3,6 +3,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -25,6 +26,42 @@ type Services struct {
 	// Node and Boot name this process in claims of idempotency keys.
 	Node string
 	Boot ids.ID
+	// Lag is how many records each topic still holds, by its name.
+	Lag func() map[string]int64
+	// Recount holds the ledger of every closed run in a view against its page records.
+	Recount func(ctx context.Context, view *client.View) ([]Recounted, error)
+	// Guard says which addresses may be crawled.
+	Guard Guard
+	// Ceilings are the most that a scraper may ask of its hosts.
+	Ceilings Ceilings
+}
+
+// Recounted is one run's ledger entry and what its page records say. Money is in micro-cents, 0 or more.
+type Recounted struct {
+	JobID         ids.ID `json:"jobId"`
+	CustomerRef   string `json:"customerRef"`
+	EntryID       ids.ID `json:"entryId"`
+	LedgerMicros  int64  `json:"ledgerMicros"`
+	RecountMicros int64  `json:"recountMicros"`
+	LedgerPages   uint64 `json:"ledgerPages" doc:"Charged or paid by free requests"`
+	RecountPages  uint64 `json:"recountPages" doc:"Delivered"`
+	LedgerItems   uint64 `json:"ledgerItems"`
+	RecountItems  uint64 `json:"recountItems"`
+	Equal         bool   `json:"equal"`
+}
+
+// Guard is the address check of everything that goes out (egress.Client).
+type Guard interface {
+	// CheckURL says without DNS whether an address can be crawled at all. Its error has the code INVALID_URL.
+	CheckURL(url string) error
+	// CheckHost resolves a host (without port) and says whether it may be reached. Its errors have page codes.
+	CheckHost(ctx context.Context, host string) error
+}
+
+// Ceilings bound the politeness that scrapers ask for (decision 17).
+type Ceilings struct {
+	RequestsPerSecond float64
+	Connections       int
 }
 
 // Time is Unix milliseconds, written as ISO 8601 in UTC; 0 is null.

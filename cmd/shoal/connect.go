@@ -44,7 +44,7 @@ func (c *connectFlags) adminClient(ctx context.Context, t *terminal) (*api.Clien
 	token := c.Key
 	if token == "" || strings.HasPrefix(token, "svc_live_") {
 		var err error
-		if token, err = localToken(ctx, c.Data, tokenRequest{Admin: true}); err != nil {
+		if token, err = t.service.token(ctx, c.Data, tokenRequest{Admin: true}); err != nil {
 			return nil, noAccess(err, "no administrator's token from %s; set SHOAL_KEY to one", c.Data)
 		}
 	}

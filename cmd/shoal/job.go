@@ -51,7 +51,7 @@ func (c *jobCommand) Run(ctx context.Context, t *terminal) error {
 	if c.Errors {
 		err = c.showErrors(ctx, t, client, job)
 	} else {
-		err = c.show(ctx, t, client, job)
+		err = c.show(t, job)
 	}
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func findJob(ctx context.Context, client *api.Client, id string) (*api.Job, erro
 	return job, nil
 }
 
-func (c *jobCommand) show(ctx context.Context, t *terminal, client *api.Client, job *api.Job) error {
+func (c *jobCommand) show(t *terminal, job *api.Job) error {
 	if c.JSON {
 		return printJSON(t.out, job)
 	}
@@ -87,31 +87,17 @@ func (c *jobCommand) show(ctx context.Context, t *terminal, client *api.Client, 
 	if job.Duration != nil {
 		pairs = append(pairs, []string{"took", lasted(*job.Duration)})
 	}
-	entry, err := client.TransactionOf(ctx, job.ID)
-	if err != nil {
-		return err
-	}
-	if entry != nil {
-		pairs = append(pairs, []string{"cost", euros(-entry.AmountMicros)})
-	}
-	return printTable(t.out, []string{"", ""}, filled(pairs))
-}
-
-// filled drops the pairs without a value.
-func filled(pairs [][]string) [][]string {
-	var kept [][]string
-	for _, pair := range pairs {
-		if pair[1] != "" {
-			kept = append(kept, pair)
-		}
-	}
-	return kept
+	pairs = append(pairs, []string{"cost", euros(job.ChargedMicros)})
+	return printPairs(t.out, pairs)
 }
 
 func (c *jobCommand) showErrors(ctx context.Context, t *terminal, client *api.Client, job *api.Job) error {
-	failed, err := client.JobErrors(ctx, job)
-	if err != nil {
-		return err
+	failed := []api.LinkError{}
+	for link, err := range client.JobErrors(ctx, job) {
+		if err != nil {
+			return err
+		}
+		failed = append(failed, link)
 	}
 	if c.JSON {
 		return printJSON(t.out, failed)
@@ -122,7 +108,7 @@ func (c *jobCommand) showErrors(ctx context.Context, t *terminal, client *api.Cl
 		if link.Status != nil {
 			status = strconv.Itoa(*link.Status)
 		}
-		rows[i] = []string{status, link.Error, link.URL}
+		rows[i] = []string{status, link.Code, link.Error, link.URL}
 	}
-	return printTable(t.out, []string{"STATUS", "ERROR", "LINK"}, rows)
+	return printTable(t.out, []string{"STATUS", "CODE", "ERROR", "LINK"}, rows)
 }

@@ -67,7 +67,7 @@ func (c *jobsCommand) Run(ctx context.Context, t *terminal) error {
 }
 
 func jobHeader() []string {
-	return []string{"RUN", "STATE", "STARTED (UTC)", "TOOK", "LINKS", "PAGES", "ROWS", "FAILED", "REASON"}
+	return []string{"RUN", "STATE", "STARTED (UTC)", "TOOK", "LINKS", "PAGES", "ROWS", "FAILED", "COST", "REASON"}
 }
 
 func jobRow(job *api.Job) []string {
@@ -80,5 +80,5 @@ func jobRow(job *api.Job) []string {
 		reason = job.ErrorMessage
 	}
 	return []string{job.ID, job.State, moment(job.Started), took, count(job.TotalLinks), count(job.TotalRequests),
-		count(job.ItemsQuantity), count(job.ErrorLinks), reason}
+		count(job.ItemsQuantity), count(job.ErrorLinks), euros(job.ChargedMicros), reason}
 }

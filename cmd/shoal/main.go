@@ -25,7 +25,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// After the first signal the default is back: a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
-	t := terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr, clock: clock.System{}}
+	t := terminal{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, clock: clock.System{},
+		service: service{run: runServe, token: localToken},
+	}
 	if columns, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && os.Getenv("TERM") != "dumb" {
 		t.columns = columns
 	}
@@ -42,6 +45,15 @@ type terminal struct {
 	err     io.Writer
 	clock   clock.Clock
 	columns int
+	service service
+}
+
+// service is what the command line starts or asks in this process, rather than over the API; modules.go has both.
+type service struct {
+	// run runs the roles of one process until ctx ends, and then stops them in order; nil after a clean stop.
+	run func(ctx context.Context, config ServeConfig) error
+	// token asks the local issuer of a data directory for a sign-in token that is good for an hour.
+	token func(ctx context.Context, dataDir string, request tokenRequest) (string, error)
 }
 
 // notef writes a line for people, which scripts that read out never see.
@@ -133,7 +145,9 @@ func run(ctx context.Context, args []string, t terminal) (code int) {
 		kong.Name("shoal"), kong.Description(description),
 		kong.Writers(t.out, t.err),
 		kong.Exit(func(code int) { panic(leave(code)) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110, ValueFormatter: describe}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
+		kong.ValueFormatter(describe),
+		kong.WithHyphenPrefixedParameters(true), // --micros -5000
 		kong.DefaultEnvars("SHOAL"),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(&t),

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,20 +73,37 @@ const (
 	columnSpace = 2
 )
 
-// printTable writes rows in columns as wide as their widest cell, which is cut at widestCell. Cells are made printable.
+// printTable writes a header and rows in columns.
 func printTable(w io.Writer, header []string, rows [][]string) error {
-	widths := make([]int, len(header))
-	for _, row := range append([][]string{header}, rows...) {
-		for i, cell := range row {
-			widths[i] = max(widths[i], min(utf8.RuneCountInString(cell), widestCell))
+	return printColumns(w, append([][]string{slices.Clone(header)}, rows...))
+}
+
+// printPairs writes names and values, but for those without a value.
+func printPairs(w io.Writer, pairs [][]string) error {
+	return printColumns(w, slices.DeleteFunc(pairs, func(pair []string) bool { return pair[1] == "" }))
+}
+
+// printColumns writes rows of equally many cells in columns as wide as their widest cell; all but the last column are
+// cut at widestCell. Cells are made printable.
+func printColumns(w io.Writer, rows [][]string) error {
+	var widths []int
+	for _, row := range rows {
+		for i := range row {
+			row[i] = strings.Join(strings.Fields(printable(row[i])), " ")
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], min(utf8.RuneCountInString(row[i]), widestCell))
 		}
 	}
-	for _, row := range append([][]string{header}, rows...) {
+	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
-			cell = cut(strings.Join(strings.Fields(printable(cell)), " "), widths[i])
+			if i < len(row)-1 {
+				cell = cut(cell, widths[i])
+			}
 			line.WriteString(cell)
-			line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+columnSpace))
+			line.WriteString(strings.Repeat(" ", max(widths[i]-utf8.RuneCountInString(cell), 0)+columnSpace))
 		}
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
 			return err

@@ -9,9 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
-	"strings"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/pkg/model"
@@ -25,7 +23,7 @@ type runCommand struct {
 	Name      string   `help:"Name of the run's scraper, unique; by default the file's name and the time." placeholder:"NAME"`
 	Type      string   `default:"SINGLE_PRODUCT" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS" help:"SINGLE_PRODUCT: one row a page. MULTIPLE_PRODUCTS: one row an item."`
 	Scraper   string   `help:"Run this list scraper again, with this list." placeholder:"ID"`
-	Template  string   `help:"Take fields, rules and schema from this scraper." placeholder:"ID"`
+	Template  string   `help:"Take fields, pagination and pace from this scraper." placeholder:"ID"`
 	Rerun     bool     `xor:"again" help:"With --scraper: only addresses that were never charged."`
 	Force     bool     `xor:"again" help:"With --scraper: all addresses again."`
 	MaxCharge *int64   `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more, in micro-cents (1 cent = 10,000)."`
@@ -59,8 +57,14 @@ func (c *runCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	if len(fields) == 0 && c.Scraper == "" && c.Template == "" {
-		return usagef("run needs a --field (or --template, or --scraper), as in --field title=h1")
+	recipes := 0
+	for _, given := range []bool{len(fields) > 0, c.Scraper != "", c.Template != ""} {
+		if given {
+			recipes++
+		}
+	}
+	if recipes != 1 {
+		return usagef("run needs --field, as in --field title=h1, or --template, or --scraper, and only one of them")
 	}
 	client, err := c.client(t)
 	if err != nil {
@@ -182,20 +186,9 @@ func ensureGroup(ctx context.Context, client *api.Client, name string) (api.Grou
 			return group, nil
 		}
 	}
-	group, err := client.PutGroup(ctx, api.Group{Name: name, DataTable: tableLabel(name), StartType: "MANUAL"})
+	group, err := client.PutGroup(ctx, api.Group{Name: name, StartType: "MANUAL"})
 	if err != nil {
 		return api.Group{}, fmt.Errorf("make group %q: %w", name, err)
 	}
 	return group, nil
-}
-
-var notLabel = regexp.MustCompile(`[^a-z0-9]+`)
-
-// tableLabel is a group's data label: 1 to 63 of a-z, 0-9 and _.
-func tableLabel(name string) string {
-	label := strings.Trim(notLabel.ReplaceAllString(strings.ToLower(name), "_"), "_")
-	if label == "" {
-		label = "data"
-	}
-	return label[:min(len(label), 63)]
 }

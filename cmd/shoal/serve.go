@@ -111,7 +111,7 @@ func (t *terminal) serve(ctx context.Context, config ServeConfig, ready func(ser
 		withdraw = undo
 		ready(server)
 	}
-	err := runServe(ctx, config)
+	err := t.service.run(ctx, config)
 	withdraw()
 	return err
 }

@@ -45,5 +45,5 @@ func (c *statusCommand) Run(ctx context.Context, t *terminal) error {
 	for _, topic := range slices.Sorted(maps.Keys(status.Lag)) {
 		pairs = append(pairs, []string{"lag of " + topic, plural(status.Lag[topic], "record")})
 	}
-	return printTable(t.out, []string{"", ""}, filled(pairs))
+	return printPairs(t.out, pairs)
 }

@@ -22,7 +22,7 @@ Example:
 
 // Run prints a token.
 func (c *tokenCommand) Run(ctx context.Context, t *terminal) error {
-	token, err := localToken(ctx, c.Data, tokenRequest{Customer: c.Customer, Admin: c.Admin})
+	token, err := t.service.token(ctx, c.Data, tokenRequest{Customer: c.Customer, Admin: c.Admin})
 	if err != nil {
 		return err
 	}

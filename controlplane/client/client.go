@@ -61,6 +61,9 @@ type Call struct {
 	Key       string // the client's key, 1 to 255 bytes
 	Request   uint64 // hash of the request: another one under the same key is refused
 	Replayed  bool   // out
+	// Ticket is set by a ClaimCall that went through: what is proposed under this Call afterwards completes, or releases,
+	// the claim.
+	Ticket ids.ID
 }
 
 // Client is safe for concurrent use.

@@ -28,6 +28,8 @@ const (
 	UnknownParameter      Code = "unknown_parameter"
 	SchemaValidation      Code = "schema_validation_failed"
 	TypeNotRunnable       Code = "type_not_runnable"
+	NotSupported          Code = "not_supported"
+	ListAlreadyRun        Code = "list_already_run"
 	IdempotencyRequired   Code = "idempotency_key_required"
 	IdempotencyReused     Code = "idempotency_key_reused"
 	IdempotencyInFlight   Code = "idempotency_in_flight"
@@ -99,6 +101,8 @@ var catalog = map[Code]Entry{
 	UnknownParameter:      {400, "Unknown parameter"},
 	SchemaValidation:      {400, "Validation failed"},
 	TypeNotRunnable:       {400, "This scraper type cannot run"},
+	NotSupported:          {400, "Not supported by this version"},
+	ListAlreadyRun:        {409, "The list was already run"},
 	IdempotencyRequired:   {400, "Idempotency-Key required"},
 	IdempotencyReused:     {422, "Idempotency-Key used for another request"},
 	IdempotencyInFlight:   {409, "The first call is still running"},

@@ -1,9 +1,12 @@
 package admin_test
 
 import (
+	"context"
 	"testing"
 
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
 )
 
 func TestAdjustWallet(t *testing.T) {
@@ -34,4 +37,31 @@ func TestAdjustWallet(t *testing.T) {
 		apitest.Scenario{Name: "the customer sees it", As: apitest.User, Do: "GET /api/wallet", Status: 200,
 			Has: map[string]any{"balanceMicros": -300}},
 	)
+}
+
+func TestStatus(t *testing.T) {
+	s := apitest.Start(t, func(cfg *apiserver.Config) {
+		cfg.Lag = func() map[string]int64 { return map[string]int64{"tasks": 7} }
+	})
+	s.Run(t,
+		apitest.Scenario{Name: "admin", As: apitest.Admin, Do: "GET /api/admin/status", Status: 200,
+			Has: map[string]any{"node": "test", "leader": "test", "roles": []any{}, "lag": map[string]any{"tasks": 7}}},
+		apitest.Scenario{Name: "key", As: apitest.User, Do: "GET /api/admin/status", Status: 401, Code: "unauthorized"},
+	)
+}
+
+func TestRecount(t *testing.T) {
+	s := apitest.Start(t, func(cfg *apiserver.Config) {
+		cfg.Recount = func(_ context.Context, view *client.View) ([]apiserver.Recounted, error) {
+			return []apiserver.Recounted{{CustomerRef: view.Customers()[0].Ref, LedgerMicros: 150, RecountMicros: 300}}, nil
+		}
+	})
+	s.Run(t,
+		apitest.Scenario{Name: "admin", As: apitest.Admin, Do: "POST /api/admin/billing/recount", Status: 200,
+			Has: map[string]any{"0.customerRef": "alice", "0.ledgerMicros": 150, "0.equal": false}},
+		apitest.Scenario{Name: "key", As: apitest.User, Do: "POST /api/admin/billing/recount", Status: 401, Code: "unauthorized"},
+	)
+	none := apitest.Start(t)
+	none.Run(t, apitest.Scenario{Name: "not from here", As: apitest.Admin, Do: "POST /api/admin/billing/recount", Status: 503,
+		Code: "unavailable"})
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"reflect"
 	"strconv"
 	"strings"
@@ -22,9 +23,11 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/client/clienttest"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
 // Credentials of every server: API keys of the customer "alice" by scope, a USER key of "bob", and sign-in tokens.
@@ -50,12 +53,45 @@ type Server struct {
 	Stop    func() error // ends the server and waits for it; a test's end calls it too
 }
 
+// names resolves the hosts under .test; nothing ever connects to them.
+type names struct{}
+
+func (names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	if strings.HasSuffix(host, ".test") {
+		return []netip.Addr{netip.AddrFrom4([4]byte{93, 184, 216, 34})}, nil
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
 // Option changes the server's configuration before it starts.
 type Option func(*apiserver.Config)
 
 // WithStore serves rows from a store.
 func WithStore(store rowstore.Store) Option {
 	return func(cfg *apiserver.Config) { cfg.Store = store }
+}
+
+// NewStore is an empty row store that lives as long as the test.
+func NewStore(t testing.TB) rowstore.Store {
+	t.Helper()
+	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Errorf("close the store: %v", err)
+		}
+	})
+	return store
+}
+
+// NewGroup makes a group of a customer.
+func (s *Server) NewGroup(t testing.TB, customer, name string) ids.ID {
+	t.Helper()
+	group := client.PutGroup{Create: true, ID: s.IDs.New(), Customer: customer, Name: name, DataTable: "t", StartType: "MANUAL"}
+	s.Client.Must(t, group)
+	return group.ID
 }
 
 // WithRateLimits turns rate limits on, which are off otherwise.
@@ -68,7 +104,13 @@ func Start(t *testing.T, options ...Option) *Server {
 		Logs: &bytes.Buffer{}, Secrets: map[string]string{Nobody: ""}}
 	s.IDs = ids.Random{Now: s.Clock.Now}
 	s.Client = clienttest.New(t, s.Clock)
+	guard, err := egress.New(egress.Config{Resolver: names{}, Clock: s.Clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(guard.Close)
 	cfg := apiserver.Config{Client: s.Client, Clock: s.Clock, IDs: s.IDs, DataDir: s.DataDir, NoRateLimits: true,
+		Guard: guard, MaxHostRate: 10, MaxHostConnections: 8,
 		Node: "test", Boot: s.IDs.New(), Log: slog.New(slog.NewJSONHandler(s.Logs, nil))}
 	for _, option := range options {
 		option(&cfg)
@@ -78,7 +120,7 @@ func Start(t *testing.T, options ...Option) *Server {
 		t.Fatal(err)
 	}
 	s.mintAll(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +235,7 @@ func (s *Server) Call(t *testing.T, sc Scenario) Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	a := Answer{Status: response.StatusCode, Header: response.Header}
 	if a.Body, err = io.ReadAll(response.Body); err != nil {
 		t.Fatal(err)

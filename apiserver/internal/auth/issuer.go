@@ -78,7 +78,7 @@ func createKey(path string) (*jose.JSONWebKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(file.Name())
+	defer func() { _ = os.Remove(file.Name()) }() // what counts is the link
 	_, err = file.Write(data)
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return nil, err

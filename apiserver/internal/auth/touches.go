@@ -14,7 +14,7 @@ import (
 
 const (
 	flushEvery   = time.Minute
-	flushTimeout = 2 * time.Second
+	flushTimeout = time.Second
 	// maxTouches bounds memory; further keys of that minute keep their older time.
 	maxTouches = 100_000
 	// touchBatch keeps a command far below the log's bound of 512 KiB.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -39,11 +38,13 @@ type Chain struct {
 	// Work is the context of calls, Streaming that of open streams: it ends first.
 	Work, Streaming context.Context
 
-	streams sync.WaitGroup
+	underway underway
+	places   chan struct{} // a place for each large body in memory
 }
 
 // Handler serves operations.
 func (c *Chain) Handler(ops []*Operation) fasthttp.RequestHandler {
+	c.places = make(chan struct{}, maxLarge)
 	return c.Routes(ops, func(op *Operation) fasthttp.RequestHandler {
 		return func(rc *fasthttp.RequestCtx) { c.serve(op, rc) }
 	})
@@ -63,8 +64,8 @@ func (c *Chain) Routes(ops []*Operation, serve func(*Operation) fasthttp.Request
 	return r.Handler
 }
 
-// WaitStreams waits until the streams have ended, which they do when Streaming ends.
-func (c *Chain) WaitStreams() { c.streams.Wait() }
+// Wait waits until no call and no stream is under way, or for ctx. Streams end when Streaming does.
+func (c *Chain) Wait(ctx context.Context) error { return c.underway.wait(ctx) }
 
 // refuse answers every request with an error.
 func (c *Chain) refuse(err error) fasthttp.RequestHandler {
@@ -99,6 +100,7 @@ type exchange struct {
 	from    Caller
 	err     error
 	ended   func() // of a stream: releases its place
+	large   bool   // it holds one of the places for large bodies
 }
 
 func (c *Chain) begin(op *Operation, rc *fasthttp.RequestCtx) *exchange {
@@ -126,6 +128,8 @@ func printable(text string, most int) bool {
 }
 
 func (c *Chain) serve(op *Operation, rc *fasthttp.RequestCtx) {
+	c.underway.begin()
+	defer c.underway.end()
 	x := c.begin(op, rc)
 	ctx, cancel := context.WithTimeout(c.Work, op.Timeout)
 	defer cancel()
@@ -147,6 +151,9 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 		if err != nil && x.ended != nil {
 			x.ended()
 		}
+		if x.large {
+			<-x.places
+		}
 	}()
 	if err := checkFraming(&x.rc.Request.Header); err != nil {
 		x.rc.SetConnectionClose()
@@ -162,7 +169,7 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := x.incoming()
+	in, err := x.incoming(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func serve(t *testing.T, figures map[limits.Class]limits.Figure, ops ...*Operati
 	streaming, stop := context.WithCancel(t.Context())
 	r.stop = stop
 	r.chain = &Chain{Auth: everyone{}, Limits: limits.NewBuckets(r.clock, figures), Streams: &limits.Streams{}, Clock: r.clock,
-		IDs: &ids.Sequence{}, Log: slog.New(slog.DiscardHandler), Observe: func(string, int, time.Duration) {},
+		IDs: ids.Random{Now: r.clock.Now}, Log: slog.New(slog.DiscardHandler), Observe: func(string, int, time.Duration) {},
 		Work: t.Context(), Streaming: streaming}
 	server := &fasthttp.Server{Handler: r.chain.Handler(ops), ErrorHandler: r.chain.Unreadable, StreamRequestBody: true,
 		ReadBufferSize: 4096}
@@ -56,9 +56,13 @@ func serve(t *testing.T, figures map[limits.Class]limits.Figure, ops ...*Operati
 	go func() { ended <- server.Serve(r.l) }()
 	t.Cleanup(func() {
 		stop()
-		r.chain.WaitStreams()
+		if err := r.chain.Wait(context.Background()); err != nil {
+			t.Error(err)
+		}
 		_ = r.l.Close()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 	return r
 }
@@ -68,18 +72,20 @@ func (r *rig) raw(request string) (answer *http.Response, body string, closed bo
 	r.t.Helper()
 	conn, err := r.l.Dial()
 	if err != nil {
-		r.t.Fatal(err)
+		r.t.Error(err)
+		return &http.Response{}, "", false
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	go func() { _, _ = io.WriteString(conn, request) }() // the server may answer before it has read everything
 	reader := bufio.NewReader(conn)
 	answer, err = http.ReadResponse(reader, nil)
 	if err != nil {
-		r.t.Fatal(err)
+		r.t.Error(err)
+		return &http.Response{}, "", false
 	}
 	data, err := io.ReadAll(answer.Body)
 	if err != nil {
-		r.t.Fatal(err)
+		r.t.Error(err)
 	}
 	return answer, string(data), answer.Close
 }
@@ -145,7 +151,7 @@ func TestUnreadBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	small := "GET /x HTTP/1.1\r\n\r\n" // as a body
 	request := fmt.Sprintf("POST /nothing HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", len(small), small)
 	reader := bufio.NewReader(conn)
@@ -276,7 +282,7 @@ func (r *rig) openStream() (net.Conn, *bufio.Reader) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Cleanup(func() { conn.Close() })
+	r.t.Cleanup(func() { _ = conn.Close() })
 	if _, err := io.WriteString(conn, head("GET /events")); err != nil {
 		r.t.Fatal(err)
 	}
@@ -339,8 +345,51 @@ func TestStreamsAreCounted(t *testing.T) {
 	}
 	r.expect(head("GET /events"), 429, "too_many_streams")
 	r.stop()
-	r.chain.WaitStreams()
+	if err := r.chain.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if end := r.chain.Streams.Open("alice"); end == nil {
 		t.Error("ended streams still count")
+	}
+}
+
+// Large bodies take turns: while two are in memory, a third waits, and small ones pass.
+func TestLargeBodiesTakeTurns(t *testing.T) {
+	entered, release := make(chan struct{}, 3), make(chan struct{})
+	type large struct {
+		Body struct {
+			Text string `json:"text"`
+		} `body:"json" limit:"3000000"`
+	}
+	r := serve(t, nil, Define(Declaration{ID: "svc_large", Routes: Routes("POST /large"), Summary: "s", Access: auth.Write},
+		func(_ context.Context, _ *Caller, in *large) (None, error) {
+			if len(in.Body.Text) > 1 {
+				entered <- struct{}{}
+				<-release
+			}
+			return None{}, nil
+		}))
+	post := func(size int) string {
+		body := `{"text":"` + strings.Repeat("x", size) + `"}`
+		return head("POST /large", "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", len(body))) + body
+	}
+	answers := make(chan int, 3)
+	for range 3 {
+		go func() {
+			answer, _, _ := r.raw(post(2_000_000))
+			answers <- answer.StatusCode
+		}()
+	}
+	<-entered
+	<-entered
+	r.expect(post(1), 204, "")
+	if len(r.chain.places) != maxLarge || len(entered) != 0 {
+		t.Errorf("%d places taken, %d more calls", len(r.chain.places), len(entered))
+	}
+	close(release)
+	for range 3 {
+		if status := <-answers; status != 204 {
+			t.Errorf("status %d", status)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -118,8 +119,8 @@ func TestDecodeRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := decodeSample(t, test.id, test.query, test.body)
-			list, ok := err.(fault.List)
-			if !ok {
+			var list fault.List
+			if !errors.As(err, &list) {
 				t.Fatalf("want faults, got %v", err)
 			}
 			var got []string
@@ -135,7 +136,8 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestProblemsAreBounded(t *testing.T) {
 	_, err := decodeSample(t, anID, nil, `{"tags":[`+strings.Repeat("1,", 10_000)+`1]}`)
-	if list, _ := err.(fault.List); len(list) != maxProblems {
+	var list fault.List
+	if !errors.As(err, &list) || len(list) != maxProblems {
 		t.Errorf("%d faults", len(list))
 	}
 }

@@ -30,11 +30,11 @@ func (e *EventWriter) Send(event, id string, data any) error {
 	if err != nil {
 		return fmt.Errorf("encode event %s: %w", event, err)
 	}
+	frame := fmt.Sprintf("event: %s\ndata: %s\n\n", event, payload)
 	if id != "" {
-		fmt.Fprintf(e.w, "id: %s\n", id)
+		frame = "id: " + id + "\n" + frame
 	}
-	fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", event, payload)
-	return e.w.Flush()
+	return e.write(frame)
 }
 
 // Wait waits for something to send: nil when one of the channels is closed or sends, ctx's error when the server stops,
@@ -49,23 +49,22 @@ func (e *EventWriter) Wait(ctx context.Context, changed <-chan struct{}, due <-c
 		case <-due:
 			return nil
 		case <-e.clock.After(pingEvery):
-			if err := e.comment("ping"); err != nil {
+			if err := e.write(": ping\n\n"); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (e *EventWriter) comment(text string) error {
-	fmt.Fprintf(e.w, ": %s\n\n", text)
+func (e *EventWriter) write(frame string) error {
+	if _, err := e.w.WriteString(frame); err != nil {
+		return err
+	}
 	return e.w.Flush()
 }
 
 // begin tells the client how soon to come back after a break.
-func (e *EventWriter) begin() error {
-	fmt.Fprint(e.w, "retry: 3000\n\n")
-	return e.w.Flush()
-}
+func (e *EventWriter) begin() error { return e.write("retry: 3000\n\n") }
 
 // encode writes JSON as clients get it: addresses with their & as they are, no line break at the end.
 func encode(value any) ([]byte, error) {

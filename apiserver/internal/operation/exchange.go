@@ -43,8 +43,9 @@ func (x *exchange) idempotencyKey() (string, error) {
 }
 
 // incoming copies the request out of the server's buffers.
-func (x *exchange) incoming() (*incoming, error) {
-	in := &incoming{query: map[string][]string{}, read: x.body.all, hasBody: !x.body.ended}
+func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
+	in := &incoming{query: map[string][]string{}, hasBody: !x.body.ended}
+	in.read = func(limit int) ([]byte, error) { return x.read(ctx, limit) }
 	for name, value := range x.rc.QueryArgs().All() {
 		if !utf8.Valid(name) || !utf8.Valid(value) {
 			return nil, fault.New(fault.InvalidRequest, "the query is not valid UTF-8")
@@ -64,6 +65,22 @@ func (x *exchange) incoming() (*incoming, error) {
 	}
 	in.stream = &Stream{ContentType: in.contentType, body: x.body}
 	return in, nil
+}
+
+// maxLarge bodies of more than bodyLimit bytes are in memory at once.
+const maxLarge = 2
+
+// read reads the whole body. A large one waits for its turn.
+func (x *exchange) read(ctx context.Context, limit int) ([]byte, error) {
+	if limit > bodyLimit && (x.body.declared < 0 || x.body.declared > bodyLimit) && x.body.declared <= int64(limit) {
+		select {
+		case x.places <- struct{}{}:
+			x.large = true
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return x.body.all(limit)
 }
 
 // hash is what tells a repeated request from another one under the same idempotency key. The bytes of a streamed body
@@ -153,9 +170,9 @@ func (x *exchange) stream(events Events) {
 	h.Set("X-Accel-Buffering", "no")
 	x.rc.Response.ImmediateHeaderFlush = true
 	end, log := x.ended, x.Log.With("operation", x.op.ID, "request", x.id)
-	x.streams.Add(1)
+	x.underway.begin()
 	x.rc.SetBodyStreamWriter(func(w *bufio.Writer) {
-		defer x.streams.Done()
+		defer x.underway.end()
 		defer end()
 		defer func() {
 			if value := recover(); value != nil {

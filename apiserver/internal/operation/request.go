@@ -45,7 +45,7 @@ func compileRequest(id string, t reflect.Type) *request {
 	}
 	r.query.collect(t, nil, "query")
 	for _, f := range append(append([]field{}, r.path.fields...), r.query.fields...) {
-		r.shapes.add(f.typ, "json")
+		r.shapes.add(f.typ)
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -58,7 +58,7 @@ func compileRequest(id string, t reflect.Type) *request {
 				}
 				r.body.limit = limit
 			}
-			r.shapes.add(f.Type, "json")
+			r.shapes.add(f.Type)
 		}
 		if types := f.Tag.Get("stream"); types != "" {
 			r.stream = &streamField{index: f.Index, types: strings.Split(types, ",")}

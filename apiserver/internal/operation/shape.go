@@ -42,20 +42,20 @@ type shape struct {
 // shapes are all structs of one operation's request.
 type shapes map[reflect.Type]*shape
 
-// add compiles a type's structs, however deep. tag is the one that names their fields.
-func (s shapes) add(t reflect.Type, tag string) {
+// add compiles the structs of a JSON value's type, however deep.
+func (s shapes) add(t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
-		s.add(t.Elem(), "json")
+		s.add(t.Elem())
 	case reflect.Struct:
 		if _, known := s[t]; known || readsText(t) || readsJSON(t) {
 			return
 		}
 		made := &shape{byName: map[string]int{}}
 		s[t] = made
-		made.collect(t, nil, tag)
+		made.collect(t, nil, "json")
 		for _, f := range made.fields {
-			s.add(f.typ, "json")
+			s.add(f.typ)
 		}
 	}
 }

@@ -64,9 +64,11 @@ func (c *Client) Do(_ context.Context, payload command.Payload, call *client.Cal
 	}
 	var under *command.Call
 	if call != nil {
-		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request}
+		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request,
+			Ticket: call.Ticket}
 	}
-	data, err := c.fsm.Encode(c.ids.New(), c.clock.Now().UnixMilli(), payload, under)
+	id := c.ids.New()
+	data, err := c.fsm.Encode(id, c.clock.Now().UnixMilli(), payload, under)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +76,9 @@ func (c *Client) Do(_ context.Context, payload command.Payload, call *client.Cal
 	result := c.fsm.Apply(c.index, data)
 	if call != nil {
 		call.Replayed = result.Replayed
+		if payload.Number() == command.ClaimCall && result.Err == nil && !result.Replayed {
+			call.Ticket = id
+		}
 	}
 	return result.Value, result.Err
 }
@@ -110,8 +115,23 @@ func (c *Client) Fresh(context.Context) (*client.View, error) {
 
 var errNotHere = errors.New("clienttest: not part of this control plane")
 
-// Settle implements client.Client; it is not supported.
-func (c *Client) Settle(context.Context, []model.Receipt, []model.Marker) error { return errNotHere }
+// Dispatch sends links of a run out, as far as money reaches.
+func (c *Client) Dispatch(t testing.TB, job ids.ID, seqs ...uint32) {
+	t.Helper()
+	c.Must(t, command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job, Seqs: seqs}}})
+}
+
+// CloseRun closes a run that has ended, or whose links are all done with, and of which nothing is out.
+func (c *Client) CloseRun(t testing.TB, job ids.ID) {
+	t.Helper()
+	c.Must(t, command.CloseRunPayload{Job: job})
+}
+
+// Settle implements client.Client; there is no leader for markers.
+func (c *Client) Settle(ctx context.Context, receipts []model.Receipt, _ []model.Marker) error {
+	_, err := c.Do(ctx, command.SettlePayload{Receipts: receipts}, nil)
+	return err
+}
 
 // Heartbeat implements client.Client; it is not supported.
 func (c *Client) Heartbeat(context.Context, client.Heartbeat) (client.Leases, error) {

@@ -143,20 +143,27 @@ func (f *Frontier) enter(it *Item, now int64, head bool) {
 func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 	t := f.nanos(now)
 	f.wake(t)
-	for {
-		q := f.front()
-		if q == nil {
-			break
-		}
-		// The host's own turns decide whose item it is: else a run with many hosts would come first at each of them.
-		served := q.host.turn(f)
-		if at, free := q.host.readyAt(served.pace()); !free || at > t {
-			f.settle(q.host, t)
+	for q := f.front(); q != nil; q = f.front() {
+		h := q.host
+		turn := h.turn(f)
+		if at, free := h.readyAt(turn.pace()); !free || at > t {
+			f.settle(h, t)
 			continue
 		}
 		f.pass(q)
-		f.pass(served)
-		return f.start(served, t), 0
+		if q == turn || h.overtaken {
+			// Who has waited longest at a host comes at least every second time, else a run with many hosts could be
+			// first at each of them.
+			h.overtaken = false
+			f.pass(turn)
+			return f.start(turn, t), 0
+		}
+		if at, free := h.readyAt(q.pace()); !free || at > t {
+			q.job.ready.remove(&q.listed) // its pace is slower; the host will wait for it when it is its turn
+			continue
+		}
+		h.overtaken = true
+		return f.start(q, t), 0
 	}
 	return nil, f.sleep(t)
 }

@@ -444,6 +444,75 @@ func TestTurnsOverAllHosts(t *testing.T) {
 	})
 }
 
+// A customer that shares all its hosts has as many turns as one that has others besides.
+func TestTurnsAtSharedHosts(t *testing.T) {
+	f, now := newFrontier(), epoch
+	for n := range 300 {
+		host := fmt.Sprint("host-", n)
+		f.Add(item(1, 1, host, Pace{}), now)
+		f.Add(item(2, 2, host, Pace{}), now)
+		f.Add(item(2, 2, fmt.Sprint("other-", n), Pace{}), now)
+	}
+	got := map[string]int{}
+	for range 300 {
+		it := take(t, f, now)
+		got[it.Customer]++
+		f.Done(it, Answer{}, now)
+	}
+	if got["customer-1"] < 140 {
+		t.Errorf("turns are %v", got)
+	}
+}
+
+// Who has many other hosts before a shared one is not kept out of it by one that has only that.
+func TestNobodyIsOvertakenTwice(t *testing.T) {
+	f, now := newFrontier(), epoch
+	for n := range 1000 {
+		f.Add(item(2, 2, fmt.Sprint("other-", n), Pace{}), now)
+	}
+	for range 100 {
+		f.Add(item(1, 1, "shared", Pace{}), now)
+	}
+	f.Add(item(2, 2, "shared", Pace{}), now)
+	overtaken := 0
+	for range 10 {
+		it := take(t, f, now)
+		f.Done(it, Answer{}, now)
+		switch {
+		case it.Host == "shared" && it.Customer == "customer-2":
+			return
+		case it.Host == "shared":
+			overtaken++
+		}
+	}
+	t.Errorf("overtaken %d times", overtaken)
+}
+
+// A run that was passed over for its slower pace comes when the one before it has gone.
+func TestSlowerPaceIsNotForgotten(t *testing.T) {
+	f, now := newFrontier(), epoch
+	first, slow := item(4, 4, "a", Pace{}), item(1, 1, "a", Pace{Connections: 1})
+	a, b := item(2, 2, "a", Pace{}), item(3, 3, "a", Pace{})
+	f.Add(first, now)
+	take(t, f, now)
+	for _, it := range []*Item{b, a, slow} { // slow has the first turn over all hosts
+		f.Add(it, now)
+	}
+	for f.hosts["a"].turn(f).items.front() != a {
+		f.hosts["a"].served(f.hosts["a"].turn(f))
+	}
+	f.settle(f.hosts["a"], 0)
+	started := take(t, f, now)
+	f.Done(first, Answer{}, now)
+	f.Done(started, Answer{}, now)
+	for _, it := range []*Item{a, b} {
+		f.Remove(it, now)
+	}
+	if take(t, f, now) != slow {
+		t.Error("another item came")
+	}
+}
+
 func BenchmarkItem(b *testing.B) {
 	for _, c := range []struct{ hosts, jobs int }{{1, 1}, {1000, 1}, {1000, 20}} {
 		b.Run(fmt.Sprintf("hosts=%d/jobs=%d", c.hosts, c.jobs), func(b *testing.B) {

@@ -15,9 +15,11 @@ type host struct {
 	strikes   int   // throttling answers in a row
 	delay     time.Duration
 
-	ready bool  // its turn's item may start: its queues are listed
-	wakes int64 // while asleep
-	place int   // in the heap of hosts that sleep
+	ready bool // its turn's item may start: its queues are listed
+	// overtaken: the turn's queue has been passed over.
+	overtaken bool
+	wakes     int64 // while asleep
+	place     int   // in the heap of hosts that sleep
 }
 
 func (f *Frontier) hostOf(name string) *host {
@@ -42,7 +44,7 @@ func (h *host) begin(pace Pace, now int64) {
 	h.started, h.begun, h.spaced = now, true, pace.spacing()
 }
 
-// turn is the queue whose turn it is, nil when nothing waits. A customer or run that has nothing left keeps its place
+// turn is the queue that was served longest ago, by customer and then by run; nil when nothing waits. A customer or run that has nothing left keeps its place
 // until its turn comes: who comes back before then has not jumped the queue by having been away.
 func (h *host) turn(f *Frontier) *queue {
 	for s := h.shares.front(); s != nil; s = h.shares.front() {
@@ -95,11 +97,13 @@ func (f *Frontier) settle(h *host, now int64) {
 	case at > now:
 		f.sleepUntil(h, at)
 	default:
-		if h.ready = true; was {
-			return // all that wait here are listed already
+		h.ready = true
+		if f.list(q); was {
+			return // the others have been listed; those whose pace is slower wait until it is their turn
 		}
-		for s := h.shares.first; s != nil; s = s.next {
-			for q := s.value.queues.first; q != nil; q = q.next {
+		// Who is listed last comes first of those that are new in the turns.
+		for s := h.shares.last; s != nil; s = s.prev {
+			for q := s.value.queues.last; q != nil; q = q.prev {
 				f.list(q.value)
 			}
 		}

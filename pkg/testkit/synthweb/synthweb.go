@@ -175,6 +175,8 @@ func (w *Web) stop() error {
 	if err := w.server.Shutdown(); err != nil {
 		return fmt.Errorf("synthweb: stop: %w", err)
 	}
+	// Shutdown does not know a listener that Serve has not reached yet; without this such a server would serve on.
+	_ = w.ln.Close()
 	if err := <-w.stopped; err != nil {
 		return fmt.Errorf("synthweb: serve: %w", err)
 	}

@@ -19,11 +19,11 @@ type Identity struct {
 	Scope       string `json:"scope"`
 }
 
-// Group is the part of a GroupDTO that the command line reads and writes.
+// Group is the part of a GroupDTO that the command line reads and writes. The server names the DataTable when it is empty.
 type Group struct {
 	ID                  string `json:"id,omitempty"`
 	Name                string `json:"name"`
-	DataTable           string `json:"dataTable"`
+	DataTable           string `json:"dataTable,omitempty"`
 	StartType           string `json:"startType"`
 	ShouldMatchProducts bool   `json:"shouldMatchProducts"`
 }
@@ -49,6 +49,7 @@ type Job struct {
 	ItemsQuantity int64  `json:"itemsQuantity"`
 	TotalRequests int64  `json:"totalRequests"`
 	Duration      *int64 `json:"duration"`
+	ChargedMicros int64  `json:"chargedMicros"`
 	ErrorMessage  string `json:"errorMessage"`
 	StopReason    string `json:"stopReason"`
 }
@@ -56,11 +57,14 @@ type Job struct {
 // Final says whether the run is over.
 func (j *Job) Final() bool { return model.JobState(j.State).Final() }
 
-// LinkError is a link that ended with an error; Status is the site's HTTP status, null without one.
+// LinkError is a link that ended with an error; Status is the site's HTTP status, null without one. Place is where to go
+// on reading behind it.
 type LinkError struct {
 	URL    string `json:"url"`
 	Status *int   `json:"status"`
 	Error  string `json:"error"`
+	Code   string `json:"code"`
+	Place  string `json:"place,omitempty"`
 }
 
 // Wallet is the customer's money, in micro-cents.
@@ -134,6 +138,16 @@ type page[T any] struct {
 	TotalPages    int   `json:"totalPages"`
 }
 
+// cursorPage is the cursor envelope.
+type cursorPage[T any] struct {
+	Items      []T    `json:"items"`
+	NextCursor string `json:"nextCursor"`
+	HasMore    bool   `json:"hasMore"`
+}
+
+// maxCursorPage is the largest page of a cursor read.
+const maxCursorPage = "1000"
+
 // Ready says whether the server serves calls.
 func (c *Client) Ready(ctx context.Context) error { return c.get(ctx, "/readyz", nil, nil) }
 
@@ -165,11 +179,11 @@ func (c *Client) Scraper(ctx context.Context, id string) (Scraper, error) {
 	return scraper, err
 }
 
-// Scrapers lists the scrapers of a group whose name holds q.
+// Scrapers lists scrapers of a group whose name holds q, at most one cursor page of them.
 func (c *Client) Scrapers(ctx context.Context, group, q string) ([]Scraper, error) {
-	var list page[Scraper]
-	err := c.get(ctx, "/api/scraper/list", url.Values{"groupId": {group}, "q": {q}}, &list)
-	return list.Content, err
+	var list cursorPage[Scraper]
+	err := c.get(ctx, "/api/scraper/list", url.Values{"groupId": {group}, "q": {q}, "limit": {maxCursorPage}}, &list)
+	return list.Items, err
 }
 
 // PutScraper creates or updates a scraper.
@@ -245,12 +259,31 @@ func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
 	return nil, nil
 }
 
-// JobErrors lists the links of a job that ended with an error.
-func (c *Client) JobErrors(ctx context.Context, job *Job) ([]LinkError, error) {
-	var errs []LinkError
+// errorsPage is how many errors are read at a time.
+const errorsPage = 10_000
+
+// JobErrors reads the links of a job that ended with an error, page after page. It ends with the first error of its own.
+func (c *Client) JobErrors(ctx context.Context, job *Job) iter.Seq2[LinkError, error] {
 	path := "/api/scraper/load-history/group/" + url.PathEscape(job.GroupID) + "/job/" + url.PathEscape(job.ID) + "/errors"
-	err := c.get(ctx, path, nil, &errs)
-	return errs, err
+	return func(yield func(LinkError, error) bool) {
+		query := url.Values{"limit": {strconv.Itoa(errorsPage)}}
+		for {
+			var failed []LinkError
+			if err := c.get(ctx, path, query, &failed); err != nil {
+				yield(LinkError{}, err)
+				return
+			}
+			for _, link := range failed {
+				if !yield(link, nil) {
+					return
+				}
+			}
+			if len(failed) < errorsPage || failed[len(failed)-1].Place == "" {
+				return
+			}
+			query.Set("after", failed[len(failed)-1].Place)
+		}
+	}
 }
 
 // GroupRows counts the rows of a group.
@@ -267,9 +300,6 @@ type RowQuery struct {
 	Limit   int64  // most rows, 0 for all
 }
 
-// cursorPage is the largest page of a cursor read.
-const cursorPage = 1000
-
 // Rows reads the rows of a job, page after page; each is the JSON document as the server sent it. It ends with the first
 // error.
 func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage, error] {
@@ -279,16 +309,11 @@ func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage
 			query.Set("filters", q.Filters)
 		}
 		for left := q.Limit; ; {
-			size := int64(cursorPage)
-			if q.Limit > 0 {
-				size = min(size, left)
+			query.Set("limit", maxCursorPage)
+			if q.Limit > 0 && left < 1000 {
+				query.Set("limit", strconv.FormatInt(left, 10))
 			}
-			query.Set("limit", strconv.FormatInt(size, 10))
-			var rows struct {
-				Items      []json.RawMessage `json:"items"`
-				NextCursor string            `json:"nextCursor"`
-				HasMore    bool              `json:"hasMore"`
-			}
+			var rows cursorPage[json.RawMessage]
 			if err := c.get(ctx, "/api/scraper/data", query, &rows); err != nil {
 				yield(nil, err)
 				return

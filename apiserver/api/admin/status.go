@@ -1,0 +1,42 @@
+package admin
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+)
+
+// ClusterStatus is the cluster as the answering node sees it.
+type ClusterStatus struct {
+	Node     string           `json:"node"`
+	Roles    []string         `json:"roles"`
+	Leader   string           `json:"leader"`
+	Term     uint64           `json:"term"`
+	Applied  uint64           `json:"applied" doc:"Raft index"`
+	Commands uint64           `json:"commands" doc:"Applied since the process started"`
+	Shards   int              `json:"shards"`
+	Owned    int              `json:"owned" doc:"Shards with an owner"`
+	OpenJobs int              `json:"openJobs"`
+	Out      int              `json:"out" doc:"Units out"`
+	Lag      map[string]int64 `json:"lag" doc:"Records that each topic still holds"`
+}
+
+// Status is GET /api/admin/status.
+func Status(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_status", Routes: operation.Routes("GET /api/admin/status"), Group: group,
+		Summary: "Answers roles, Raft, shards and lag as the answering node sees them",
+		Access:  auth.Admin, Rate: limits.Read,
+	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) (ClusterStatus, error) {
+		c, err := s.Client.Status(ctx)
+		if err != nil {
+			return ClusterStatus{}, err
+		}
+		return ClusterStatus{Node: c.Node, Roles: append([]string{}, c.Roles...), Leader: c.Leader, Term: c.Term,
+			Applied: c.Applied, Commands: c.Commands, Shards: c.Shards, Owned: c.Owned, OpenJobs: c.OpenJobs, Out: c.Out,
+			Lag: s.Lag()}, nil
+	})
+}

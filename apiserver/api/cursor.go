@@ -1,0 +1,67 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Bounds of cursor envelopes (specification 1), and the version of cursors.
+const (
+	DefaultLimit  = 100
+	MaxLimit      = 1_000
+	cursorVersion = 1
+	maxCursor     = 1 << 10 // characters
+)
+
+// CursorPage is the cursor envelope of the specification.
+type CursorPage[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"nextCursor" doc:"Null at the end"`
+	HasMore    bool    `json:"hasMore"`
+}
+
+// NewCursor writes where a read goes on. The checksum binds it to the read: the cursor is refused with other parameters.
+// It holds no secret and gives no right: what it may show is decided anew with every call.
+func NewCursor(place any, read ...string) string {
+	payload, err := json.Marshal(place)
+	if err != nil {
+		panic("api: a cursor's place is a plain struct: " + err.Error())
+	}
+	data := append(make([]byte, 9, 9+len(payload)), payload...)
+	data[0] = cursorVersion
+	binary.BigEndian.PutUint64(data[1:], checksum(payload, read))
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// ReadCursor sets place from a cursor of the same read. Its error has the code invalid_cursor.
+func ReadCursor(cursor string, place any, read ...string) error {
+	refused := fault.Invalid(fault.InvalidCursor, "cursor", "not a cursor of this read: begin anew without one")
+	if len(cursor) > maxCursor {
+		return refused
+	}
+	data, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(data) < 9 || data[0] != cursorVersion {
+		return refused
+	}
+	if payload := data[9:]; binary.BigEndian.Uint64(data[1:]) != checksum(payload, read) || json.Unmarshal(payload, place) != nil {
+		return refused
+	}
+	return nil
+}
+
+func checksum(payload []byte, read []string) uint64 {
+	h := xxh3.New()
+	var size [8]byte
+	for _, part := range read {
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		_, _ = h.Write(size[:]) // a hash never fails
+		_, _ = h.WriteString(part)
+	}
+	_, _ = h.Write(payload)
+	return h.Sum64()
+}

@@ -1,0 +1,105 @@
+// Package data owns the reads of scraped rows (specification 4.4): which runs' rows a caller may see, in which order and
+// form. What a filter means is package filter's; the rows are the row store's.
+package data
+
+import (
+	"strings"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+const group = "Data"
+
+// newest is the customer's newest run: a read of latest runs that goes on later does not see younger ones.
+type newest struct {
+	Queued int64  `json:"q"`
+	ID     ids.ID `json:"i"`
+}
+
+func newestRun(v *client.View, customer string) newest {
+	var n newest
+	v.CustomerJobs(customer, func(j *client.Job) bool {
+		n = newest{j.Queued, j.ID}
+		return false
+	})
+	return n
+}
+
+// has says whether a run was there when n was the newest.
+func (n newest) has(j *client.Job) bool {
+	if j.Queued != n.Queued {
+		return j.Queued < n.Queued
+	}
+	return string(j.ID[:]) <= string(n.ID[:])
+}
+
+// latestRuns are the newest runs of the group's scrapers, or of one of them, as of a moment. Not nil.
+func latestRuns(v *client.View, group, scraper ids.ID, asOf newest) []ids.ID {
+	jobs := []ids.ID{}
+	latest := func(s ids.ID) {
+		v.ScraperJobs(s, func(j *client.Job) bool {
+			if !asOf.has(j) {
+				return true
+			}
+			if j.Group == group {
+				jobs = append(jobs, j.ID)
+			}
+			return false
+		})
+	}
+	if !scraper.IsZero() {
+		latest(scraper)
+		return jobs
+	}
+	v.GroupScrapers(group, func(s *client.Scraper) bool {
+		latest(s.ID)
+		return true
+	})
+	return jobs
+}
+
+func ownGroup(v *client.View, customer string, id ids.ID, field string) (*client.Group, error) {
+	g := v.Group(id)
+	if g == nil || g.Customer != customer {
+		return nil, fault.Invalid(fault.NotFound, field, "there is no such group")
+	}
+	return g, nil
+}
+
+// parseFilter reads a filter; "" is none.
+func parseFilter(text string) (filter.Node, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return filter.Parse([]byte(text))
+}
+
+// parseSort reads "field,desc" or "field:desc"; ascending unless told. A field's name may hold both signs.
+func parseSort(texts []string) ([]rowstore.Sort, error) {
+	var sorts []rowstore.Sort
+	for _, text := range texts {
+		sort := rowstore.Sort{Field: text}
+		if cut := strings.LastIndexAny(text, ",:"); cut >= 0 {
+			switch strings.ToLower(text[cut+1:]) {
+			case "asc":
+				sort.Field = text[:cut]
+			case "desc":
+				sort.Field, sort.Descending = text[:cut], true
+			default:
+				return nil, fault.Invalid(fault.InvalidSort, "sort", "must be a field, then asc or desc: price,desc")
+			}
+		}
+		if sort.Field == "" || len(sort.Field) > filter.MaxFieldBytes {
+			return nil, fault.Invalid(fault.InvalidSort, "sort", "needs a field's name of at most %d bytes", filter.MaxFieldBytes)
+		}
+		if sort.Field == "scrapedAt" {
+			sort.Field = "_scrapedAt"
+		}
+		sorts = append(sorts, sort)
+	}
+	return sorts, nil
+}

@@ -1,0 +1,92 @@
+package data
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/api/scrapers"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+type groupRequest struct {
+	ID         ids.ID   `path:"id"`
+	Page       int      `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Zero-based; page times size may be at most 100,000"`
+	Size       int      `query:"size" default:"20" min:"1" clamp:"1000" code:"invalid_page"`
+	Sort       []string `query:"sort" max:"5" code:"invalid_sort" doc:"A field, then asc or desc: price,desc. scrapedAt is _scrapedAt. Newest first unless told."`
+	Categories []string `query:"categories" doc:"Saved filters; this version has none"`
+	Filters    string   `query:"filters" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
+	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run"`
+	ScraperID  ids.ID   `query:"scraperId" doc:"Only rows of this scraper"`
+}
+
+// Group is GET /api/scraper/data/group/{id}.
+func Group(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_get_group_data", Routes: operation.Routes("GET /api/scraper/data/group/{id}"), Group: group,
+		Summary: "Reads a group's rows by page",
+		Access:  auth.Read, Rate: limits.Read,
+		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.InvalidFilter, fault.InvalidSort, fault.InvalidPage},
+	}, func(ctx context.Context, from *operation.Caller, in *groupRequest) (api.Page[json.RawMessage], error) {
+		var none api.Page[json.RawMessage]
+		q, err := in.query(from)
+		if err != nil {
+			return none, err
+		}
+		total, err := s.Store.Count(ctx, q.Scope, q.Filter)
+		if err != nil {
+			return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
+		}
+		var rows []json.RawMessage
+		if int64(q.Offset) < total {
+			if rows, err = s.Store.Rows(ctx, q); err != nil {
+				return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
+			}
+		}
+		return api.NewPage(rows, total, in.Page, in.Size), nil
+	})
+}
+
+func (in *groupRequest) query(from *operation.Caller) (rowstore.RowsQuery, error) {
+	q := rowstore.RowsQuery{Offset: in.Page * in.Size, Limit: in.Size}
+	if _, err := ownGroup(from.View, from.Customer, in.ID, "id"); err != nil {
+		return q, err
+	}
+	for _, name := range in.Categories {
+		if name != "" {
+			return q, fault.Invalid(fault.InvalidRequest, "categories", "there is no category %.100q", name)
+		}
+	}
+	if err := api.Reach(in.Page, in.Size, "read on with the cursor of GET /api/scraper/data?groupId="+in.ID.String()); err != nil {
+		return q, err
+	}
+	var err error
+	if q.Scope, err = scope(from.View, from.Customer, in.ID, in.ScraperID); err != nil {
+		return q, err
+	}
+	if in.IsLastRun {
+		q.Scope.Jobs = latestRuns(from.View, in.ID, in.ScraperID, newestRun(from.View, from.Customer))
+	}
+	if q.Filter, err = parseFilter(in.Filters); err != nil {
+		return q, err
+	}
+	q.Sort, err = parseSort(in.Sort)
+	return q, err
+}
+
+// scope is a group's rows, or those of one scraper in it. The group is the customer's.
+func scope(v *client.View, customer string, group, scraper ids.ID) (rowstore.Scope, error) {
+	if !scraper.IsZero() {
+		if _, err := scrapers.Own(v, customer, scraper, "scraperId"); err != nil {
+			return rowstore.Scope{}, err
+		}
+	}
+	return rowstore.Scope{Group: group, Scraper: scraper}, nil
+}

@@ -1,0 +1,216 @@
+package data
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/api/scrapers"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+const maxFields = 500
+
+type readRequest struct {
+	ScraperID ids.ID   `query:"scraperId" doc:"At least one of scraperId, groupId and jobId is needed"`
+	GroupID   ids.ID   `query:"groupId"`
+	JobID     ids.ID   `query:"jobId"`
+	IsLastRun bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run"`
+	Filters   string   `query:"filters" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
+	Fields    []string `query:"fields" doc:"Only these members of each row; repeated, or with commas"`
+	Limit     int      `query:"limit" default:"100" min:"1" clamp:"1000"`
+	Cursor    string   `query:"cursor" doc:"nextCursor of the page before, with otherwise equal parameters (but limit and fields)"`
+}
+
+// place is where a read goes on, and what it saw at its beginning: rows and runs that came later stay out of it.
+type place struct {
+	After  int64  `json:"a"`
+	Upto   int64  `json:"u"`
+	Newest newest `json:"n"`
+}
+
+// Read is GET /api/scraper/data.
+func Read(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_get_data", Routes: operation.Routes("GET /api/scraper/data"), Group: group,
+		Summary: "Reads rows to their end, page by page, by cursor",
+		Description: "Rows come in the order in which they were stored. A read sees what was there when it began: rows " +
+			"stored later need a new read.",
+		Access: auth.Read, Rate: limits.Read,
+		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound, fault.InvalidFilter, fault.InvalidCursor},
+	}, func(ctx context.Context, from *operation.Caller, in *readRequest) (api.CursorPage[json.RawMessage], error) {
+		page := api.CursorPage[json.RawMessage]{Items: []json.RawMessage{}}
+		fields, err := in.fields()
+		if err != nil {
+			return page, err
+		}
+		at, q, err := in.begin(ctx, s, from)
+		if err != nil {
+			return page, err
+		}
+		if page.Items, at.After, err = s.Store.Scan(ctx, q); err != nil {
+			return page, fmt.Errorf("scan rows: %w", err)
+		}
+		if page.HasMore, err = hasMore(ctx, s, q, at.After, len(page.Items)); err != nil {
+			return page, err
+		}
+		if page.HasMore {
+			next := api.NewCursor(at, in.identity(from.Customer)...)
+			page.NextCursor = &next
+		}
+		if page.Items == nil {
+			page.Items = []json.RawMessage{}
+		}
+		for i := range page.Items {
+			if page.Items[i], err = project(page.Items[i], fields); err != nil {
+				return page, err
+			}
+		}
+		return page, nil
+	})
+}
+
+// hasMore says whether a full page is followed by another row.
+func hasMore(ctx context.Context, s api.Services, q rowstore.ScanQuery, last int64, read int) (bool, error) {
+	if read < q.Limit || last >= q.Upto {
+		return false, nil
+	}
+	q.After, q.Limit = last, 1
+	more, _, err := s.Store.Scan(ctx, q)
+	if err != nil {
+		return false, fmt.Errorf("scan rows: %w", err)
+	}
+	return len(more) > 0, nil
+}
+
+// begin is the place where the read is and its query. The scope is decided anew with every page, by what the caller may
+// see now.
+func (in *readRequest) begin(ctx context.Context, s api.Services, from *operation.Caller) (place, rowstore.ScanQuery, error) {
+	var at place
+	q := rowstore.ScanQuery{Limit: in.Limit}
+	var err error
+	if q.Filter, err = parseFilter(in.Filters); err != nil {
+		return at, q, err
+	}
+	if q.Scope, err = in.scope(from); err != nil {
+		return at, q, err
+	}
+	if in.Cursor != "" {
+		err = api.ReadCursor(in.Cursor, &at, in.identity(from.Customer)...)
+	} else {
+		at.Newest = newestRun(from.View, from.Customer)
+		at.Upto, err = s.Store.Horizon(ctx)
+	}
+	if err != nil {
+		return at, q, err
+	}
+	if in.IsLastRun {
+		latest := latestRuns(from.View, q.Scope.Group, q.Scope.Scraper, at.Newest)
+		q.Scope.Jobs = intersect(q.Scope.Jobs, latest)
+	}
+	q.After, q.Upto = at.After, at.Upto
+	return at, q, nil
+}
+
+// intersect is what both name; a nil left names everything.
+func intersect(left, right []ids.ID) []ids.ID {
+	if left == nil {
+		return right
+	}
+	return slices.DeleteFunc(slices.Clone(left), func(id ids.ID) bool { return !slices.Contains(right, id) })
+}
+
+// scope is whose rows are read. The group, which the rows lie under, follows from job or scraper when it is not named.
+func (in *readRequest) scope(from *operation.Caller) (rowstore.Scope, error) {
+	scope := rowstore.Scope{Group: in.GroupID, Scraper: in.ScraperID}
+	if in.ScraperID.IsZero() && in.GroupID.IsZero() && in.JobID.IsZero() {
+		return scope, fault.Invalid(fault.InvalidRequest, "scraperId", "scraperId, groupId or jobId is needed")
+	}
+	if !in.GroupID.IsZero() {
+		if _, err := ownGroup(from.View, from.Customer, in.GroupID, "groupId"); err != nil {
+			return scope, err
+		}
+	}
+	if !in.ScraperID.IsZero() {
+		scraper, err := scrapers.Own(from.View, from.Customer, in.ScraperID, "scraperId")
+		if err != nil {
+			return scope, err
+		}
+		if in.GroupID.IsZero() {
+			scope.Group = scraper.Group
+		}
+	}
+	if !in.JobID.IsZero() {
+		job := from.View.Job(in.JobID)
+		if job == nil || job.Customer != from.Customer {
+			return scope, fault.Invalid(fault.JobNotFound, "jobId", "there is no such job")
+		}
+		scope.Jobs = []ids.ID{job.ID}
+		if in.GroupID.IsZero() {
+			scope.Group = job.Group
+		}
+	}
+	return scope, nil
+}
+
+// identity is what a cursor is bound to.
+func (in *readRequest) identity(customer string) []string {
+	return []string{"data", customer, in.ScraperID.String(), in.GroupID.String(), in.JobID.String(),
+		fmt.Sprint(in.IsLastRun), in.Filters}
+}
+
+// fields is the projection, nil for whole rows.
+func (in *readRequest) fields() ([]string, error) {
+	var fields []string
+	for _, text := range in.Fields {
+		for name := range strings.SplitSeq(text, ",") {
+			if name != "" && !slices.Contains(fields, name) {
+				fields = append(fields, name)
+			}
+		}
+	}
+	if len(fields) > maxFields {
+		return nil, fault.Invalid(fault.InvalidRequest, "fields", "at most %d are allowed", maxFields)
+	}
+	return fields, nil
+}
+
+// project keeps the named members of a row that are there, in the order named.
+func project(doc json.RawMessage, fields []string) (json.RawMessage, error) {
+	if fields == nil {
+		return doc, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &members); err != nil {
+		return nil, fmt.Errorf("a stored row is no JSON object: %w", err)
+	}
+	var out bytes.Buffer
+	out.WriteByte('{')
+	for _, name := range fields {
+		value, ok := members[name]
+		if !ok {
+			continue
+		}
+		if out.Len() > 1 {
+			out.WriteByte(',')
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, fmt.Errorf("name of a member: %w", err)
+		}
+		out.Write(key)
+		out.WriteByte(':')
+		out.Write(value)
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}

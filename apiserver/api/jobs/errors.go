@@ -1,0 +1,101 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// errorsAtOnce are read from the store at a time.
+const errorsAtOnce = 5_000
+
+// LinkError is a link of a run that ended with an error.
+type LinkError struct {
+	URL    string     `json:"url"`
+	Status *uint16    `json:"status" doc:"HTTP status of the last answer; null without one"`
+	Error  string     `json:"error" doc:"What went wrong, in words"`
+	Code   fault.Code `json:"code" doc:"What went wrong, for programs"`
+	Place  string     `json:"place" doc:"To go on behind this error with after"`
+}
+
+type errorsRequest struct {
+	GroupID ids.ID `path:"groupId"`
+	JobID   ids.ID `path:"jobId"`
+	Limit   int    `query:"limit" default:"100000" min:"1" clamp:"100000" doc:"At most so many errors"`
+	After   string `query:"after" pattern:"^[0-9]{1,10}\\.[0-9]{1,10}$" doc:"place of the last error already known"`
+}
+
+// Errors is GET /api/scraper/load-history/group/{groupId}/job/{jobId}/errors.
+func Errors(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_list_scraper_job_errors",
+		Routes: operation.Routes("GET /api/scraper/load-history/group/{groupId}/job/{jobId}/errors"), Group: group,
+		Summary:     "Lists the errors of a run's links, in the order of its list",
+		Description: "At most 100,000; when there are as many as limit, those behind them come with after.",
+		Access:      auth.Read, Rate: limits.Read, Timeout: 2 * time.Minute,
+		Errors: []fault.Code{fault.JobNotFound},
+	}, func(ctx context.Context, from *operation.Caller, in *errorsRequest) ([]LinkError, error) {
+		job, err := own(from.View, from.Customer, in.JobID, "jobId")
+		if err != nil {
+			return nil, err
+		}
+		if job.Group != in.GroupID {
+			return nil, fault.Invalid(fault.JobNotFound, "jobId", "there is no such job")
+		}
+		after, err := parsePlace(in.After)
+		if err != nil {
+			return nil, err
+		}
+		list := []LinkError{}
+		for len(list) < in.Limit {
+			most := min(errorsAtOnce, in.Limit-len(list))
+			found, err := s.Store.LinkErrors(ctx, job.ID, after, most)
+			if err != nil {
+				return nil, fmt.Errorf("errors of job %s: %w", job.ID, err)
+			}
+			for i := range found {
+				list = append(list, newLinkError(&found[i]))
+			}
+			if len(found) < most {
+				break
+			}
+			after = &found[len(found)-1].Unit
+		}
+		return list, nil
+	})
+}
+
+func newLinkError(e *rowstore.LinkError) LinkError {
+	l := LinkError{URL: e.URL, Code: fault.Code(e.Code), Error: fault.Lookup(fault.Code(e.Code)).Title,
+		Place: fmt.Sprintf("%d.%d", e.Unit.Seq, e.Unit.Page)}
+	if e.Status != 0 {
+		status := e.Status
+		l.Status = &status
+	}
+	return l
+}
+
+// parsePlace reads what newLinkError writes; nil for "".
+func parsePlace(text string) (*model.Unit, error) {
+	if text == "" {
+		return nil, nil
+	}
+	left, right, _ := strings.Cut(text, ".")
+	seq, err := strconv.ParseUint(left, 10, 32)
+	page, pageErr := strconv.ParseUint(right, 10, 32)
+	if err != nil || pageErr != nil {
+		return nil, fault.Invalid(fault.InvalidRequest, "after", "is not the place of an error")
+	}
+	return &model.Unit{Seq: uint32(seq), Page: uint32(page)}, nil
+}

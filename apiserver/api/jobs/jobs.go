@@ -1,0 +1,70 @@
+// Package jobs owns the reads of runs (specification 4.3 and 6): their records, the errors of their links, and the live
+// stream of one run.
+package jobs
+
+import (
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const group = "Scraper jobs"
+
+// Job is the specification's job record.
+type Job struct {
+	ID                 ids.ID            `json:"id"`
+	ScraperID          ids.ID            `json:"scraperId"`
+	GroupID            ids.ID            `json:"groupId"`
+	State              model.JobState    `json:"state" doc:"PENDING, RUNNING, COMPLETED, FAILED or STOPPED"`
+	Queued             api.Time          `json:"queued"`
+	Started            api.Time          `json:"started" doc:"Until the first page goes out, when it was queued"`
+	Finished           api.Time          `json:"finished" doc:"Null until nothing of the run is under way any more"`
+	SuccessLinks       uint32            `json:"successLinks" doc:"Links read to the end of their pages"`
+	ErrorLinks         uint32            `json:"errorLinks" doc:"Links that ended with an error"`
+	TotalLinks         uint32            `json:"totalLinks" doc:"Links of the run"`
+	ItemsQuantity      uint64            `json:"itemsQuantity" doc:"Rows stored"`
+	TotalRequests      uint64            `json:"totalRequests" doc:"Pages brought to an end, delivered or errored"`
+	DeliveredPages     uint64            `json:"deliveredPages"`
+	Duration           *int64            `json:"duration" doc:"Milliseconds from started to finished"`
+	ErrorMessage       *string           `json:"errorMessage"`
+	StopReason         *model.StopReason `json:"stopReason" doc:"STOPPED_BY_CUSTOMER, WALLET_INSUFFICIENT_BALANCE or MAX_CHARGE_REACHED"`
+	LaunchedByCustomer bool              `json:"launchedByCustomer" doc:"False when the owner of a shared group launched it"`
+	MaxChargeMicros    *int64            `json:"maxChargeMicros" doc:"The cap it was launched with"`
+	ChargedMicros      int64             `json:"chargedMicros" doc:"Charged so far"`
+	IgnoresRobots      bool              `json:"ignoresRobots" doc:"robots.txt was switched off for it"`
+}
+
+func newJob(j *client.Job) Job {
+	return Job{ID: j.ID, ScraperID: j.Scraper, GroupID: j.Group, State: j.State, Queued: api.Time(j.Queued),
+		Started: api.Time(j.Started), Finished: api.Time(j.Finished), SuccessLinks: j.Success, ErrorLinks: j.Errors,
+		TotalLinks: j.Links, ItemsQuantity: j.Items, TotalRequests: j.Pages, DeliveredPages: j.Delivered,
+		Duration: duration(j), ErrorMessage: given(j.Message), StopReason: given(j.Reason), LaunchedByCustomer: true,
+		MaxChargeMicros: j.MaxCharge, ChargedMicros: j.Charged, IgnoresRobots: j.IgnoresRobots}
+}
+
+// duration is nil until the run is closed.
+func duration(j *client.Job) *int64 {
+	if !j.Closed {
+		return nil
+	}
+	millis := j.Finished - j.Started
+	return &millis
+}
+
+func given[T ~string](text T) *T {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// own is a job of the customer. Its fault: job_not_found, for foreign ones too.
+func own(v *client.View, customer string, id ids.ID, field string) (*client.Job, error) {
+	job := v.Job(id)
+	if job == nil || job.Customer != customer {
+		return nil, fault.Invalid(fault.JobNotFound, field, "there is no such job")
+	}
+	return job, nil
+}

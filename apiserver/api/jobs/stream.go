@@ -1,0 +1,137 @@
+package jobs
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// frameEvery is the least time between two frames: changes that come sooner are told together.
+const frameEvery = 200 * time.Millisecond
+
+// Status is the data of a frame.
+type Status struct {
+	State          string            `json:"state" doc:"RUNNING, then SUCCESS, FAILED or CANCELLED; the last three come once nothing of the run is under way any more"`
+	ItemsQuantity  uint64            `json:"itemsQuantity" doc:"Rows stored"`
+	TotalRequests  uint64            `json:"totalRequests" doc:"Pages brought to an end, delivered or errored"`
+	Duration       *int64            `json:"duration,omitempty" doc:"Milliseconds; in the last frame"`
+	ErrorMessage   *string           `json:"errorMessage,omitempty"`
+	StopReason     *model.StopReason `json:"stopReason,omitempty"`
+	SuccessLinks   uint32            `json:"successLinks"`
+	ErrorLinks     uint32            `json:"errorLinks"`
+	TotalLinks     uint32            `json:"totalLinks"`
+	DeliveredPages uint64            `json:"deliveredPages"`
+	ChargedMicros  int64             `json:"chargedMicros" doc:"Charged so far, in micro-cents"`
+}
+
+func newStatus(j *client.Job) Status {
+	return Status{State: streamState(j), ItemsQuantity: j.Items, TotalRequests: j.Pages, Duration: duration(j),
+		ErrorMessage: given(j.Message), StopReason: given(j.Reason), SuccessLinks: j.Success, ErrorLinks: j.Errors,
+		TotalLinks: j.Links, DeliveredPages: j.Delivered, ChargedMicros: j.Charged}
+}
+
+// streamState is a job's state in the stream's words (decision 13). A run that still drains is running here, so that
+// the frame which ends the stream has the final counters.
+func streamState(j *client.Job) string {
+	switch {
+	case !j.Closed:
+		return "RUNNING"
+	case j.State == model.Completed:
+		return "SUCCESS"
+	case j.State == model.Stopped:
+		return "CANCELLED"
+	}
+	return string(j.State)
+}
+
+type streamRequest struct {
+	ID ids.ID `path:"id" doc:"A job; for the path under /api/scraper also a scraper, whose active or else newest run is meant"`
+}
+
+const streamDescription = "Events named status, each with the whole progress; the first one comes at once, the last one " +
+	"has the final state, and then the stream ends. Ids are the job's index in the log of changes; whoever comes back " +
+	"gets the newest state first, so nothing that Last-Event-ID names has to be sent again."
+
+// Stream is GET /api/scraper-job-status/{id}/stream.
+func Stream(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_stream_scraper_job", Routes: operation.Routes("GET /api/scraper-job-status/{id}/stream"), Group: group,
+		Summary: "Streams the progress of a run", Description: streamDescription,
+		Access: auth.Read, Rate: limits.Read, Event: Status{},
+		Errors: []fault.Code{fault.JobNotFound},
+	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events, error) {
+		job, err := own(from.View, from.Customer, in.ID, "id")
+		if err != nil {
+			return nil, err
+		}
+		return follow(s, job), nil
+	})
+}
+
+// StreamOfScraper is GET /api/scraper/{id}/stream-job-status.
+func StreamOfScraper(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_stream_scraper", Routes: operation.Routes("GET /api/scraper/{id}/stream-job-status"), Group: group,
+		Summary: "Streams the progress of a scraper's run", Description: streamDescription,
+		Access: auth.Read, Rate: limits.Read, Event: Status{},
+		Errors: []fault.Code{fault.JobNotFound},
+	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events, error) {
+		id := in.ID
+		// A scraper has one active run at most, and it is the newest.
+		if scraper := from.View.Scraper(id); scraper != nil && scraper.Customer == from.Customer {
+			id = scraper.LastJob
+		}
+		job, err := own(from.View, from.Customer, id, "id")
+		if err != nil {
+			return nil, err
+		}
+		return follow(s, job), nil
+	})
+}
+
+// follow tells of a job until it is closed.
+func follow(s api.Services, job *client.Job) operation.Events {
+	return func(ctx context.Context, to *operation.EventWriter) error {
+		for {
+			if err := to.Send("status", strconv.FormatUint(job.Index, 10), newStatus(job)); err != nil {
+				return err
+			}
+			if job.Closed {
+				return nil
+			}
+			if err := to.Wait(ctx, nil, s.Clock.After(frameEvery)); err != nil {
+				return err
+			}
+			next, err := newer(ctx, s.Client, to, job)
+			if next == nil || err != nil {
+				return err
+			}
+			job = next
+		}
+	}
+}
+
+// newer waits for a change of a job; nil when the job is gone. This node's copy of the state may be older than job.
+func newer(ctx context.Context, c client.Client, to *operation.EventWriter, job *client.Job) (*client.Job, error) {
+	for {
+		next, changed := c.View().WatchJob(job.ID)
+		if next != nil && next.Index > job.Index {
+			return next, nil
+		}
+		if next == nil && c.View().Customer(job.Customer) == nil {
+			return nil, nil
+		}
+		if err := to.Wait(ctx, changed, nil); err != nil {
+			return nil, err
+		}
+	}
+}

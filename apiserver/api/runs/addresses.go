@@ -1,0 +1,207 @@
+package runs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// Bounds of lists (decisions 8 and 9).
+const (
+	maxListed   = 100_000 // addresses in a JSON body
+	maxStreamed = 5_000_000
+	maxLines    = 2 * maxStreamed // blank lines and comments included
+	maxLine     = 64 << 10        // bytes of a line
+	linksAtOnce = 10_000          // read of a stored list
+)
+
+// addresses is a list as it arrives.
+type addresses interface {
+	// next is the next address, io.EOF behind the last one.
+	next(ctx context.Context) (string, error)
+	// place names the last one for people, as the input at fault: urls[17], or line 17.
+	place() string
+}
+
+// listed are the addresses of a JSON body.
+type listed struct {
+	field string
+	urls  []string
+	read  int
+}
+
+func (l *listed) next(context.Context) (string, error) {
+	if l.read == len(l.urls) {
+		return "", io.EOF
+	}
+	l.read++
+	return l.urls[l.read-1], nil
+}
+
+func (l *listed) place() string {
+	if l.field == "urls" {
+		return fmt.Sprintf("urls[%d]", l.read-1)
+	}
+	return l.field
+}
+
+// lines are the addresses of a streamed body. Memory: one line.
+type lines struct {
+	scanner *bufio.Scanner
+	parse   func(line []byte) (url string, err error) // "" is no address
+	line    int                                       // of the last one, from 1
+	found   int
+}
+
+func newLines(body io.Reader, parse func([]byte) (string, error)) *lines {
+	l := &lines{scanner: bufio.NewScanner(body), parse: parse}
+	l.scanner.Buffer(make([]byte, 0, maxLine), maxLine)
+	return l
+}
+
+func (l *lines) place() string { return fmt.Sprintf("line %d", l.line) }
+
+func (l *lines) next(context.Context) (string, error) {
+	// A body that breaks off ends in the middle of a line, perhaps: Err is asked before that line is believed.
+	for l.scanner.Scan() && l.scanner.Err() == nil {
+		line := l.scanner.Bytes()
+		if l.line == 0 {
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		}
+		if l.line++; l.line > maxLines {
+			return "", fault.New(fault.ListTooLarge, "a list may have at most %d lines", maxLines)
+		}
+		url, err := l.parse(bytes.TrimSpace(line))
+		if err != nil {
+			return "", refusedAddress(l.place(), string(line), err)
+		}
+		if url == "" {
+			continue
+		}
+		if l.found++; l.found > maxStreamed {
+			return "", fault.New(fault.ListTooLarge, "a list may have at most %d addresses", maxStreamed)
+		}
+		return url, nil
+	}
+	switch err := l.scanner.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		l.line++
+		return "", fault.Invalid(fault.InvalidURL, l.place(), "the line is longer than %d bytes", maxLine)
+	case err != nil:
+		return "", err
+	}
+	return "", io.EOF
+}
+
+var errNotText = fault.New(fault.InvalidURL, "The line is not valid UTF-8.")
+
+// parseURI reads a line of text/uri-list (RFC 2483): an address, or a comment.
+func parseURI(line []byte) (string, error) {
+	if len(line) == 0 || line[0] == '#' {
+		return "", nil
+	}
+	if !utf8.Valid(line) {
+		return "", errNotText
+	}
+	return string(line), nil
+}
+
+// parseJSONLine reads a line of application/x-ndjson: {"url": "…"}, or nothing.
+func parseJSONLine(line []byte) (string, error) {
+	if len(line) == 0 {
+		return "", nil
+	}
+	if !utf8.Valid(line) {
+		return "", errNotText
+	}
+	if url, ok := plainLine(line); ok {
+		return url, nil
+	}
+	return jsonLine(line)
+}
+
+// plainLine reads a line as most writers write it, at a fraction of the cost.
+func plainLine(line []byte) (string, bool) {
+	const head, tail = `{"url":"`, `"}`
+	if len(line) <= len(head)+len(tail) || string(line[:len(head)]) != head || string(line[len(line)-len(tail):]) != tail {
+		return "", false
+	}
+	url := line[len(head) : len(line)-len(tail)]
+	for _, c := range url {
+		if c < ' ' || c == '"' || c == '\\' {
+			return "", false
+		}
+	}
+	return string(url), true
+}
+
+func jsonLine(line []byte) (string, error) {
+	malformed := fault.New(fault.InvalidBody, `The line is no JSON object like {"url": "https://…"}.`)
+	tokens := json.NewDecoder(bytes.NewReader(line))
+	if open, err := tokens.Token(); err != nil || open != json.Delim('{') {
+		return "", malformed
+	}
+	url := ""
+	for tokens.More() {
+		name, err := tokens.Token()
+		if err != nil {
+			return "", malformed
+		}
+		if name != "url" {
+			return "", fault.New(fault.UnknownField, "There is no such member: %.100q.", name)
+		}
+		value, err := tokens.Token()
+		text, isText := value.(string)
+		if err != nil || !isText || text == "" || url != "" {
+			return "", malformed
+		}
+		url = text
+	}
+	if end, err := tokens.Token(); err != nil || end != json.Delim('}') || url == "" {
+		return "", malformed
+	}
+	if _, err := tokens.Token(); !errors.Is(err, io.EOF) {
+		return "", malformed
+	}
+	return url, nil
+}
+
+// stored are the addresses of a list that an earlier run took in.
+type stored struct {
+	store rowstore.Lists
+	job   *client.Job
+	links []rowstore.Link // read and not yet handed on
+	from  uint32
+}
+
+func (s *stored) place() string {
+	return fmt.Sprintf("link %d of job %s", s.from-uint32(len(s.links))-1, s.job.ID)
+}
+
+func (s *stored) next(ctx context.Context) (string, error) {
+	if len(s.links) == 0 {
+		links, err := s.store.Links(ctx, s.job.List, s.from, linksAtOnce)
+		if errors.Is(err, rowstore.ErrListUnknown) {
+			return "", fault.Invalid(fault.InvalidRequest, "urls", "the list of the newest run is no longer kept; send the addresses")
+		}
+		if err != nil {
+			return "", fmt.Errorf("list of job %s: %w", s.job.ID, err)
+		}
+		if len(links) == 0 {
+			return "", io.EOF
+		}
+		s.links, s.from = links, links[len(links)-1].Seq+1
+	}
+	link := s.links[0]
+	s.links = s.links[1:]
+	return link.URL, nil
+}

@@ -1,0 +1,183 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+const (
+	// renewEvery keeps claims, which expire after two minutes, while lists are taken in.
+	renewEvery = 30 * time.Second
+	// cleanUpTime is for taking back what a refused call began.
+	cleanUpTime = 10 * time.Second
+)
+
+// launch is a run in the making. First its idempotency key is claimed together with the id of its link list, then the
+// list is taken in, then one command makes the run and completes the claim. Whatever ends it before that is taken back;
+// what a killed process leaves (a list that no claim and no job names) the leader removes.
+type launch struct {
+	api.Services
+	call   *client.Call
+	list   ids.ID
+	writer rowstore.ListWriter // nil until there is a list
+	stored bool                // the list is finished
+	made   bool                // the run is there, or may be there: nothing is to be taken back
+
+	endRenewal context.CancelFunc
+	renewal    sync.WaitGroup
+}
+
+// begin claims the call. A call that was made before answers what it answered then: replay is not nil.
+func begin(ctx context.Context, s api.Services, from *operation.Caller, operation string) (l *launch, replay *client.Launched, err error) {
+	l = &launch{Services: s, call: from.Call, list: s.IDs.New()}
+	if l.call == nil { // the list needs a claim to belong to all the same
+		l.call = &client.Call{Customer: from.Customer, Operation: operation, Key: "list " + l.list.String()}
+	}
+	result, err := s.Client.Do(ctx, client.ClaimCall{List: l.list, Node: s.Node, Boot: s.Boot}, l.call)
+	if err != nil {
+		return nil, nil, err
+	}
+	if launched, done := result.(client.Launched); done {
+		return nil, &launched, nil
+	}
+	renewing, end := context.WithCancel(ctx)
+	l.endRenewal = end
+	l.renewal.Go(func() { l.renew(renewing) })
+	return l, nil, nil
+}
+
+func (l *launch) renew(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.Clock.After(renewEvery):
+			// A failed renewal is made up for by the next, or seen by hold.
+			_, _ = l.Client.Do(ctx, client.RenewClaims{Node: l.Node, Boot: l.Boot}, nil)
+		}
+	}
+}
+
+// end takes back what was begun, unless the run was made. It works also when ctx has ended.
+func (l *launch) end(ctx context.Context) {
+	l.endRenewal()
+	l.renewal.Wait()
+	if l.made {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	// What cannot be taken back now is an orphan once its claim has expired, and goes then.
+	if l.writer != nil && !l.stored {
+		_ = l.writer.Abort(ctx)
+	}
+	if l.stored {
+		_ = l.Store.DropList(ctx, l.list)
+	}
+	_, _ = l.Client.Do(ctx, client.ReleaseClaim{}, l.call)
+}
+
+// taken counts an intake.
+type taken struct {
+	links   uint32 // in the list
+	dropped uint32 // duplicates
+}
+
+// take stores the addresses, all or none: each must be valid. keep, when not nil, says which canonical addresses to take.
+func (l *launch) take(ctx context.Context, from addresses, keep func(canonical string) bool) (taken, error) {
+	var t taken
+	var err error
+	if l.writer, err = l.Store.CreateList(ctx, l.list); err != nil {
+		return t, fmt.Errorf("take in a list: %w", err)
+	}
+	for {
+		url, err := from.next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return t, err
+		}
+		canonical, err := l.canonical(url)
+		if err != nil {
+			return t, refusedAddress(from.place(), url, err)
+		}
+		if keep != nil && !keep(canonical) {
+			continue
+		}
+		added, err := l.writer.Add(ctx, url, canonical)
+		if err != nil {
+			return t, fmt.Errorf("take in a list: %w", err)
+		}
+		if !added {
+			t.dropped++
+		}
+	}
+	if t.links, err = l.writer.Finish(ctx); err != nil {
+		return t, fmt.Errorf("take in a list: %w", err)
+	}
+	l.stored = true
+	return t, nil
+}
+
+func (l *launch) canonical(url string) (string, error) {
+	if err := l.Guard.CheckURL(url); err != nil {
+		return "", err
+	}
+	return egress.Canonical(url)
+}
+
+// maxShown is how much of a refused address an error shows, in bytes.
+const maxShown = 200
+
+func refusedAddress(place, url string, cause error) error {
+	shown, code, reason := url, fault.InvalidURL, "The address cannot be read."
+	if len(shown) > maxShown {
+		shown = shown[:maxShown] + "…"
+	}
+	if coded := (*fault.Error)(nil); errors.As(cause, &coded) {
+		code, reason = coded.Code, coded.Detail
+	}
+	return fault.Invalid(code, place, "%q: %s", shown, reason)
+}
+
+// commit makes the run.
+func (l *launch) commit(ctx context.Context, run client.LaunchRun) (client.Launched, error) {
+	if err := l.hold(ctx); err != nil {
+		return client.Launched{}, err
+	}
+	run.Job, run.Entry, run.List, run.Customer, run.Tiers = l.IDs.New(), l.IDs.New(), l.list, l.call.Customer, tiers
+	launched, err := client.Do[client.Launched](ctx, l.Client, run, l.call)
+	// A coded refusal is certain, and so is another run; any other failure may hide a run that was made.
+	refused := err != nil && fault.CodeOf(err) != fault.Unavailable && fault.CodeOf(err) != fault.Internal
+	another := err == nil && launched.Job != run.Job
+	l.made = !refused && !another
+	return launched, err
+}
+
+// hold makes sure that the claim is still there, and will be for long enough: without it the list may be removed.
+func (l *launch) hold(ctx context.Context) error {
+	if _, err := l.Client.Do(ctx, client.RenewClaims{Node: l.Node, Boot: l.Boot}, nil); err != nil {
+		return err
+	}
+	view, err := l.Client.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	if view.ClaimOfList(l.list) == nil {
+		return fault.New(fault.Unavailable, "the list could not be held while it was taken in; send it again")
+	}
+	return nil
+}

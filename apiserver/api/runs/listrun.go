@@ -1,0 +1,276 @@
+package runs
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/api/scrapers"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const listRunID = "svc_run_scraper_url_list"
+
+// listRunTime is how long the intake of the largest list may take.
+const listRunTime = 20 * time.Minute
+
+// ListRun is the body of a list run.
+type ListRun struct {
+	GroupID           ids.ID            `json:"groupId" doc:"Group that stores the rows; needed without scraperId"`
+	Name              string            `json:"name" max:"200" doc:"Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice."`
+	URLs              []string          `json:"urls" alone:"json" max:"100000" code:"LIST_TOO_LARGE" doc:"The addresses"`
+	EndpointTag       string            `json:"endpointTag" doc:"Tag of a registered plugin; this version has none"`
+	ScraperID         ids.ID            `json:"scraperId" doc:"Run an existing list scraper again"`
+	TemplateScraperID ids.ID            `json:"templateScraperId" doc:"Use this scraper's recipe (type, fields, pagination, politeness) on the addresses"`
+	Type              model.ScraperType `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS" doc:"With itemsConfig: SINGLE_PRODUCT unless told"`
+	ItemsConfig       []model.Field     `json:"itemsConfig" doc:"The fields of a row. Exactly one of itemsConfig, templateScraperId and scraperId is given."`
+	Rerun             bool              `json:"rerun" doc:"Only addresses that were never charged under this scraper"`
+	Force             bool              `json:"force" doc:"All addresses again"`
+	MaxChargeMicros   *int64            `json:"maxChargeMicros" min:"0" doc:"The run stops rather than cost more, in micro-cents"`
+}
+
+// ListRunStarted answers a list run.
+type ListRunStarted struct {
+	JobID             ids.ID         `json:"jobId"`
+	ScraperID         ids.ID         `json:"scraperId"`
+	Tag               *string        `json:"tag"`
+	LinksQueued       uint32         `json:"linksQueued"`
+	DuplicatesDropped uint32         `json:"duplicatesDropped" doc:"Addresses that the list had already"`
+	Status            model.JobState `json:"status" doc:"PENDING"`
+}
+
+type listRunRequest struct {
+	Body   ListRun           `body:"json" limit:"33554432"`
+	Stream *operation.Stream `stream:"text/uri-list,application/x-ndjson"`
+}
+
+// Validate implements operation.Validator: what needs neither state nor addresses.
+func (r *listRunRequest) Validate() fault.List {
+	b := &r.Body
+	var faults fault.List
+	invalid := func(field, text string) {
+		faults = append(faults, fault.Invalid(fault.InvalidRequest, field, "%s", text))
+	}
+	sources := 0
+	for _, given := range []bool{!b.ScraperID.IsZero(), !b.TemplateScraperID.IsZero(), len(b.ItemsConfig) > 0} {
+		if given {
+			sources++
+		}
+	}
+	if sources != 1 && b.EndpointTag == "" {
+		invalid("itemsConfig", "exactly one of itemsConfig, templateScraperId and scraperId is needed")
+	}
+	if b.Type != "" && len(b.ItemsConfig) == 0 {
+		invalid("type", "stands with itemsConfig only")
+	}
+	if b.Rerun && b.Force {
+		invalid("force", "rerun and force exclude each other")
+	}
+	if b.ScraperID.IsZero() {
+		if b.GroupID.IsZero() {
+			invalid("groupId", "is required")
+		}
+		if strings.TrimSpace(b.Name) == "" {
+			invalid("name", "is required")
+		}
+		if r.Stream == nil && len(b.URLs) == 0 {
+			invalid("urls", "must be at least 1 items")
+		}
+	}
+	if b.EndpointTag != "" {
+		faults = append(faults, unknownTag(b.EndpointTag))
+	}
+	return faults
+}
+
+func unknownTag(tag string) *fault.Error {
+	if tag == "websitecontacts" {
+		return fault.Invalid(fault.TagNotResolved, "endpointTag", "website contacts are not part of this version")
+	}
+	return fault.Invalid(fault.TagNotResolved, "endpointTag", "no plugin has the tag %.100q", tag)
+}
+
+// StartList is POST /api/scraper/url-list-run.
+func StartList(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: listRunID, Routes: operation.Routes("POST /api/scraper/url-list-run"), Group: group,
+		Summary: "Launches a run over a list of addresses",
+		Description: "The list comes as urls (at most 100,000) of a JSON body, or as the body itself: text/uri-list (an " +
+			"address a line, # begins a comment) or application/x-ndjson ({\"url\": …} a line), at most 5,000,000 addresses, " +
+			"with the other members as query parameters. One invalid address refuses the whole list and is named; nothing " +
+			"is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list " +
+			"makes its scraper; with scraperId it runs again: rerun takes what was never charged, force all, from urls or, " +
+			"without urls, from the newest run's list. The bytes of a streamed list are not compared when an " +
+			"Idempotency-Key is used again.",
+		Access: auth.Write, Rate: limits.ListRun, Idempotency: operation.Optional, Timeout: listRunTime,
+		Errors: append([]fault.Code{fault.InvalidURL, fault.ListTooLarge, fault.TagNotResolved, fault.GroupNotFound,
+			fault.ScraperNotFound, fault.NameTaken, fault.ListAlreadyRun, fault.SchemaValidation, fault.UploadTooSlow},
+			launchErrors...),
+	}, func(ctx context.Context, from *operation.Caller, in *listRunRequest) (ListRunStarted, error) {
+		l, replay, err := begin(ctx, s, from, listRunID)
+		if err != nil {
+			return ListRunStarted{}, err
+		}
+		if replay != nil {
+			return newListRun(replay), nil
+		}
+		defer l.end(ctx)
+		launched, err := l.runList(ctx, from, in)
+		if err != nil {
+			return ListRunStarted{}, err
+		}
+		return newListRun(&launched), nil
+	})
+}
+
+func newListRun(l *client.Launched) ListRunStarted {
+	started := ListRunStarted{JobID: l.Job, ScraperID: l.Scraper, LinksQueued: l.Links, DuplicatesDropped: l.Dropped,
+		Status: l.State}
+	if l.Tag != "" {
+		tag := l.Tag
+		started.Tag = &tag
+	}
+	return started
+}
+
+// runList checks what can be checked before the list is read, takes it in and makes the run.
+func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRunRequest) (client.Launched, error) {
+	none := client.Launched{}
+	p := plan{Services: l.Services, from: from, in: in}
+	if err := p.make(); err != nil {
+		return none, err
+	}
+	if err := affordable(from.View, from.Customer); err != nil {
+		return none, err
+	}
+	var keep func(string) bool
+	if in.Body.Rerun && p.again != nil {
+		paid, err := readCharged(ctx, from.View, l.Store, p.again.ID, l.list)
+		if err != nil {
+			return none, err
+		}
+		keep = paid.lacks
+	}
+	t, err := l.take(ctx, p.source, keep)
+	if err != nil {
+		return none, err
+	}
+	if t.links == 0 {
+		if keep != nil {
+			return none, fault.New(fault.ListAlreadyRun, "every address was charged already; force runs all of them again")
+		}
+		return none, fault.Invalid(fault.InvalidRequest, "urls", "the list has no address")
+	}
+	run := client.LaunchRun{NewScraper: p.scraper, Links: t.links, Dropped: t.dropped, MaxCharge: in.Body.MaxChargeMicros}
+	if p.again != nil {
+		run.Scraper, run.IgnoresRobots = p.again.ID, p.again.Spec.Recipe().Politeness.IgnoreRobots
+	} else {
+		run.IgnoresRobots = p.scraper.Spec.Recipe().Politeness.IgnoreRobots
+	}
+	return l.commit(ctx, run)
+}
+
+// plan is what a list run will do: under which scraper, and where its addresses come from.
+type plan struct {
+	api.Services
+	from *operation.Caller
+	in   *listRunRequest
+
+	again   *client.Scraper    // the existing list scraper, or
+	scraper *client.PutScraper // the new one
+	source  addresses
+}
+
+func (p *plan) make() error {
+	if p.in.Body.ScraperID.IsZero() {
+		if err := p.makeScraper(); err != nil {
+			return err
+		}
+	} else if err := p.findScraper(); err != nil {
+		return err
+	}
+	switch {
+	case p.in.Stream == nil && len(p.in.Body.URLs) > 0:
+		p.source = &listed{field: "urls", urls: p.in.Body.URLs}
+	case p.in.Stream == nil:
+		return p.useNewest()
+	case p.in.Stream.ContentType == "text/uri-list":
+		p.source = newLines(p.in.Stream, parseURI)
+	default:
+		p.source = newLines(p.in.Stream, parseJSONLine)
+	}
+	return nil
+}
+
+// makeScraper plans the scraper of a new list.
+func (p *plan) makeScraper() error {
+	b, v := &p.in.Body, p.from.View
+	if g := v.Group(b.GroupID); g == nil || g.Customer != p.from.Customer {
+		return fault.Invalid(fault.GroupNotFound, "groupId", "there is no such group")
+	}
+	if v.ScraperByName(p.from.Customer, b.Name) != nil {
+		return fault.Invalid(fault.NameTaken, "name", "a scraper has this name; with its scraperId its list runs again")
+	}
+	spec := model.Scraper{Name: b.Name, Type: b.Type, ItemsConfig: b.ItemsConfig}
+	if spec.Type == "" {
+		spec.Type = model.SingleProduct
+	}
+	if !b.TemplateScraperID.IsZero() {
+		template, err := scrapers.Own(v, p.from.Customer, b.TemplateScraperID, "templateScraperId")
+		if err != nil {
+			return err
+		}
+		spec = template.Spec
+		spec.Name, spec.Schedule, spec.SourceConfig = b.Name, "", model.SourceConfig{Pagination: spec.SourceConfig.Pagination}
+	}
+	if faults := extract.Validate(spec.Recipe()); len(faults) > 0 {
+		return faults
+	}
+	p.scraper = &client.PutScraper{Create: true, ID: p.IDs.New(), Customer: p.from.Customer, Group: b.GroupID, Spec: spec,
+		ListRun: true}
+	return nil
+}
+
+// findScraper plans a further run of a list scraper.
+func (p *plan) findScraper() error {
+	b := &p.in.Body
+	known, err := scrapers.Own(p.from.View, p.from.Customer, b.ScraperID, "scraperId")
+	if err != nil {
+		return err
+	}
+	switch {
+	case !known.ListRun:
+		return fault.Invalid(fault.InvalidRequest, "scraperId", "is not the scraper of a list run")
+	case !b.GroupID.IsZero() && b.GroupID != known.Group:
+		return fault.Invalid(fault.InvalidRequest, "groupId", "the scraper belongs to another group")
+	case b.Name != "" && b.Name != known.Spec.Name:
+		return fault.Invalid(fault.InvalidRequest, "name", "the scraper has another name")
+	}
+	// A run that drains may still be charged for addresses, which a rerun must know.
+	if open := p.from.View.OpenJobsOf(known.ID); len(open) > 0 {
+		return fault.New(fault.ScraperAlreadyRunning, "job %s of this scraper is still running", open[0].ID)
+	}
+	p.again = known
+	return nil
+}
+
+// useNewest takes the addresses of the newest run.
+func (p *plan) useNewest() error {
+	if !p.in.Body.Rerun && !p.in.Body.Force {
+		return fault.New(fault.ListAlreadyRun, "the list was already run; rerun takes what was never charged, force all of it")
+	}
+	job := p.from.View.Job(p.again.LastJob)
+	if job == nil {
+		return fault.Invalid(fault.InvalidRequest, "urls", "the scraper has no run yet whose list could be used")
+	}
+	p.source = &stored{store: p.Store, job: job}
+	return nil
+}

@@ -1,0 +1,288 @@
+package runs_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const listPath = "POST /api/scraper/url-list-run"
+
+// body is a list run of the rig's group, with members changed; a nil value leaves a member out.
+func (r *rig) body(changes ...any) string {
+	members := map[string]any{"groupId": r.group, "name": "list", "urls": []string{"https://shop.test/1", "https://shop.test/2"},
+		"itemsConfig": fields}
+	for i := 0; i < len(changes); i += 2 {
+		if changes[i+1] == nil {
+			delete(members, changes[i].(string))
+			continue
+		}
+		members[changes[i].(string)] = changes[i+1]
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// list launches a list run that must succeed.
+func (r *rig) list(t *testing.T, body string) apitest.Answer {
+	t.Helper()
+	a := r.Call(t, apitest.Scenario{As: apitest.User, Do: listPath, Body: body})
+	if a.Status != 200 {
+		t.Fatalf("list run: %s", a.Body)
+	}
+	return a
+}
+
+func TestListRun(t *testing.T) {
+	r := start(t)
+	body := r.body("urls", []string{"https://shop.test/1#a", "HTTPS://Shop.test:443/1", "https://shop.test/2", "https://shop.test/2"},
+		"maxChargeMicros", 900)
+	first := r.Call(t, apitest.Scenario{As: apitest.LLM, Do: listPath, Header: key("a"), Body: body})
+	if first.Status != 200 {
+		t.Fatalf("list run: %s", first.Body)
+	}
+	want := map[string]any{"jobId": first.Text("jobId"), "scraperId": first.Text("scraperId"), "tag": nil, "linksQueued": 2,
+		"duplicatesDropped": 2, "status": "PENDING"}
+	r.Run(t,
+		apitest.Scenario{Name: "replay", As: apitest.LLM, Do: listPath, Header: key("a"), Body: body, Status: 200,
+			Has: map[string]any{"": want}, Headers: map[string]string{"Idempotency-Replayed": "true"}},
+		apitest.Scenario{Name: "name taken", As: apitest.LLM, Do: listPath, Header: key("b"), Body: body, Status: 409, Code: "NAME_TAKEN"},
+		apitest.Scenario{Name: "its scraper", As: apitest.LLM, Do: "GET /api/scraper/" + first.Text("scraperId"), Status: 200,
+			Has: map[string]any{"name": "list", "type": "SINGLE_PRODUCT", "lastRunState": "PENDING"}},
+	)
+	if urls := r.urls(t, first.Text("jobId")); !slices.Equal(urls, []string{"https://shop.test/1#a", "https://shop.test/2"}) {
+		t.Errorf("its list is %q", urls)
+	}
+	r.nothingLeft(t)
+}
+
+// Every refused list names what is at fault and leaves nothing behind.
+func TestListRunRefuses(t *testing.T) {
+	r := start(t)
+	foreign := r.NewGroup(t, "bob", "g")
+	template := r.newScraper(t, "template", "https://shop.test/")
+	unknown := "0123456789abcdef01234567"
+	many := make([]string, 100_001)
+	for i := range many {
+		many[i] = fmt.Sprintf("https://shop.test/%d", i)
+	}
+	for _, c := range []struct {
+		name    string
+		changes []any
+		status  int
+		code    string
+		field   string
+	}{
+		{"no group", []any{"groupId", nil}, 400, "invalid_request", "groupId"},
+		{"unknown group", []any{"groupId", unknown}, 404, "GROUP_NOT_FOUND", "groupId"},
+		{"foreign group", []any{"groupId", foreign}, 404, "GROUP_NOT_FOUND", "groupId"},
+		{"no name", []any{"name", nil}, 400, "invalid_request", "name"},
+		{"long name", []any{"name", strings.Repeat("n", 201)}, 400, "invalid_request", "name"},
+		{"no addresses", []any{"urls", nil}, 400, "invalid_request", "urls"},
+		{"empty list", []any{"urls", []string{}}, 400, "invalid_request", "urls"},
+		{"too many", []any{"urls", many}, 400, "LIST_TOO_LARGE", "urls"},
+		{"invalid address", []any{"urls", []string{"https://shop.test/", "https://shop.test/1", "ftp://shop.test/"}}, 400, "INVALID_URL", "urls[2]"},
+		{"private address", []any{"urls", []string{"http://[::1]/"}}, 400, "INVALID_URL", "urls[0]"},
+		{"metadata address", []any{"urls", []string{"http://0xa9fea9fe/"}}, 400, "INVALID_URL", "urls[0]"},
+		{"password", []any{"urls", []string{"https://u:p@shop.test/"}}, 400, "INVALID_URL", "urls[0]"},
+		{"long address", []any{"urls", []string{"https://shop.test/" + strings.Repeat("x", 9000)}}, 400, "INVALID_URL", "urls[0]"},
+		{"unknown tag", []any{"endpointTag", "x"}, 400, "TAG_NOT_RESOLVED", "endpointTag"},
+		{"contacts", []any{"endpointTag", "websitecontacts", "itemsConfig", nil}, 400, "TAG_NOT_RESOLVED", "endpointTag"},
+		{"no recipe", []any{"itemsConfig", nil}, 400, "invalid_request", "itemsConfig"},
+		{"two recipes", []any{"templateScraperId", template}, 400, "invalid_request", "itemsConfig"},
+		{"bad recipe", []any{"itemsConfig", []any{map[string]any{"name": "a", "selector": "[", "kind": "TEXT"}}}, 400, "schema_validation_failed", "itemsConfig[0].selector"},
+		{"type of later", []any{"type", "AI_CONF"}, 400, "invalid_request", "type"},
+		{"unknown template", []any{"templateScraperId", unknown, "itemsConfig", nil}, 404, "scraper_not_found", "templateScraperId"},
+		{"unknown scraper", []any{"scraperId", unknown, "itemsConfig", nil}, 404, "scraper_not_found", "scraperId"},
+		{"no list scraper", []any{"scraperId", template, "itemsConfig", nil}, 400, "invalid_request", "scraperId"},
+		{"rerun and force", []any{"rerun", true, "force", true}, 400, "invalid_request", "force"},
+		{"negative cap", []any{"maxChargeMicros", -1}, 400, "invalid_request", "maxChargeMicros"},
+		{"misspelt cap", []any{"maxChargeMicro", 1}, 400, "unknown_field", "maxChargeMicro"},
+	} {
+		r.Run(t, apitest.Scenario{Name: c.name, As: apitest.User, Do: listPath, Header: key("same"), Body: r.body(c.changes...),
+			Status: c.status, Code: c.code, Has: map[string]any{"errors.0.field": c.field}})
+	}
+	r.Run(t, apitest.Scenario{Name: "read key", As: apitest.Reader, Do: listPath, Body: r.body(), Status: 403, Code: "scope_rejected"})
+	if lists, err := r.store.AllLists(t.Context()); err != nil || len(lists) > 0 {
+		t.Errorf("%d lists are left: %v", len(lists), err)
+	}
+	r.nothingLeft(t)
+	if r.Client.View().ScraperByName("alice", "list") != nil {
+		t.Error("a scraper was saved")
+	}
+	r.Run(t, apitest.Scenario{Name: "the key is still good", As: apitest.User, Do: listPath, Header: key("same"), Body: r.body(), Status: 200})
+}
+
+func (r *rig) stream(name string) string {
+	items, err := json.Marshal(fields)
+	if err != nil {
+		panic(err)
+	}
+	return listPath + "?groupId=" + r.group.String() + "&name=" + name + "&itemsConfig=" +
+		strings.NewReplacer(`"`, "%22", "{", "%7B", "}", "%7D", "[", "%5B", "]", "%5D").Replace(string(items))
+}
+
+func media(contentType string) map[string]string {
+	return map[string]string{"Content-Type": contentType}
+}
+
+func TestListRunStreams(t *testing.T) {
+	r := start(t)
+	plain, lines := media("text/uri-list; charset=utf-8"), media("application/x-ndjson")
+	for name, sc := range map[string]apitest.Scenario{
+		"uri-list": {Header: plain, Body: "\xef\xbb\xbf# shops\r\nhttps://shop.test/1\r\n\r\n  https://shop.test/2\t\r\n#\r\nhttps://shop.test/1"},
+		"ndjson": {Header: lines, Body: `{"url":"https://shop.test/1"}` + "\n\n" + ` { "url" : "https:\/\/shop.test/2" } ` + "\r\n" +
+			`{"url":"https://shop.test/1"}`},
+	} {
+		sc.Name, sc.As, sc.Do, sc.Status = name, apitest.User, r.stream(name)+"&type=MULTIPLE_PRODUCTS&maxChargeMicros=7", 200
+		sc.Has = map[string]any{"linksQueued": 2, "duplicatesDropped": 1}
+		sc.Check = func(t *testing.T, a apitest.Answer) {
+			if urls := r.urls(t, a.Text("jobId")); !slices.Equal(urls, []string{"https://shop.test/1", "https://shop.test/2"}) {
+				t.Errorf("its list is %q", urls)
+			}
+			id, _ := ids.Parse(a.Text("jobId"))
+			if job := r.Client.View().Job(id); job.MaxCharge == nil || *job.MaxCharge != 7 {
+				t.Errorf("its cap is %v", job.MaxCharge)
+			}
+			if made := r.Client.View().ScraperByName("alice", name); made.Spec.Type != model.MultipleProducts {
+				t.Errorf("its type is %s", made.Spec.Type)
+			}
+		}
+		r.Run(t, sc)
+	}
+	refused := func(name string, header map[string]string, body, code, field string) apitest.Scenario {
+		return apitest.Scenario{Name: name, As: apitest.User, Do: r.stream("x"), Header: header, Body: body, Status: 400, Code: code,
+			Has: map[string]any{"errors.0.field": field}}
+	}
+	r.Run(t,
+		refused("invalid address", plain, "https://shop.test/\n#\nhttps://\n", "INVALID_URL", "line 3"),
+		refused("not text", plain, "https://shop.test/\nhttps://shop.test/\xff", "INVALID_URL", "line 2"),
+		refused("no newline for long", plain, strings.Repeat("x", 70_000), "INVALID_URL", "line 1"),
+		refused("nothing but comments", plain, "# a\n\n", "invalid_request", "urls"),
+		refused("unknown member", lines, `{"url":"https://shop.test/","title":"x"}`, "unknown_field", "line 1"),
+		refused("member twice", lines, `{"url":"https://shop.test/1","url":"https://shop.test/2"}`, "invalid_body", "line 1"),
+		refused("no object", lines, `"https://shop.test/"`, "invalid_body", "line 1"),
+		refused("two objects", lines, `{"url":"https://shop.test/"} {}`, "invalid_body", "line 1"),
+		refused("no address", lines, `{}`, "invalid_body", "line 1"),
+		refused("cut", lines, `{"url":"https://shop.test/"`, "invalid_body", "line 1"),
+		apitest.Scenario{Name: "urls as a parameter", As: apitest.User, Do: r.stream("x") + "&urls=a", Header: plain, Body: "x", Status: 400,
+			Code: "unknown_parameter", Has: map[string]any{"errors.0.field": "urls"}},
+		apitest.Scenario{Name: "another media type", As: apitest.User, Do: r.stream("x"), Header: media("text/csv"), Body: "x", Status: 415,
+			Code: "unsupported_media_type"},
+	)
+	r.nothingLeft(t)
+}
+
+// The name is refused before the body is read: the client is still sending.
+func TestListRunRefusesEarly(t *testing.T) {
+	r := start(t)
+	r.list(t, r.body())
+	c, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, path, _ := strings.Cut(r.stream("list"), " ")
+	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: text/uri-list\r\nContent-Length: 100000000\r\n\r\n",
+		path, r.Secrets[apitest.User])
+	answer := make([]byte, 12)
+	if _, err := c.Read(answer); err != nil || string(answer) != "HTTP/1.1 409" {
+		t.Errorf("answer %q, %v", answer, err)
+	}
+}
+
+// A client that goes away in the middle leaves nothing behind.
+func TestListRunBreaksOff(t *testing.T) {
+	r := start(t)
+	c, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, path, _ := strings.Cut(r.stream("list"), " ")
+	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: text/uri-list\r\nContent-Length: 1000\r\n\r\nhttps://shop.test/1\n",
+		path, r.Secrets[apitest.User])
+	for len(r.Client.View().ClaimsUnderWay("test")) == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("the call does not begin")
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Stop(); err != nil { // waits for calls
+		t.Fatal(err)
+	}
+	r.nothingLeft(t)
+	if r.Client.View().ScraperByName("alice", "list") != nil {
+		t.Error("a run was made of half a list")
+	}
+}
+
+func TestListRunTemplate(t *testing.T) {
+	r := start(t)
+	most := 3
+	put := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: r.group, Spec: model.Scraper{Name: "t",
+		Type: model.MultipleProducts, ItemsConfig: fields, Config: &model.ScraperConfig{Politeness: &model.Politeness{IgnoreRobots: true}},
+		SourceConfig: model.SourceConfig{URL: "https://shop.test/", Pagination: &model.Pagination{Type: model.NextLink, Selector: "a", Max: &most}}}}
+	r.Client.Must(t, put)
+	a := r.list(t, r.body("templateScraperId", put.ID, "itemsConfig", nil))
+	made := r.Client.View().ScraperByName("alice", "list")
+	if made == nil || made.Spec.Type != model.MultipleProducts || made.Spec.SourceConfig.URL != "" || !made.ListRun ||
+		made.Spec.SourceConfig.Pagination.MaxPages() != 3 {
+		t.Errorf("its scraper is %+v", made)
+	}
+	id, _ := ids.Parse(a.Text("jobId"))
+	if job := r.Client.View().Job(id); !job.IgnoresRobots || job.MaxPages != 3 {
+		t.Errorf("its job is %+v", job)
+	}
+}
+
+func TestListRunAgain(t *testing.T) {
+	r := start(t)
+	urls := []string{"https://shop.test/0", "https://shop.test/1", "https://shop.test/2", "https://shop.test/3"}
+	first := r.list(t, r.body("urls", urls))
+	scraper := first.Text("scraperId")
+	again := func(changes ...any) string {
+		return r.body(append([]any{"groupId", nil, "name", nil, "itemsConfig", nil, "urls", nil, "scraperId", scraper}, changes...)...)
+	}
+	refused := func(name, body string, status int, code string) {
+		t.Helper()
+		r.Run(t, apitest.Scenario{Name: name, As: apitest.User, Do: listPath, Body: body, Status: status, Code: code})
+		r.nothingLeft(t)
+	}
+	takes := func(a apitest.Answer, want ...string) string {
+		t.Helper()
+		if got := r.urls(t, a.Text("jobId")); !slices.Equal(got, want) {
+			t.Errorf("the list is %q, want %q", got, want)
+		}
+		return a.Text("jobId")
+	}
+	refused("still running", again("force", true), 400, "scraper_already_running")
+	r.finish(t, first.Text("jobId"), 4, 0, 2)
+	refused("was run", again(), 409, "list_already_run")
+	refused("another group", again("force", true, "groupId", r.NewGroup(t, "alice", "h")), 400, "invalid_request")
+	refused("another name", again("force", true, "name", "x"), 400, "invalid_request")
+	refused("foreign", again("scraperId", r.newScraper(t, "s", "https://shop.test/")), 400, "invalid_request")
+
+	job := takes(r.list(t, again("rerun", true)), urls[1], urls[3])
+	r.finish(t, job, 2, 1)
+	job = takes(r.list(t, again("rerun", true, "urls", []string{"https://shop.test/9", "https://SHOP.test/3#x", urls[1]})),
+		"https://shop.test/9", urls[1])
+	r.finish(t, job, 2, 0)
+	job = takes(r.list(t, again("force", true)), "https://shop.test/9", urls[1])
+	r.finish(t, job, 2, 1)
+	refused("all charged", again("rerun", true), 409, "list_already_run")
+	job = takes(r.list(t, again("urls", urls[:1], "groupId", r.group, "name", "list")), urls[0])
+	r.finish(t, job, 1)
+}

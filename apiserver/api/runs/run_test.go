@@ -1,0 +1,87 @@
+package runs_test
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+)
+
+func TestRun(t *testing.T) {
+	r := start(t)
+	id := r.newScraper(t, "shop", "https://shop.test/#top").String()
+	gone := r.newScraper(t, "gone", "https://shop.invalid/").String()
+	hidden := r.newScraper(t, "hidden", "http://10.0.0.1/").String()
+	path := "GET /api/scraper/" + id + "/run"
+	run := r.Call(t, apitest.Scenario{As: apitest.User, Do: path + "?maxChargeMicros=300", Header: key("a")})
+	if run.Status != 200 {
+		t.Fatalf("run: %s", run.Body)
+	}
+	want := map[string]any{"jobId": run.Text("jobId"), "scraperId": id, "status": "PENDING", "queuedAt": "2026-01-02T03:04:05.000Z"}
+	if urls := r.urls(t, run.Text("jobId")); len(urls) != 1 || urls[0] != "https://shop.test/#top" {
+		t.Errorf("its list is %q", urls)
+	}
+	r.Run(t,
+		apitest.Scenario{Name: "replay", As: apitest.User, Do: path + "?maxChargeMicros=300", Header: key("a"), Status: 200,
+			Has: map[string]any{"": want}, Headers: map[string]string{"Idempotency-Replayed": "true"}},
+		apitest.Scenario{Name: "same key, other cap", As: apitest.User, Do: path, Header: key("a"), Status: 422,
+			Code: "idempotency_key_reused"},
+		apitest.Scenario{Name: "already running", As: apitest.User, Do: path, Status: 400, Code: "scraper_already_running"},
+		apitest.Scenario{Name: "already running, by key", As: apitest.User, Do: path, Header: key("b"), Status: 400,
+			Code: "scraper_already_running"},
+		apitest.Scenario{Name: "no such host", As: apitest.User, Do: "POST /api/scraper/" + gone + "/run", Status: 400,
+			Code: "start_urls_unreachable", Has: map[string]any{"errors.0.field": "sourceConfig.url"}},
+		apitest.Scenario{Name: "private", As: apitest.User, Do: "POST /api/scraper/" + hidden + "/run", Status: 400,
+			Code: "start_urls_unreachable"},
+		apitest.Scenario{Name: "unknown", As: apitest.User, Do: "POST /api/scraper/0123456789abcdef01234567/run", Status: 404,
+			Code: "scraper_not_found"},
+		apitest.Scenario{Name: "foreign", As: apitest.Other, Do: path, Status: 404, Code: "scraper_not_found"},
+		apitest.Scenario{Name: "malformed", As: apitest.Other, Do: "POST /api/scraper/x1/run", Status: 400, Code: "invalid_id"},
+		apitest.Scenario{Name: "negative cap", As: apitest.User, Do: path + "?maxChargeMicros=-1", Status: 400, Code: "invalid_request"},
+		apitest.Scenario{Name: "read key", As: apitest.Reader, Do: path, Status: 403, Code: "scope_rejected"},
+	)
+	if lists, err := r.store.AllLists(t.Context()); err != nil || len(lists) != 1 {
+		t.Errorf("there are %d lists: %v", len(lists), err)
+	}
+	r.nothingLeft(t)
+	r.finish(t, run.Text("jobId"), 1, 0)
+	r.Run(t, apitest.Scenario{Name: "again", As: apitest.User, Do: path, Status: 200,
+		Check: func(t *testing.T, a apitest.Answer) {
+			if a.Text("jobId") == run.Text("jobId") {
+				t.Error("the old run")
+			}
+		}})
+}
+
+func TestRunWithoutMoney(t *testing.T) {
+	r := start(t)
+	id := r.newScraper(t, "shop", "https://shop.test/").String()
+	for range 5 { // the free requests
+		run := r.Call(t, apitest.Scenario{As: apitest.User, Do: "POST /api/scraper/" + id + "/run"})
+		r.finish(t, run.Text("jobId"), 1, 0)
+	}
+	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 149})
+	refused := apitest.Scenario{Name: "too little", As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Status: 402,
+		Code: "WALLET_INSUFFICIENT_BALANCE"}
+	r.Run(t, refused)
+	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: -149})
+	r.Run(t, refused)
+	r.nothingLeft(t)
+}
+
+func TestRunFailsHalfWay(t *testing.T) {
+	broken := &flaky{}
+	r := &rig{store: apitest.NewStore(t)}
+	broken.Store = r.store
+	r.Server = apitest.Start(t, apitest.WithStore(broken))
+	r.group = r.NewGroup(t, "alice", "g")
+	id := r.newScraper(t, "shop", "https://shop.test/").String()
+	for _, broken.step = range []string{"create", "add", "finish"} {
+		r.Run(t, apitest.Scenario{Name: broken.step, As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Header: key("k"),
+			Status: 500, Code: "internal_error"})
+		r.nothingLeft(t)
+	}
+	broken.step = ""
+	r.Run(t, apitest.Scenario{Name: "then it works", As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Header: key("k"),
+		Status: 200, Headers: map[string]string{"Idempotency-Replayed": ""}})
+}

@@ -1,0 +1,62 @@
+package runs
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// drainTime is how long a stop waits for what the run has out.
+const drainTime = 10 * time.Second
+
+type stopRequest struct {
+	ID ids.ID `path:"id"`
+}
+
+// Stop is GET and POST /api/scraper/{id}/stop.
+func Stop(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_stop_scraper", Routes: operation.Routes("GET /api/scraper/{id}/stop", "POST /api/scraper/{id}/stop"),
+		Group: group, Summary: "Stops a scraper's run",
+		Description: "The run's state is final at once; pages that are being fetched are still stored and charged, which the " +
+			"call waits for, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.",
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required, Status: 200,
+		Errors: []fault.Code{fault.NotFound},
+	}, func(ctx context.Context, from *operation.Caller, in *stopRequest) (operation.None, error) {
+		stopped, err := client.Do[client.Stopped](ctx, s.Client, client.StopRun{Customer: from.Customer, Scraper: in.ID}, from.Call)
+		if err != nil {
+			return operation.None{}, err
+		}
+		deadline := s.Clock.After(drainTime)
+		for _, job := range stopped.Jobs {
+			if !drained(ctx, s.Client, job, deadline) {
+				break
+			}
+		}
+		return operation.None{}, nil
+	})
+}
+
+// drained waits until nothing of a run is out any more; false says that the time was up first.
+func drained(ctx context.Context, c client.Client, id ids.ID, deadline <-chan time.Time) bool {
+	for {
+		job, changed := c.View().WatchJob(id)
+		if job == nil || job.Closed {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package scrapers
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+type getRequest struct {
+	ID ids.ID `path:"id"`
+}
+
+// Get is GET /api/scraper/{id}.
+func Get(api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_get_scraper", Routes: operation.Routes("GET /api/scraper/{id}"), Group: group,
+		Summary: "Answers a scraper",
+		Access:  auth.Read, Rate: limits.Read,
+		Errors: []fault.Code{fault.ScraperNotFound},
+	}, func(_ context.Context, from *operation.Caller, in *getRequest) (Scraper, error) {
+		s, err := Own(from.View, from.Customer, in.ID, "id")
+		if err != nil {
+			return Scraper{}, err
+		}
+		return newScraper(from.View, s), nil
+	})
+}
+
+// GetV2 is GET /api/scraper/v2/{id}.
+func GetV2(api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_get_scraper_v2", Routes: operation.Routes("GET /api/scraper/v2/{id}"), Group: group,
+		Summary: "Answers a scraper in the enriched form",
+		Access:  auth.Read, Rate: limits.Read,
+		Errors: []fault.Code{fault.ScraperNotFound},
+	}, func(_ context.Context, from *operation.Caller, in *getRequest) (SuperScraper, error) {
+		s, err := Own(from.View, from.Customer, in.ID, "id")
+		if err != nil {
+			return SuperScraper{}, err
+		}
+		return newSuper(from.View, s), nil
+	})
+}

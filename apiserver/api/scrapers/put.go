@@ -1,0 +1,93 @@
+package scrapers
+
+import (
+	"context"
+	"errors"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const putDescription = "The full body is sent always. An id that is not one of the customer's scrapers is refused. What " +
+	"this version cannot run (other types, curl, prelaunch tokens, schemas, rules, schedules, retention, other pagination) " +
+	"is refused with not_supported or type_not_runnable rather than kept and ignored."
+
+var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable, fault.NotSupported, fault.NotFound,
+	fault.NameTaken, fault.LimitReached}
+
+type putRequest struct {
+	Body Scraper `body:"json"`
+}
+
+// Put is PUT /api/scraper.
+func Put(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_create_scraper", Routes: operation.Routes("PUT /api/scraper"), Group: group,
+		Summary:     "Creates a scraper, or replaces the one with the given id",
+		Description: putDescription,
+		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required, Invalid: fault.SchemaValidation,
+		Errors: putErrors,
+	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Scraper, error) {
+		saved, err := put(ctx, s, from, &in.Body)
+		if err != nil {
+			return Scraper{}, err
+		}
+		return newScraper(from.View, saved), nil
+	})
+}
+
+// PutV2 is PUT /api/scraper/v2.
+func PutV2(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_create_scraper_v2", Routes: operation.Routes("PUT /api/scraper/v2"), Group: group,
+		Summary:     "Creates a scraper, or replaces the one with the given id; answers the enriched form",
+		Description: putDescription,
+		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required, Invalid: fault.SchemaValidation,
+		Errors: putErrors,
+	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (SuperScraper, error) {
+		saved, err := put(ctx, s, from, &in.Body)
+		if err != nil {
+			return SuperScraper{}, err
+		}
+		return newSuper(from.View, saved), nil
+	})
+}
+
+func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper) (*client.Scraper, error) {
+	spec := model.Scraper{Name: b.Name, Type: b.Type, SourceConfig: b.SourceConfig, ItemsConfig: b.ItemsConfig,
+		Schema: b.Schema, PostProcessRules: b.PostProcessRules, Schedule: b.Schedule, Config: b.Config}
+	listed := false
+	if !b.ID.IsZero() {
+		known := from.View.Scraper(b.ID)
+		if known == nil || known.Customer != from.Customer {
+			return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
+		}
+		listed = known.ListRun
+	}
+	faults := check(s, &spec, listed)
+	if g := from.View.Group(b.GroupRef); g == nil || g.Customer != from.Customer {
+		faults = append(faults, noGroup())
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	put := client.PutScraper{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer, Group: b.GroupRef, Spec: spec}
+	if put.Create {
+		put.ID = s.IDs.New()
+	}
+	saved, err := client.Do[client.Scraper](ctx, s.Client, put, from.Call)
+	if errors.Is(err, fault.New(fault.GroupNotFound, "")) {
+		return nil, noGroup()
+	}
+	return &saved, err
+}
+
+// noGroup answers 400, as all validation of a scraper's body does.
+func noGroup() *fault.Error {
+	return fault.Invalid(fault.SchemaValidation, "groupRef", "there is no such group")
+}

@@ -1,0 +1,157 @@
+package scrapers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// body is a scraper of a group, with members changed; a nil value leaves a member out.
+func body(group ids.ID, changes ...any) string {
+	members := map[string]any{"name": "shop", "groupRef": group, "type": "SINGLE_PRODUCT",
+		"sourceConfig": map[string]any{"url": "https://shop.test/p/1"},
+		"itemsConfig": []any{map[string]any{"name": "title", "selector": "h1", "kind": "TEXT"},
+			map[string]any{"name": "image", "selector": "img", "kind": "ATTR", "attr": "src"}}}
+	for i := 0; i < len(changes); i += 2 {
+		if changes[i+1] == nil {
+			delete(members, changes[i].(string))
+			continue
+		}
+		members[changes[i].(string)] = changes[i+1]
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+func source(members string) json.RawMessage { return json.RawMessage(members) }
+
+func key(text string) map[string]string { return map[string]string{"Idempotency-Key": text} }
+
+const put = "PUT /api/scraper"
+
+func TestPutCreates(t *testing.T) {
+	s := apitest.Start(t)
+	group := s.NewGroup(t, "alice", "g")
+	made := s.Call(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("1"), Body: body(group)})
+	if made.Status != 200 || len(made.Text("id")) != 24 {
+		t.Fatalf("made: %d %s", made.Status, made.Body)
+	}
+	want := map[string]any{"id": made.Text("id"), "name": "shop", "groupRef": group, "type": "SINGLE_PRODUCT",
+		"sourceConfig.url": "https://shop.test/p/1", "itemsConfig.1.attr": "src", "postProcessRules": []any{}, "schedule": "",
+		"schema": nil, "lastRunState": nil, "createdAt": "2026-01-02T03:04:05.000Z", "updatedAt": "2026-01-02T03:04:05.000Z"}
+	s.Run(t,
+		apitest.Scenario{Name: "replay", As: apitest.User, Do: put, Header: key("1"), Body: body(group), Status: 200, Has: want,
+			Headers: map[string]string{"Idempotency-Replayed": "true"}},
+		apitest.Scenario{Name: "same key, other body", As: apitest.User, Do: put, Header: key("1"),
+			Body: body(group, "name", "x"), Status: 422, Code: "idempotency_key_reused"},
+		apitest.Scenario{Name: "no key", As: apitest.User, Do: put, Body: body(group), Status: 400,
+			Code: "idempotency_key_required"},
+		apitest.Scenario{Name: "name taken", As: apitest.User, Do: put, Header: key("2"), Body: body(group), Status: 409,
+			Code: "NAME_TAKEN", Has: map[string]any{"errors.0.field": "name"}},
+		apitest.Scenario{Name: "read key", As: apitest.Reader, Do: put, Header: key("3"), Body: body(group), Status: 403,
+			Code: "scope_rejected"},
+		apitest.Scenario{Name: "update", As: apitest.User, Do: put, Header: key("4"), Status: 200,
+			Body: body(group, "id", made.Text("id"), "name", "shop 2", "createdAt", "2000-01-01T00:00:00.000Z", "lastRunState", "FAILED"),
+			Has: map[string]any{"id": made.Text("id"), "name": "shop 2", "createdAt": "2026-01-02T03:04:05.000Z",
+				"lastRunState": nil}},
+		apitest.Scenario{Name: "update of what does not exist", As: apitest.User, Do: put, Header: key("5"), Status: 400,
+			Body: body(group, "id", "0123456789abcdef01234567"), Code: "not_found", Has: map[string]any{"errors.0.field": "id"}},
+		apitest.Scenario{Name: "update of a foreign one", As: apitest.Other, Do: put, Header: key("6"), Status: 400,
+			Body: body(group, "id", made.Text("id")), Code: "not_found", Has: map[string]any{"errors.0.field": "id"}},
+		apitest.Scenario{Name: "a foreign group", As: apitest.Other, Do: put, Header: key("7"), Status: 400, Body: body(group),
+			Code: "schema_validation_failed", Has: map[string]any{"errors.0.field": "groupRef"}},
+		apitest.Scenario{Name: "enriched", As: apitest.User, Do: "PUT /api/scraper/v2", Header: key("8"), Status: 200,
+			Body: body(group, "name", "v2"), Has: map[string]any{"name": "v2", "configValid": true, "schema": nil,
+				"group":    map[string]any{"id": group, "name": "g", "dataTable": "t"},
+				"runStats": map[string]any{"lastNRuns": 0, "successes": 0, "failures": 0, "avgRows": 0}}},
+	)
+}
+
+// Each refused scraper names what is at fault, all of it.
+func TestPutRefuses(t *testing.T) {
+	s := apitest.Start(t)
+	group := s.NewGroup(t, "alice", "g")
+	const invalid, missing = "schema_validation_failed", "not_supported"
+	page := func(members string) json.RawMessage {
+		return source(`{"url":"https://shop.test/","pagination":` + members + `}`)
+	}
+	const at = "sourceConfig.pagination."
+	for i, c := range []struct {
+		name    string
+		changes []any
+		code    string
+		fields  string
+	}{
+		{"nothing", []any{"name", nil, "groupRef", nil, "type", nil, "sourceConfig", nil}, invalid, "name groupRef type sourceConfig"},
+		{"blank name", []any{"name", "  "}, invalid, "name"},
+		{"long name", []any{"name", strings.Repeat("x", 201)}, invalid, "name"},
+		{"unknown member", []any{"nam", "x"}, "unknown_field", "nam"},
+		{"malformed group", []any{"groupRef", "x"}, "invalid_id", "groupRef"},
+		{"unknown type", []any{"type", "X"}, invalid, "type"},
+		{"type of later", []any{"type", "AI_CONF"}, "type_not_runnable", "type"},
+		{"upload type", []any{"type", "FILE"}, "type_not_runnable", "type"},
+		{"no address", []any{"sourceConfig", source(`{}`)}, invalid, "sourceConfig.url"},
+		{"ftp", []any{"sourceConfig", source(`{"url":"ftp://shop.test/"}`)}, invalid, "sourceConfig.url"},
+		{"private address", []any{"sourceConfig", source(`{"url":"http://127.0.0.1/"}`)}, invalid, "sourceConfig.url"},
+		{"curl", []any{"sourceConfig", source(`{"curl":"curl https://shop.test"}`)}, missing, "sourceConfig.curl"},
+		{"prelaunch", []any{"sourceConfig", source(`{"url":"https://shop.test/","prelaunch":{"discoveryUrl":"https://shop.test","tokens":[{"name":"A","source":"META","expression":"a"}]}}`)},
+			missing, "sourceConfig.prelaunch"},
+		{"schema", []any{"schema", map[string]any{"id": "x"}}, missing, "schema"},
+		{"schedule", []any{"schedule", "0 0 * * *"}, missing, "schedule"},
+		{"rules", []any{"postProcessRules", []any{map[string]any{"kind": "REGEX_CLEAN", "sourceField": "a", "outputField": "b"}}},
+			missing, "postProcessRules[0]"},
+		{"retention", []any{"config", source(`{"retentionCount":3}`)}, missing, "config.retentionCount"},
+		{"retention below 1", []any{"config", source(`{"retentionCount":0}`)}, invalid, "config.retentionCount"},
+		{"too fast", []any{"config", source(`{"politeness":{"requestsPerSecond":11,"connections":9}}`)}, invalid,
+			"config.politeness.requestsPerSecond config.politeness.connections"},
+		{"negative pace", []any{"config", source(`{"politeness":{"requestsPerSecond":-1,"connections":-1}}`)}, invalid,
+			"config.politeness.requestsPerSecond config.politeness.connections"},
+		{"no fields", []any{"itemsConfig", []any{}}, invalid, "itemsConfig"},
+		{"bad fields", []any{"itemsConfig", source(`[{"name":"a","selector":"h1","kind":"TEXT"},{"name":"a","selector":"//h1","kind":"HTML"},
+			{"name":"","selector":"","kind":"ATTR"}]`)}, invalid, "itemsConfig[1].name itemsConfig[1].selector " +
+			"itemsConfig[1].kind itemsConfig[2].name itemsConfig[2].selector itemsConfig[2].attr"},
+		{"pagination of later", []any{"sourceConfig", page(`{"type":"JSON_CURSOR","param":"c"}`)}, missing, at + "type"},
+		{"unknown pagination", []any{"sourceConfig", page(`{"type":"X"}`)}, invalid, at + "type"},
+		{"page parameter", []any{"sourceConfig", page(`{"type":"URL_PAGE_PARAM","start":-1,"step":0,"max":10001,"selector":"a"}`)}, invalid,
+			at + "param " + at + "start " + at + "step " + at + "selector " + at + "max"},
+		{"next link", []any{"sourceConfig", page(`{"type":"NEXT_LINK","param":"p","max":0}`)}, invalid,
+			at + "param " + at + "max " + at + "selector"},
+		{"no pagination", []any{"sourceConfig", page(`{"type":"NONE","max":3}`)}, invalid, at + "max"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			answer := s.Call(t, apitest.Scenario{As: apitest.User, Do: put, Header: key(fmt.Sprint(i)), Body: body(group, c.changes...)})
+			var fields []string
+			for n := 0; ; n++ {
+				field := answer.Text(fmt.Sprintf("errors.%d.field", n))
+				if field == "" {
+					break
+				}
+				fields = append(fields, field)
+			}
+			if answer.Status != 400 || answer.Text("code") != c.code || strings.Join(fields, " ") != c.fields {
+				t.Errorf("answer %d %s %q, want %s %q: %s", answer.Status, answer.Text("code"), fields, c.code, c.fields, answer.Body)
+			}
+		})
+	}
+	s.Run(t, apitest.Scenario{Name: "nothing was saved", As: apitest.User, Do: "GET /api/scraper/list", Status: 200,
+		Has: map[string]any{"items": []any{}, "hasMore": false, "nextCursor": nil}})
+}
+
+func TestPutTakesPagination(t *testing.T) {
+	s := apitest.Start(t)
+	group := s.NewGroup(t, "alice", "g")
+	for i, text := range []string{`{"type":"NONE"}`, `{"type":"URL_PAGE_PARAM","param":"p","max":10000,"start":0,"step":10}`,
+		`{"type":"NEXT_LINK","selector":"a.next","max":1}`} {
+		s.Run(t, apitest.Scenario{Name: text, As: apitest.User, Do: put, Header: key(fmt.Sprint(i)), Status: 200,
+			Body: body(group, "name", text, "sourceConfig", source(`{"url":"https://shop.test/","pagination":`+text+`}`),
+				"config", source(`{"retentionCount":null,"politeness":{"requestsPerSecond":10,"connections":8,"ignoreRobots":true}}`)),
+			Has: map[string]any{"sourceConfig.pagination": json.RawMessage(text), "config.politeness.ignoreRobots": true}})
+	}
+}

@@ -1,0 +1,137 @@
+// Package scrapers owns the operations on saved scrapers (specification 4.1) but for running them: what a scraper's body
+// may say, and its two public forms.
+package scrapers
+
+import (
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const group = "Scrapers"
+
+// statsRuns is how many of a scraper's ended runs its statistics are made of.
+const statsRuns = 10
+
+// Recipe is what the two public forms of a scraper share.
+type Recipe struct {
+	ID               ids.ID                  `json:"id" doc:"Empty or omitted: create"`
+	Name             string                  `json:"name" required:"true" min:"1" max:"200" doc:"Unique per customer"`
+	GroupRef         ids.ID                  `json:"groupRef" required:"true" doc:"Id of the owning group"`
+	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"This version runs SINGLE_PRODUCT and MULTIPLE_PRODUCTS"`
+	SourceConfig     model.SourceConfig      `json:"sourceConfig" required:"true"`
+	ItemsConfig      []model.Field           `json:"itemsConfig" doc:"The fields of a row, in their order"`
+	PostProcessRules []model.PostProcessRule `json:"postProcessRules" doc:"Not in this version"`
+	Schedule         string                  `json:"schedule" doc:"Cron expression; not in this version"`
+	Config           *model.ScraperConfig    `json:"config"`
+	CreatedAt        api.Time                `json:"createdAt" stamped:"true"`
+	UpdatedAt        api.Time                `json:"updatedAt" stamped:"true"`
+	LastRunState     *model.JobState         `json:"lastRunState" stamped:"true" doc:"State of the newest run; null before the first"`
+}
+
+// Scraper is the specification's ScraperDTO.
+type Scraper struct {
+	Recipe
+	Schema *model.SchemaRef `json:"schema" doc:"Of AI_CONF; not in this version"`
+}
+
+// SuperScraper is the specification's ScraperSuperDTO.
+type SuperScraper struct {
+	Recipe
+	Schema      *Schema   `json:"schema"`
+	ConfigValid bool      `json:"configValid" doc:"A run could start with it"`
+	Group       *GroupRef `json:"group"`
+	RunStats    RunStats  `json:"runStats"`
+}
+
+// Schema is an extraction schema with its document.
+type Schema struct {
+	ID      string         `json:"id"`
+	Content map[string]any `json:"content"`
+}
+
+// GroupRef is the group of a scraper.
+type GroupRef struct {
+	ID        ids.ID `json:"id"`
+	Name      string `json:"name"`
+	DataTable string `json:"dataTable"`
+}
+
+// RunStats sums up a scraper's last ended runs.
+type RunStats struct {
+	LastNRuns int     `json:"lastNRuns" doc:"Ended runs counted here, at most the last 10"`
+	Successes int     `json:"successes" doc:"Of them, those COMPLETED"`
+	Failures  int     `json:"failures" doc:"Of them, those FAILED"`
+	AvgRows   float64 `json:"avgRows" doc:"Rows per run counted here"`
+}
+
+func newRecipe(v *client.View, s *client.Scraper) Recipe {
+	r := Recipe{ID: s.ID, Name: s.Spec.Name, GroupRef: s.Group, Type: s.Spec.Type, SourceConfig: s.Spec.SourceConfig,
+		ItemsConfig: s.Spec.ItemsConfig, PostProcessRules: s.Spec.PostProcessRules, Schedule: s.Spec.Schedule,
+		Config: s.Spec.Config, CreatedAt: api.Time(s.CreatedAt), UpdatedAt: api.Time(s.UpdatedAt)}
+	if r.ItemsConfig == nil {
+		r.ItemsConfig = []model.Field{}
+	}
+	if r.PostProcessRules == nil {
+		r.PostProcessRules = []model.PostProcessRule{}
+	}
+	if r.Config == nil {
+		r.Config = &model.ScraperConfig{}
+	}
+	if job := v.Job(s.LastJob); job != nil {
+		state := job.State
+		r.LastRunState = &state
+	}
+	return r
+}
+
+func newScraper(v *client.View, s *client.Scraper) Scraper {
+	return Scraper{Recipe: newRecipe(v, s), Schema: s.Spec.Schema}
+}
+
+func newSuper(v *client.View, s *client.Scraper) SuperScraper {
+	super := SuperScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s.ID),
+		ConfigValid: len(extract.Validate(s.Spec.Recipe())) == 0 && (s.ListRun || s.Spec.SourceConfig.URL != "")}
+	if s.Spec.Schema != nil {
+		super.Schema = &Schema{ID: s.Spec.Schema.ID}
+	}
+	if g := v.Group(s.Group); g != nil {
+		super.Group = &GroupRef{ID: g.ID, Name: g.Name, DataTable: g.DataTable}
+	}
+	return super
+}
+
+func newStats(v *client.View, scraper ids.ID) RunStats {
+	var stats RunStats
+	rows := uint64(0)
+	v.ScraperJobs(scraper, func(j *client.Job) bool {
+		if !j.Closed {
+			return true
+		}
+		stats.LastNRuns++
+		rows += j.Items
+		switch j.State {
+		case model.Completed:
+			stats.Successes++
+		case model.Failed:
+			stats.Failures++
+		}
+		return stats.LastNRuns < statsRuns
+	})
+	if stats.LastNRuns > 0 {
+		stats.AvgRows = float64(rows) / float64(stats.LastNRuns)
+	}
+	return stats
+}
+
+// Own is a scraper of the customer. Its fault: scraper_not_found, for foreign ones too.
+func Own(v *client.View, customer string, id ids.ID, field string) (*client.Scraper, error) {
+	s := v.Scraper(id)
+	if s == nil || s.Customer != customer {
+		return nil, fault.Invalid(fault.ScraperNotFound, field, "there is no such scraper")
+	}
+	return s, nil
+}

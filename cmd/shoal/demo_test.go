@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// serveDemo plays the service over the fake API: it is ready at once and goes on until it is stopped.
+func (b *bench) serveDemo(ctx context.Context, config ServeConfig) error {
+	if config.HostRate != 1 || config.MaxHostRate != demoRate || len(config.Origins) != 1 || len(config.EgressAllow) != 1 {
+		return fmt.Errorf("config %+v", config)
+	}
+	if err := os.WriteFile(filepath.Join(config.Data, keyFile), []byte(testKey), 0o600); err != nil {
+		return err
+	}
+	config.Ready(strings.TrimPrefix(b.api.URL, "http://"))
+	<-ctx.Done()
+	return nil
+}
+
+func TestDemoRunsTwice(t *testing.T) {
+	b := newBench(t)
+	b.api.outcome = job("COMPLETED", nil)
+	b.api.rows = []string{`{"title":"Kettle","price":"19.00","_sourceUrl":"http://amber-home.example/0"}`}
+	b.api.frames = [][]string{{`{"state":"SUCCESS","itemsQuantity":1940,"totalRequests":2000,"totalLinks":2000}`}}
+	b.api.entries = []map[string]any{{"type": "CHARGE", "status": "SETTLED", "amountMicros": -290250, "jobId": runID,
+		"lines": []map[string]any{{"label": "Plain", "pages": 1935, "freePages": 5, "unitPriceMicros": 150}}}}
+	first := b.demo()
+	first.want(t, exitOK, "demo credit of 10.00 EUR", "2,000 pages of 40 hosts", "100% of 2,000", "COMPLETED", "Kettle",
+		"Ledger: CHARGE SETTLED  -0.29025 EUR  (1,935 × 0.00015 EUR Plain, 5 free)", "Balance 10.00 EUR", testKey,
+		"curl -X POST '"+b.api.URL+"/api/scraper/url-list-run?groupId=", "Serving until Ctrl-C", "Stopped.")
+	if strings.Contains(first.err, "Found from earlier") {
+		t.Error("the first demo finds data")
+	}
+	if lines := strings.Count(b.api.bodies["POST /api/scraper/url-list-run"], "\n"); lines != demoPages {
+		t.Errorf("%d addresses", lines)
+	}
+	second := b.demo()
+	second.want(t, exitOK, `Found from earlier: 1 run, 1 row in group "demo", balance 10.00 EUR`)
+	if strings.Contains(second.err, "demo credit") || len(b.api.scrapers) != 1 {
+		t.Errorf("the second demo starts anew:\n%s", second.err)
+	}
+}
+
+// demo runs the demo and interrupts it once it has said everything.
+func (b *bench) demo() result {
+	ctx, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
+	b.run = b.serveDemo
+	b.said = func(text string) {
+		if strings.Contains(text, "Serving until Ctrl-C") {
+			interrupt()
+		}
+	}
+	return b.shoalIn(ctx, "demo")
+}
+
+func TestDemoSaysWhyItCannotServe(t *testing.T) {
+	b := newBench(t)
+	b.run = func(context.Context, ServeConfig) error { return fmt.Errorf("listen: address in use") }
+	b.shoal("demo").want(t, exitFailed, "address in use")
+}

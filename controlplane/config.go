@@ -1,0 +1,114 @@
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Config makes a node. Begin with Defaults; what they leave empty has none.
+type Config struct {
+	Dir      string // the node's own; its Raft log and snapshots are kept in Dir/raft
+	Node     string // name, unique in the cluster and for ever tied to Dir
+	Boot     ids.ID // this start of the process; zero: a new one
+	Roles    []string
+	Version  string
+	Capacity uint32 // weight of this node's fetcher when shards are dealt out; 0: it has none
+
+	Clock clock.Clock
+	IDs   ids.Source
+	Log   stream.Log // has one partition per shard
+	Store rowstore.Store
+
+	// What a cluster is created with; later starts find it in the state.
+	Shards    uint16
+	FreeGrant int64 // free requests of a new wallet
+	Prices    []model.Price
+
+	Window      int     // most seqs out at a time, over all runs
+	HostRate    float64 // request starts a second that a host gets unless the scraper says otherwise; 0: no bound
+	MaxHostRate float64 // what a scraper may ask for; 0: no bound
+	// HostOf is the host of a listed address, ShardOf the shard of a host.
+	HostOf  func(url string) string
+	ShardOf func(host string) int
+
+	Lease         time.Duration
+	FetchDeadline time.Duration // total, of one fetch
+	MarkerEvery   time.Duration
+	Snapshots     Snapshots
+
+	// Point is called at named places, for crash tests.
+	Point  func(name string)
+	Logger *slog.Logger
+
+	// What only tests set, until members find each other: how nodes speak, and who votes at first.
+	transport raft.Transport
+	voters    []raft.Server
+}
+
+// Snapshots says when the Raft log is cut.
+type Snapshots struct {
+	Entries uint64        // a snapshot is taken when so many entries are newer than the last one
+	Keep    uint64        // entries kept behind a snapshot, for followers that lag
+	Every   time.Duration // how often that is looked at
+}
+
+// Defaults is a configuration in which only the node itself, its log, its row store and the address functions are
+// missing.
+func Defaults() Config {
+	return Config{
+		Clock: clock.System{}, IDs: ids.Random{Now: time.Now},
+		Shards: 64, FreeGrant: 5, Prices: DefaultPrices(),
+		Window: 65_536, HostRate: 1, MaxHostRate: 10,
+		Lease: 10 * time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
+		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
+		Snapshots: Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
+		Point:     func(string) {}, Logger: slog.Default(),
+	}
+}
+
+// DefaultPrices is the price table of the specification (2.9).
+func DefaultPrices() []model.Price {
+	return []model.Price{
+		{RowKey: model.Plain.PriceRow(), Kind: "TIER", Label: "Plain", Micros: 150},
+		{RowKey: model.Render.PriceRow(), Kind: "TIER", Label: "Render (browser)", Micros: 750},
+		{RowKey: model.Super.PriceRow(), Kind: "TIER", Label: "Super (residential proxy)", Micros: 1500},
+		{RowKey: model.RenderSuper.PriceRow(), Kind: "TIER", Label: "Render plus Super", Micros: 3750},
+		{RowKey: "plugin:/plugin/marketplace/pdp", Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150},
+		{RowKey: "plugin:/plugin/search", Kind: "PLUGIN", Label: "Search-engine search", Micros: 1500},
+	}
+}
+
+// check names every setting that is missing or out of range.
+func (c *Config) check() error {
+	var errs []error
+	need := func(ok bool, what string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("controlplane: %s", what))
+		}
+	}
+	need(c.Dir != "", "Dir is missing")
+	need(c.Node != "", "Node is missing")
+	need(c.Clock != nil && c.IDs != nil && c.Log != nil && c.Store != nil, "Clock, IDs, Log or Store is missing")
+	need(c.HostOf != nil && c.ShardOf != nil, "HostOf or ShardOf is missing")
+	need(c.Point != nil && c.Logger != nil, "Point or Logger is missing")
+	need(c.Shards > 0, "Shards is 0")
+	need(c.Log == nil || c.Log.Partitions() == int(c.Shards), "Shards is not the number of the log's partitions")
+	need(c.FreeGrant >= 0, "FreeGrant is below 0")
+	need(!slices.ContainsFunc(c.Prices, func(p model.Price) bool { return p.Micros < 0 }), "a price is below 0")
+	need(c.Window > 0, "Window is not above 0")
+	need(c.HostRate >= 0 && c.MaxHostRate >= 0, "HostRate or MaxHostRate is below 0")
+	need(c.Lease > 0 && c.FetchDeadline > 0 && c.MarkerEvery > 0, "Lease, FetchDeadline or MarkerEvery is not above 0")
+	need(c.Snapshots.Entries > 0 && c.Snapshots.Every > 0, "Snapshots is incomplete")
+	return errors.Join(errs...)
+}

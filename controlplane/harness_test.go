@@ -1,0 +1,203 @@
+package controlplane
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// lists is a row store with link lists and page records alone.
+type lists struct {
+	rowstore.Store
+	mu      sync.Mutex
+	links   map[ids.ID][]rowstore.Link
+	records map[ids.ID]map[model.Unit]model.Receipt
+	sealed  map[ids.ID]bool
+}
+
+func newLists() *lists {
+	return &lists{links: map[ids.ID][]rowstore.Link{}, records: map[ids.ID]map[model.Unit]model.Receipt{},
+		sealed: map[ids.ID]bool{}}
+}
+
+func (l *lists) add(list ids.ID, urls ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, url := range urls {
+		l.links[list] = append(l.links[list], rowstore.Link{Seq: uint32(i), URL: url})
+	}
+}
+
+func (l *lists) Links(_ context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	links := l.links[list]
+	from = min(from, uint32(len(links)))
+	return slices.Clone(links[from:min(len(links), int(from)+most)]), nil
+}
+
+func (l *lists) LinksAt(_ context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []rowstore.Link
+	for _, seq := range seqs {
+		found = append(found, l.links[list][seq])
+	}
+	return found, nil
+}
+
+func (l *lists) AllLists(context.Context) ([]rowstore.ListInfo, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []rowstore.ListInfo
+	for id, links := range l.links {
+		all = append(all, rowstore.ListInfo{ID: id, Count: uint32(len(links)), Finished: true})
+	}
+	return all, nil
+}
+
+func (l *lists) DropList(_ context.Context, list ids.ID) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.links, list)
+	return nil
+}
+
+func (l *lists) has(list ids.ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.links[list]
+	return ok
+}
+
+func (l *lists) PutPages(_ context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var receipts []*model.Receipt
+	for _, write := range pages {
+		p := write.Page
+		if l.records[p.Job] == nil {
+			l.records[p.Job] = map[model.Unit]model.Receipt{}
+		}
+		r, stands := l.records[p.Job][p.Unit]
+		if !stands {
+			r = model.Receipt{Job: p.Job, Unit: p.Unit, Outcome: p.Outcome, PriceRow: p.PriceRow, Quantity: p.Quantity,
+				Items: uint32(len(p.Rows)), Last: p.Last, Next: p.Next}
+			l.records[p.Job][p.Unit] = r
+		}
+		receipts = append(receipts, &r)
+	}
+	return receipts, nil
+}
+
+func (l *lists) Records(_ context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []model.Receipt
+	for page := from; len(found) < most; page++ {
+		r, ok := l.records[job][model.Unit{Seq: seq, Page: page}]
+		if !ok {
+			break
+		}
+		found = append(found, r)
+	}
+	return found, nil
+}
+
+func (l *lists) Seal(_ context.Context, job ids.ID, _ func(model.Unit, bool) bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sealed[job] = true
+	return nil
+}
+
+const testShards = 4
+
+func newLog(t *testing.T) stream.Log {
+	t.Helper()
+	log, err := stream.NewMemory(stream.Config{Partitions: testShards})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	return log
+}
+
+func testConfig(t *testing.T, dir string) Config {
+	t.Helper()
+	cfg := Defaults()
+	cfg.Dir, cfg.Node, cfg.Roles, cfg.Capacity = dir, "one", []string{"controlplane", "fetcher"}, 1
+	cfg.Shards, cfg.Log, cfg.Store = testShards, newLog(t), newLists()
+	cfg.HostRate, cfg.MaxHostRate = 0, 0
+	cfg.HostOf, cfg.ShardOf = model.HostOf, func(host string) int { return len(host) % testShards }
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	cfg.Boot = cfg.IDs.New()
+	return cfg
+}
+
+// running is a server under test.
+type running struct {
+	*Server
+	client.Client
+	stop func()
+}
+
+// start runs a server until stop, or the test's end.
+func start(t *testing.T, cfg Config) *running {
+	t.Helper()
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	var once sync.Once
+	stop := func() {
+		once.Do(func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		})
+	}
+	t.Cleanup(stop)
+	return &running{Server: s, Client: s.Client(), stop: stop}
+}
+
+// serve starts a server and waits until it is ready.
+func serve(t *testing.T, cfg Config) *running {
+	t.Helper()
+	r := start(t, cfg)
+	select {
+	case <-r.Ready():
+	case <-patient(t).Done():
+		t.Fatal("the server does not become ready")
+	}
+	return r
+}
+
+// patient ends a test that hangs.
+func patient(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func must[T any](t *testing.T, err error, value T) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}

@@ -1,0 +1,262 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/dispatch"
+	"shoal.dev/shoal/controlplane/internal/leader"
+	"shoal.dev/shoal/controlplane/internal/shards"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// maxReturned bounds the markers that wait to be acted on. One that is dropped is replaced by the next.
+const maxReturned = 1024
+
+// leadership is this node's time as leader: what it remembers, and the routines that work.
+type leadership struct {
+	s          *Server
+	term       uint64
+	steps      *leader.Leader
+	dispatcher *dispatch.Dispatcher
+	tracker    *shards.Tracker
+	returned   chan model.Marker
+
+	planNow     signal // a command made room, brought work or money
+	planLater   signal // the leader's own steps may have made room
+	publishNow  signal
+	finishNow   signal
+	assignNow   signal
+	markNow     signal
+	assigning   sync.Mutex // one plan of assignments at a time
+	marksMu     sync.Mutex
+	marksWanted map[uint16]struct{} // shards newly held
+}
+
+// signal wakes a routine; several before it looks are one.
+type signal chan struct{}
+
+func newSignal() signal { return make(signal, 1) }
+
+func (g signal) raise() {
+	select {
+	case g <- struct{}{}:
+	default:
+	}
+}
+
+// lead is one leadership, from its beginning until ctx ends. It fails only when this node cannot lead this cluster.
+func (s *Server) lead(ctx context.Context) error {
+	term, ok := s.settleIn(ctx)
+	if !ok {
+		return nil
+	}
+	cluster, ok := s.createCluster(ctx)
+	if !ok {
+		return nil
+	}
+	if cluster.Shards != s.cfg.Shards {
+		return fmt.Errorf("the cluster was created with %d shards, this node is set to %d", cluster.Shards, s.cfg.Shards)
+	}
+	l := s.adopt(term)
+	s.cfg.Logger.Info("leading", "term", term)
+	s.leading.Store(l)
+	defer func() {
+		s.leading.CompareAndSwap(l, nil)
+		s.machine.fsm.Observe(nil)
+	}()
+	l.work(ctx)
+	return nil
+}
+
+// settleIn waits until everything of earlier terms is applied here, and returns the term.
+func (s *Server) settleIn(ctx context.Context) (term uint64, ok bool) {
+	err := s.retry(ctx, func(n *node) error {
+		term = n.CurrentTerm()
+		barrier := n.Barrier(enqueuePatience)
+		if err := barrier.Error(); err != nil {
+			return err
+		}
+		if n.CurrentTerm() != term {
+			return raft.ErrLeadershipLost
+		}
+		s.machine.passed(barrier.(raft.IndexFuture).Index())
+		return nil
+	})
+	return term, err == nil
+}
+
+// createCluster gives the cluster its first command unless it has it. Not ok: leadership is over, and the next leader
+// finds out what came of it.
+func (s *Server) createCluster(ctx context.Context) (cluster *state.Cluster, ok bool) {
+	view := func() *state.View { return s.machine.fsm.Store().View() }
+	if cluster = view().Cluster(); cluster != nil {
+		return cluster, true
+	}
+	secret := s.cfg.IDs.New()
+	first := command.CreateClusterPayload{ID: s.cfg.IDs.New(), Shards: s.cfg.Shards, FreeGrant: s.cfg.FreeGrant,
+		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: s.cfg.Prices}
+	if _, err := s.propose(ctx, s.cfg.IDs.New(), first, nil); err != nil {
+		return nil, false
+	}
+	return view().Cluster(), true
+}
+
+// adopt makes the leadership's memory from the replicated state, between two commands: what is applied before is in the
+// state, what is applied after is observed.
+func (s *Server) adopt(term uint64) *leadership {
+	l := &leadership{s: s, term: term, returned: make(chan model.Marker, maxReturned), planNow: newSignal(),
+		planLater: newSignal(), publishNow: newSignal(), finishNow: newSignal(), assignNow: newSignal(),
+		markNow: newSignal(), marksWanted: map[uint16]struct{}{}}
+	store := s.machine.fsm.Store
+	view := func() *state.View { return store().View() }
+	l.dispatcher = dispatch.New(dispatch.Config{Leader: term, Shards: int(s.cfg.Shards), Window: s.cfg.Window,
+		HostOf: s.cfg.HostOf, ShardOf: s.cfg.ShardOf, Pace: s.cfg.pace, Now: s.cfg.Clock.Now, View: view})
+	l.tracker = shards.New(shards.Config{Lease: s.cfg.Lease, Fetch: s.cfg.FetchDeadline, Now: s.cfg.Clock.Now})
+	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: s.cfg.Store,
+		Log: s.cfg.Log, IDs: s.cfg.IDs, NowMicros: func() int64 { return s.cfg.Clock.Now().UnixMicro() },
+		Point: s.cfg.Point}
+	s.machine.between.Lock()
+	defer s.machine.between.Unlock()
+	for _, job := range view().OpenJobs() {
+		store().ReadRun(job.ID, func(run *state.Run) {
+			if run != nil {
+				l.dispatcher.Adopt(job, run)
+			}
+		})
+	}
+	s.machine.fsm.Observe(l.observe)
+	return l
+}
+
+// pace is what a run may ask of one host.
+func (c *Config) pace(view *state.View, job *state.Job) float64 {
+	rate := c.HostRate
+	if recipe := view.Recipe(job.Scraper, job.Revision); recipe != nil && recipe.Recipe.Politeness.RequestsPerSecond > 0 {
+		rate = recipe.Recipe.Politeness.RequestsPerSecond
+	}
+	if c.MaxHostRate > 0 && (rate == 0 || rate > c.MaxHostRate) {
+		return c.MaxHostRate
+	}
+	return rate
+}
+
+// propose applies a step's command.
+func (l *leadership) propose(ctx context.Context, payload command.Payload) (any, error) {
+	if p, settles := payload.(command.SettlePayload); settles {
+		return nil, l.s.settle(ctx, p.Receipts)
+	}
+	result, err := l.s.propose(ctx, l.s.cfg.IDs.New(), payload, nil)
+	if err != nil {
+		return nil, err
+	}
+	return result.Value, result.Err
+}
+
+// observe sees every command that is applied, in order.
+func (l *leadership) observe(payload command.Payload, result any) {
+	l.dispatcher.Applied(payload, result)
+	switch payload.(type) {
+	case command.LaunchRunPayload, command.AdjustWalletPayload:
+		l.planNow.raise()
+	case command.SettlePayload, command.RedispatchPayload:
+		l.planNow.raise()
+		l.publishNow.raise()
+		l.finishNow.raise()
+	case command.ExtendWindowPayload:
+		l.publishNow.raise()
+		l.finishNow.raise() // a run that money does not reach any more has ended
+	case command.StopRunPayload:
+		l.finishNow.raise()
+	case command.RegisterNodePayload:
+		l.assignNow.raise()
+	}
+}
+
+// takeBack queues markers that came back.
+func (l *leadership) takeBack(markers []model.Marker) {
+	for _, m := range markers {
+		if m.Leader != l.term {
+			continue
+		}
+		select {
+		case l.returned <- m:
+		default:
+			return
+		}
+	}
+}
+
+// heartbeat notes a fetcher's heartbeat and answers it. Changes of owners that it makes due come first, so that a
+// fetcher that starts has its shards with the first answer.
+func (l *leadership) heartbeat(ctx context.Context, beat client.Heartbeat) (client.Leases, error) {
+	taken := l.tracker.Heard(beat)
+	if err := l.assign(ctx); err != nil {
+		return client.Leases{}, err
+	}
+	if len(taken) > 0 {
+		l.marksMu.Lock()
+		for _, shard := range taken {
+			l.marksWanted[shard] = struct{}{}
+		}
+		l.marksMu.Unlock()
+		l.publishNow.raise()
+		l.markNow.raise()
+	}
+	return l.tracker.Answer(beat.Node, l.view().Shards()), nil
+}
+
+// assign proposes the changes of owners that are due.
+func (l *leadership) assign(ctx context.Context) error {
+	l.assigning.Lock()
+	defer l.assigning.Unlock()
+	view := l.view()
+	changes := l.tracker.Plan(view.Nodes(), view.Shards())
+	if len(changes) == 0 {
+		return nil
+	}
+	_, err := l.propose(ctx, command.AssignShardsPayload{Changes: changes})
+	return err
+}
+
+func (l *leadership) view() *state.View { return l.s.machine.fsm.Store().View() }
+
+// held says whether somebody reads a shard's tasks.
+func (l *leadership) held(view *state.View, shard int) bool {
+	record := view.Shard(uint16(shard))
+	return record != nil && l.tracker.Held(record)
+}
+
+// work runs the routines until ctx ends, and waits for them.
+func (l *leadership) work(ctx context.Context) {
+	var routines sync.WaitGroup
+	for name, routine := range map[string]func(context.Context) error{
+		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover, "finish": l.finish,
+		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans,
+	} {
+		routines.Go(func() { l.keep(ctx, name, routine) })
+	}
+	routines.Wait()
+}
+
+// keep runs a routine again, after a while, whenever it fails.
+func (l *leadership) keep(ctx context.Context, name string, routine func(context.Context) error) {
+	for {
+		err := routine(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		l.s.cfg.Logger.Warn("a routine of the leader failed and goes on", "routine", name, "error", err)
+		if !l.s.pause(ctx, time.Second) {
+			return
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+)
+
+// Paces of the routines. In bulk a command carries hundreds of units: what comes in small gathers a while.
+const (
+	planGap      = 20 * time.Millisecond
+	bulkPlanGap  = 500 * time.Millisecond // between plans that no command asked for
+	bulkOut      = 2048                   // seqs out that make it bulk
+	fullGap      = 20 * time.Millisecond  // until a full shard is tried again
+	expireEvery  = 30 * time.Second
+	orphansEvery = 5 * time.Minute
+	orphanAge    = 15 * time.Minute
+)
+
+// plan reads lists and sends units out whenever there may be room. Each routine begins by doing what may be due since
+// before it ran.
+func (l *leadership) plan(ctx context.Context) error {
+	l.planNow.raise()
+	var last time.Time // when units were sent out last
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.planNow:
+		case <-l.planLater:
+			if l.dispatcher.Out() < bulkOut {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-l.planNow:
+			case <-l.s.cfg.Clock.After(bulkPlanGap - l.s.cfg.Clock.Now().Sub(last)):
+			}
+		}
+		if !l.s.pause(ctx, planGap-l.s.cfg.Clock.Now().Sub(last)) {
+			return nil
+		}
+		read, err := l.steps.Read(ctx)
+		extended, failed := l.steps.Extend(ctx)
+		if err := errors.Join(err, failed); err != nil {
+			return err
+		}
+		if extended {
+			last = l.s.cfg.Clock.Now()
+		}
+		if read || extended {
+			l.planLater.raise()
+		}
+	}
+}
+
+// publish sends the tasks of what went out, to the shards that somebody reads.
+func (l *leadership) publish(ctx context.Context) error {
+	l.publishNow.raise()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.publishNow:
+		}
+		view, full := l.view(), false
+		for shard := range int(l.s.cfg.Shards) {
+			if !l.held(view, shard) {
+				continue
+			}
+			all, err := l.steps.Publish(ctx, shard)
+			if err != nil {
+				return err
+			}
+			full = full || !all
+		}
+		l.planLater.raise()
+		if full {
+			if !l.s.pause(ctx, fullGap) {
+				return nil
+			}
+			l.publishNow.raise()
+		}
+	}
+}
+
+// mark sends markers: to all shards every so often, to a shard that has just been taken at once.
+func (l *leadership) mark(ctx context.Context) error {
+	due := l.s.cfg.Clock.After(l.s.cfg.MarkerEvery)
+	for {
+		all := false
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.markNow:
+		case <-due:
+			all = true
+			due = l.s.cfg.Clock.After(l.s.cfg.MarkerEvery)
+		}
+		l.marksMu.Lock()
+		wanted := l.marksWanted
+		l.marksWanted = map[uint16]struct{}{}
+		l.marksMu.Unlock()
+		view := l.view()
+		for shard := range int(l.s.cfg.Shards) {
+			if _, asked := wanted[uint16(shard)]; (!all && !asked) || !l.held(view, shard) {
+				continue
+			}
+			if _, err := l.steps.Mark(shard); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// recover acts on markers that came back.
+func (l *leadership) recover(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case m := <-l.returned:
+			if err := l.steps.Returned(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// finish gives back what ended runs never sent and closes the runs that are done.
+func (l *leadership) finish(ctx context.Context) error {
+	l.finishNow.raise()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.finishNow:
+		}
+		_, err := l.steps.GiveBack(ctx)
+		if err == nil {
+			_, err = l.steps.Close(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// assignWhenDue assigns shards when nodes come, and looks regularly for owners that are gone.
+func (l *leadership) assignWhenDue(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.assignNow:
+		case <-l.s.cfg.Clock.After(l.s.cfg.Lease / 4):
+		}
+		if err := l.assign(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// expire lets state time remove what has come due.
+func (l *leadership) expire(ctx context.Context) error {
+	for l.s.pause(ctx, expireEvery) {
+		for l.due() {
+			if _, err := l.propose(ctx, command.TickPayload{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// due says whether a claim or a stored result has expired.
+func (l *leadership) due() bool {
+	view, now, due := l.view(), l.s.cfg.Clock.Now().UnixMilli(), false
+	view.ClaimsByExpiry(func(c *state.Claim) bool { due = c.Expires <= now; return false })
+	if !due {
+		view.ResultsByExpiry(func(r *state.StoredResult) bool { due = r.Expires <= now; return false })
+	}
+	return due
+}
+
+// dropOrphans removes link lists that no run and no call under way has. An intake holds its claim for as long as it
+// works, so a list that is older than any intake's beginning, or than this process when there is no other, is nobody's.
+func (l *leadership) dropOrphans(ctx context.Context) error {
+	before := l.s.cfg.Clock.Now().Add(-orphanAge)
+	if nodes := l.view().Nodes(); len(nodes) <= 1 {
+		before = time.Unix(l.s.cfg.Boot.Seconds(), 0)
+	}
+	for {
+		lists, err := l.s.cfg.Store.AllLists(ctx)
+		if err != nil {
+			return fmt.Errorf("list the link lists: %w", err)
+		}
+		view, err := l.s.fresh(ctx) // after the lists: what was launched from them meanwhile is in it
+		if err != nil {
+			return err
+		}
+		for _, list := range lists {
+			if list.ID.Seconds() >= before.Unix() || view.JobOfList(list.ID) != nil || view.ClaimOfList(list.ID) != nil {
+				continue
+			}
+			if err := l.s.cfg.Store.DropList(ctx, list.ID); err != nil {
+				return fmt.Errorf("drop link list %s: %w", list.ID, err)
+			}
+		}
+		if !l.s.pause(ctx, orphansEvery) {
+			return nil
+		}
+		before = l.s.cfg.Clock.Now().Add(-orphanAge)
+	}
+}

@@ -1,0 +1,81 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"shoal.dev/shoal/fetcher/internal/transport"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// HTTPWeb is the Web over HTTP.
+type HTTPWeb struct {
+	transport *transport.Transport
+	robots    *transport.Robots
+}
+
+// NewHTTPWeb makes a Web over the one way out. userAgent may be "", timeout (of one try) and clk may be zero: the
+// defaults.
+func NewHTTPWeb(client *egress.Client, userAgent string, timeout time.Duration, clk clock.Clock) *HTTPWeb {
+	if timeout <= 0 {
+		timeout = DefaultTimeout
+	}
+	if clk == nil {
+		clk = clock.System{}
+	}
+	return &HTTPWeb{
+		transport: transport.New(client, transport.Config{UserAgent: userAgent, Timeout: timeout, Clock: clk}),
+		robots:    transport.NewRobots(client, userAgent, clk),
+	}
+}
+
+// Close ends what is under way for robots.txt. Fetchers must have ended.
+func (w *HTTPWeb) Close() { w.robots.Close() }
+
+// Tiers implements Web.
+func (w *HTTPWeb) Tiers() model.TierSet { return w.transport.Tiers() }
+
+// Fetch implements Web.
+func (w *HTTPWeb) Fetch(ctx context.Context, req Request) (*Response, error) {
+	page, err := w.transport.Fetch(ctx, transport.Request{URL: req.URL, Tier: req.Tier, BeforeHop: req.BeforeHop})
+	var failed *transport.Error
+	switch {
+	case err == nil:
+		return &Response{Final: page.FinalURL, Status: page.Status, ContentType: page.ContentType, Body: page.Body,
+			Wire: page.WireBytes, Release: page.Release}, nil
+	case errors.As(err, &failed):
+		return nil, &Failure{Code: pageCode(failed.Fault.Code), Final: failed.FinalURL, Status: failed.Status,
+			Wire: failed.WireBytes, Retry: failed.Retry, RetryAfter: failed.RetryAfter, Cause: err}
+	}
+	return nil, err
+}
+
+// RobotsKnown implements Web.
+func (w *HTTPWeb) RobotsKnown(url string) bool { return w.robots.Known(url) }
+
+// Robots implements Web.
+func (w *HTTPWeb) Robots(ctx context.Context, url string) (time.Duration, error) {
+	delay, err := w.robots.Check(ctx, url)
+	var refused *transport.RobotsError
+	if errors.As(err, &refused) {
+		return delay, &Failure{Code: pageCode(refused.Fault.Code), Final: url, Retry: refused.Retry, Cause: err}
+	}
+	return delay, err
+}
+
+// pageCode is the code that a link's error may carry for what went wrong on the way out.
+func pageCode(code fault.Code) fault.Code {
+	switch {
+	case fault.Lookup(code).Status == 0:
+		return code
+	case code == fault.InvalidURL:
+		return fault.PageInvalidURL
+	case code == fault.Unavailable: // our own limits left no room before the deadline
+		return fault.PageTimeout
+	}
+	return fault.PageProtocol
+}

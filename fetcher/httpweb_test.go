@@ -1,0 +1,89 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+func TestHTTPWeb(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/robots.txt", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"))
+	})
+	mux.HandleFunc("/page", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<h1>x</h1>"))
+	})
+	mux.HandleFunc("/busy", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	mux.Handle("/moved", http.RedirectHandler("/page", http.StatusFound))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	client, err := egress.New(egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	web := NewHTTPWeb(client, "", 0, nil)
+	defer web.Close()
+	ctx := context.Background()
+
+	if web.RobotsKnown(server.URL + "/page") {
+		t.Error("robots.txt is known before it is asked for")
+	}
+	if delay, err := web.Robots(ctx, server.URL+"/page"); err != nil || delay != 3*time.Second {
+		t.Errorf("robots.txt says %v, %v", delay, err)
+	}
+	var failure *Failure
+	if _, err := web.Robots(ctx, server.URL+"/private/x"); !errors.As(err, &failure) || failure.Code != fault.PageRobots {
+		t.Errorf("robots.txt says %v of a forbidden page", err)
+	}
+	if !web.RobotsKnown(server.URL+"/page") || !web.Tiers().Has(model.Plain) {
+		t.Error("robots.txt is not known, or tier plain is not there")
+	}
+
+	asked := ""
+	follow := func(_ context.Context, to string) error { asked = to; return nil }
+	response, err := web.Fetch(ctx, Request{URL: server.URL + "/moved", BeforeHop: follow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.Final != server.URL+"/page" || asked != response.Final || response.Status != 200 ||
+		string(response.Body) != "<h1>x</h1>" || response.ContentType != "text/html" || response.Wire == 0 {
+		t.Errorf("response is %+v, asked for %q", response, asked)
+	}
+	response.Release()
+
+	refuse := func(_ context.Context, to string) error { return &ledAway{to} }
+	var led *ledAway
+	if _, err := web.Fetch(ctx, Request{URL: server.URL + "/moved", BeforeHop: refuse}); !errors.As(err, &led) {
+		t.Errorf("a refused redirect ends with %v", err)
+	}
+	_, err = web.Fetch(ctx, Request{URL: server.URL + "/busy"})
+	if !errors.As(err, &failure) || failure.Code != fault.PageStatus || failure.Status != 503 || !failure.Retry ||
+		failure.RetryAfter != 7*time.Second || failure.Final != server.URL+"/busy" {
+		t.Errorf("a busy host gives %+v", failure)
+	}
+}
+
+func TestPageCode(t *testing.T) {
+	for from, want := range map[fault.Code]fault.Code{
+		fault.PageDNS: fault.PageDNS, fault.InvalidURL: fault.PageInvalidURL, fault.Unavailable: fault.PageTimeout,
+		fault.Internal: fault.PageProtocol, "no such code": fault.PageProtocol,
+	} {
+		if got := pageCode(from); got != want {
+			t.Errorf("%s becomes %s, want %s", from, got, want)
+		}
+	}
+}

@@ -1,0 +1,397 @@
+package fetcher
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// markerCheck is a log that is slow and fails at random, and that checks each marker as it accepts it. It plays the
+// leader too: once it has accepted a page that leaves its chain's rest to another dispatch, it sends that dispatch.
+type markerCheck struct {
+	*stream.Memory
+	t *testing.T
+	r *rig
+
+	mu       sync.Mutex
+	rng      *rand.Rand
+	sent     map[model.Unit]bool            // dispatches published, by the page that they begin with
+	before   map[uint64]map[model.Unit]bool // dispatches before each marker
+	accepted map[model.Unit]bool            // pages in the log
+	returned map[uint64]map[uint32]bool     // open tasks of the markers that came through
+	last     int                            // chains ended
+}
+
+func (l *markerCheck) Publish(ctx context.Context, topic stream.Topic, partition int, records ...[]byte) error {
+	if topic != stream.Pages {
+		return l.Memory.Publish(ctx, topic, partition, records...)
+	}
+	l.mu.Lock()
+	wait, failure := time.Duration(l.rng.IntN(3000))*time.Millisecond, error(nil)
+	if l.rng.IntN(4) == 0 {
+		records, failure = records[:l.rng.IntN(len(records)+1)], errTest
+	}
+	late := l.rng.IntN(2) == 0
+	l.mu.Unlock()
+	if !late {
+		pass(wait)
+	}
+	if err := l.Memory.Publish(ctx, topic, partition, records...); err != nil {
+		return err
+	}
+	for _, record := range records {
+		l.accept(record)
+	}
+	if late {
+		pass(wait) // the log has it, and the fetcher does not know
+	}
+	return failure
+}
+
+func (l *markerCheck) accept(record []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	page, marker, err := stream.DecodePages(record)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if marker != nil {
+		l.check(marker)
+		return
+	}
+	if again := l.accepted[page.Unit]; again {
+		return
+	}
+	l.accepted[page.Unit] = true
+	switch {
+	case page.Last:
+		l.last++
+	case page.Spent:
+		l.dispatch(page.Unit.Seq, page.Next)
+	}
+}
+
+// check holds the marker against everything that was sent before it.
+func (l *markerCheck) check(marker *model.Marker) {
+	open := map[uint32]bool{}
+	for _, tasks := range marker.Open {
+		if !slices.IsSorted(tasks.Seqs) {
+			l.t.Errorf("seqs of %v are not in order", tasks.Job)
+		}
+		for _, seq := range tasks.Seqs {
+			open[seq] = true
+		}
+	}
+	for unit := range l.before[marker.Number] {
+		if !l.accepted[unit] && !open[unit.Seq] {
+			l.t.Errorf("marker %d calls dispatch %v lost", marker.Number, unit)
+		}
+	}
+	l.returned[marker.Number] = open
+}
+
+// dispatch sends a seq, beginning at a page. It needs mu.
+func (l *markerCheck) dispatch(seq uint32, from *model.Continuation) {
+	task := l.r.task(int(seq), fmt.Sprintf("http://h%d.test/%d", seq%5, seq))
+	task.Budget, task.From = 1, from
+	unit := model.Unit{Seq: seq}
+	if from != nil {
+		unit.Page = from.Page
+	}
+	l.sent[unit] = true
+	_ = l.Memory.Publish(context.Background(), stream.Tasks, 0, stream.EncodeTask(task))
+	if l.rng.IntN(5) == 0 { // twice: the second is dropped, or fetched again
+		_ = l.Memory.Publish(context.Background(), stream.Tasks, 0, stream.EncodeTask(task))
+	}
+}
+
+func (l *markerCheck) mark(number uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.before[number] = map[model.Unit]bool{}
+	for unit := range l.sent {
+		l.before[number][unit] = true
+	}
+	l.r.publish(0, stream.EncodeMarker(model.Marker{Leader: 1, Number: number}))
+}
+
+// However slowly and badly pages are published, a marker never misses a task whose answer is not in the log before it;
+// and every dispatch is answered, although the next one of a seq may come before the fetcher knows of the last one's end.
+func TestMarkersMissNothing(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			bubble(t, func(t *testing.T) { markersMissNothing(t, seed) })
+		})
+	}
+}
+
+func markersMissNothing(t *testing.T, seed uint64) {
+	three, seqs := 3, uint32(30)
+	var l *markerCheck
+	recipe := paged(model.Pagination{Type: model.URLPageParam, Param: "p", Max: &three})
+	recipe.Politeness.IgnoreRobots = true
+	_, stop := start(t, 1, recipe, func(r *rig, config *Config) {
+		l = &markerCheck{Memory: r.memory, t: t, r: r, rng: rand.New(rand.NewPCG(seed, 0)), sent: map[model.Unit]bool{},
+			before: map[uint64]map[model.Unit]bool{}, accepted: map[model.Unit]bool{}, returned: map[uint64]map[uint32]bool{}}
+		config.Log = l
+		config.Pace = Pace{Rate: 20, Connections: 2}
+		r.web.latency = 100 * time.Millisecond
+		r.web.fails("http://h1.test/1", 1, Failure{Code: fault.PageConnect, Retry: true})
+	})
+	defer stop()
+	for seq := range seqs {
+		l.mu.Lock()
+		l.dispatch(seq, nil)
+		wait := time.Duration(l.rng.IntN(500)) * time.Millisecond
+		l.mu.Unlock()
+		if seq%3 == 0 {
+			l.mark(uint64(seq))
+		}
+		pass(wait)
+	}
+	for n := range uint64(200) {
+		l.mark(1000 + n)
+		pass(time.Second)
+	}
+	pass(time.Minute)
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last != int(seqs) || len(l.accepted) != 3*int(seqs) {
+		t.Errorf("%d of %d chains ended, with %d pages", l.last, seqs, len(l.accepted))
+	}
+	if open, came := l.returned[1199]; !came || len(open) != 0 {
+		t.Errorf("the last marker came %v with %v open", came, open)
+	}
+}
+
+func holding(c *fakeControl) string { return fmt.Sprint(c.lastBeat()) }
+
+func TestShardIsOpenedBeforeItIsReported(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		sent := false
+		r, stop := start(t, 2, title, func(r *rig, config *Config) {
+			r.control.answer = func(beat client.Heartbeat) (client.Leases, error) {
+				if len(beat.Holding) == 2 && !sent {
+					sent = true
+					r.publish(1, stream.EncodeTask(r.task(0, "http://a.test/")))
+				}
+				return r.control.holdAll(time.Hour), nil
+			}
+		})
+		defer stop()
+		if r.pages(1); holding(r.control) != "[{0 1} {1 1}]" {
+			t.Errorf("holding %s", holding(r.control))
+		}
+	})
+}
+
+func TestHeartbeatEveryThirdOfALease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, title, func(r *rig, _ *Config) {
+			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return r.control.holdAll(9 * time.Second), nil }
+		})
+		defer stop()
+		first := r.control.count()
+		pass(30*time.Second + time.Millisecond)
+		if n := r.control.count() - first; n != 10 {
+			t.Errorf("%d heartbeats in 30 s", n)
+		}
+	})
+}
+
+// Once the lease has lapsed nothing is started and the open tasks are dropped; a new lease begins at the end of tasks.
+func TestLapsedLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		alive := true
+		r, stop := start(t, 1, title, func(r *rig, config *Config) {
+			config.Pace = Pace{Rate: 100}
+			r.control.answer = func(client.Heartbeat) (client.Leases, error) {
+				if !alive {
+					return client.Leases{}, errTest
+				}
+				return r.control.holdAll(sweepEvery + 100*time.Millisecond), nil
+			}
+		})
+		defer stop()
+		r.control.change(func() { alive = false })
+		for seq := range 100 {
+			r.send(r.task(seq, "http://a.test/"))
+		}
+		pass(time.Minute)
+		if n := len(r.web.startsAt("a.test")); n != 35 { // the first at once
+			t.Errorf("%d starts under a lease of 350 ms at one in 10 ms", n)
+		}
+		if c := r.f.Counts(); c.Shards != 0 || c.Open != 0 || c.Waiting != 0 {
+			t.Errorf("still held: %+v", c)
+		}
+		r.control.change(func() { alive = true })
+		pass(2 * time.Second)
+		r.pages(34) // robots.txt took a start
+		r.send(r.task(200, "http://a.test/"))
+		if p := r.pages(1)[0]; p.Unit.Seq != 200 {
+			t.Errorf("seq %d after the new lease", p.Unit.Seq)
+		}
+	})
+}
+
+// Tasks that wait for a slow host are dropped with the lease too, although none of them is started.
+func TestLapsedLeaseOfWaitingTasks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		alive := true
+		r, stop := start(t, 1, title, func(r *rig, config *Config) {
+			config.Pace = Pace{Rate: 0.001}
+			r.control.answer = func(client.Heartbeat) (client.Leases, error) {
+				if !alive {
+					return client.Leases{}, errTest
+				}
+				return r.control.holdAll(3 * time.Second), nil
+			}
+		})
+		defer stop()
+		r.send(r.task(0, "http://a.test/"), r.task(1, "http://a.test/"))
+		r.control.change(func() { alive = false })
+		pass(3*time.Second + sweepEvery)
+		synctest.Wait()
+		if c := r.f.Counts(); c.Shards != 0 || c.Open != 0 || c.Waiting != 0 {
+			t.Errorf("still held: %+v", c)
+		}
+	})
+}
+
+func TestNewEpochBeginsAnew(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		epoch := uint64(1)
+		r, stop := start(t, 1, title, func(r *rig, config *Config) {
+			config.Pace = Pace{Rate: 0.1}
+			r.control.answer = func(client.Heartbeat) (client.Leases, error) {
+				return client.Leases{For: time.Minute, Hold: []client.ShardEpoch{{Shard: 0, Epoch: epoch}}}, nil
+			}
+		})
+		defer stop()
+		for seq := range 10 {
+			r.send(r.task(seq, "http://a.test/"))
+		}
+		r.pages(1)
+		r.control.change(func() { epoch = 2 })
+		pass(time.Minute)
+		if c := r.f.Counts(); c.Open != 0 || holding(r.control) != "[{0 2}]" {
+			t.Errorf("%d tasks open, holding %s", c.Open, holding(r.control))
+		}
+	})
+}
+
+func TestUnnamedShardIsDropped(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		leases := client.Leases{For: time.Minute, Hold: []client.ShardEpoch{{Shard: 0, Epoch: 1}, {Shard: 1, Epoch: 1}}}
+		r, stop := start(t, 2, title, func(r *rig, _ *Config) {
+			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return leases, nil }
+		})
+		defer stop()
+		r.control.change(func() { leases.Hold = leases.Hold[1:] })
+		pass(time.Minute)
+		if holding(r.control) != "[{1 1}]" {
+			t.Errorf("holding %s", holding(r.control))
+		}
+	})
+}
+
+// A planned release finishes what is open, takes nothing new, lets no marker speak for it, and is then reported.
+func TestRelease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		hold := []client.ShardEpoch{{Shard: 0, Epoch: 1}}
+		leases := client.Leases{For: time.Minute, Hold: hold}
+		r, stop := start(t, 1, title, func(r *rig, config *Config) {
+			config.Pace = Pace{Rate: 0.1}
+			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return leases, nil }
+		})
+		defer stop()
+		for seq := range 10 {
+			r.send(r.task(seq, "http://a.test/"))
+		}
+		r.control.change(func() { leases = client.Leases{For: time.Minute, Release: hold} })
+		pass(time.Minute)
+		r.send(r.task(10, "http://a.test/"))
+		r.publish(0, stream.EncodeMarker(model.Marker{Leader: 1, Number: 1}))
+		synctest.Wait()
+		if holding(r.control) != "[{0 1}]" {
+			t.Errorf("holding %s while tasks are open", holding(r.control))
+		}
+		r.pages(10)
+		r.control.change(func() { leases = client.Leases{For: time.Minute} })
+		r.nothingMore()
+		if c := r.f.Counts(); holding(r.control) != "[]" || c.Markers != 0 || c.Dropped != 1 {
+			t.Errorf("holding %s, counts are %+v", holding(r.control), c)
+		}
+	})
+}
+
+// Tasks of a run that ends are answered at once, however slow their host is.
+func TestEndedRunIsAnsweredAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, title, func(_ *rig, config *Config) { config.Pace = Pace{Rate: 0.01} })
+		defer stop()
+		for seq := range 100 {
+			r.send(r.task(seq, "http://a.test/"))
+		}
+		pass(time.Minute)
+		r.control.end(jobID)
+		pass(2 * sweepEvery)
+		synctest.Wait()
+		if lag := r.memory.Lag(stream.Pages); lag != 100 {
+			t.Fatalf("%d of 100 tasks are answered", lag)
+		}
+		for _, p := range r.pages(100) {
+			if shorthand(p) != "0 cancelled last" {
+				t.Errorf("seq %d is %s", p.Unit.Seq, shorthand(p))
+			}
+		}
+		if c := r.f.Counts(); c.Open != 0 || c.Cancelled != 100 {
+			t.Errorf("counts are %+v", c)
+		}
+	})
+}
+
+func TestBadRecordsAreSkipped(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, title, nil)
+		defer stop()
+		r.publish(0, []byte("rubbish"), stream.EncodeTask(model.Task{}), stream.EncodeTask(r.task(1, "http://a.test/")))
+		r.pages(1)
+		if c := r.f.Counts(); c.Undecodable != 2 {
+			t.Errorf("counts are %+v", c)
+		}
+	})
+}
+
+func TestRecipesAreBounded(t *testing.T) {
+	control := newControl(1, title)
+	cache := newRecipeCache(2)
+	first := cache.get(control, ids.ID{1}, 1)
+	if first == nil || first.extractor == nil || cache.get(control, ids.ID{1}, 1) != first {
+		t.Fatal("a recipe is not compiled once")
+	}
+	cache.get(control, ids.ID{2}, 1)
+	cache.get(control, ids.ID{1}, 1)
+	cache.get(control, ids.ID{3}, 1)
+	if cache.get(control, ids.ID{1}, 1) != first {
+		t.Error("the recipe used last is gone")
+	}
+	if len(cache.places) != 2 || cache.used.Len() != 2 {
+		t.Errorf("%d recipes are kept", len(cache.places))
+	}
+	if cache.get(control, ids.ID{4}, 9) != nil {
+		t.Error("an unknown revision has a recipe")
+	}
+}

@@ -82,7 +82,7 @@ func TestSumTraces(t *testing.T) {
 		t.Errorf("%v", times)
 	}
 	if _, err := sumTraces([]byte("nothing")); err == nil {
-		t.Error("a profile without samples was read")
+		t.Error("something else was read")
 	}
 }
 

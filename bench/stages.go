@@ -121,7 +121,7 @@ func shares(name string, times map[string]time.Duration, micros float64) []stage
 }
 
 // sumTraces reads what `go tool pprof -traces` prints: samples between dashed lines, each a time beside the innermost
-// frame, and the frames around it below.
+// frame, and the frames around it below. A short profile may have none.
 func sumTraces(text []byte) (map[string]time.Duration, error) {
 	times := map[string]time.Duration{}
 	var frames []string
@@ -152,8 +152,8 @@ func sumTraces(text []byte) (map[string]time.Duration, error) {
 		}
 	}
 	flush()
-	if len(times) == 0 {
-		return nil, fmt.Errorf("no samples")
+	if !begun {
+		return nil, fmt.Errorf("this is no list of samples: %.100q", text)
 	}
 	return times, lines.Err()
 }

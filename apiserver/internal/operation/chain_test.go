@@ -170,6 +170,15 @@ func TestUnreadBody(t *testing.T) {
 	}
 }
 
+// A sender that waits for the answer before it sends the body gets one.
+func TestUnsentBody(t *testing.T) {
+	r := serve(t, nil, echo())
+	answer, body, closed := r.raw("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+	if answer.StatusCode != 401 || !closed {
+		t.Errorf("%d %s, closed %v", answer.StatusCode, body, closed)
+	}
+}
+
 type streamRequest struct {
 	Body struct {
 		Name string   `json:"name" required:"true"`

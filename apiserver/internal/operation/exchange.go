@@ -63,6 +63,9 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 		}
 		return ""
 	}
+	if x.op.request.streams(in.contentType) {
+		x.body.paced(x.rc.Conn(), stallTime, time.Now().Add(x.op.Timeout))
+	}
 	in.stream = &Stream{ContentType: in.contentType, body: x.body}
 	return in, nil
 }
@@ -190,7 +193,7 @@ func (x *exchange) stream(events Events) {
 
 // finish leaves the connection fit for the next request, and counts and logs this one.
 func (x *exchange) finish() {
-	if !x.body.finish() {
+	if !x.body.finish(x.rc.Conn()) {
 		x.rc.SetConnectionClose()
 	}
 	took, status := x.Clock.Now().Sub(x.started), x.rc.Response.StatusCode()

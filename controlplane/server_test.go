@@ -268,7 +268,7 @@ func TestLeadershipMovesUnderProposals(t *testing.T) {
 			}
 		}
 	})
-	const customers, rounds = 4, 25
+	const customers, rounds = 4, 10
 	var callers sync.WaitGroup
 	for c := range customers {
 		callers.Go(func() {

@@ -40,26 +40,34 @@ func (n newest) has(j *client.Job) bool {
 // latestRuns are the newest runs of the group's scrapers, or of one of them, as of a moment. Not nil.
 func latestRuns(v *client.View, group, scraper ids.ID, asOf newest) []ids.ID {
 	jobs := []ids.ID{}
-	latest := func(s ids.ID) {
-		v.ScraperJobs(s, func(j *client.Job) bool {
-			if !asOf.has(j) {
-				return true
-			}
-			if j.Group == group {
-				jobs = append(jobs, j.ID)
-			}
-			return false
-		})
-	}
-	if !scraper.IsZero() {
-		latest(scraper)
-		return jobs
-	}
-	v.GroupScrapers(group, func(s *client.Scraper) bool {
-		latest(s.ID)
+	add := func(s *client.Scraper) bool {
+		if j := latestRun(v, s, asOf); j != nil && j.Group == group {
+			jobs = append(jobs, j.ID)
+		}
 		return true
-	})
+	}
+	if scraper.IsZero() {
+		v.GroupScrapers(group, add)
+	} else if s := v.Scraper(scraper); s != nil {
+		add(s)
+	}
 	return jobs
+}
+
+// latestRun is nil when the scraper had no run yet.
+func latestRun(v *client.View, s *client.Scraper, asOf newest) *client.Job {
+	latest := v.Job(s.LastJob)
+	if latest == nil || asOf.has(latest) {
+		return latest
+	}
+	latest = nil
+	v.ScraperJobs(s.ID, func(j *client.Job) bool {
+		if asOf.has(j) {
+			latest = j
+		}
+		return latest == nil
+	})
+	return latest
 }
 
 func ownGroup(v *client.View, customer string, id ids.ID, field string) (*client.Group, error) {

@@ -111,24 +111,20 @@ func follow(s api.Services, job *client.Job) operation.Events {
 			if err := to.Wait(ctx, nil, s.Clock.After(frameEvery)); err != nil {
 				return err
 			}
-			next, err := newer(ctx, s.Client, to, job)
-			if next == nil || err != nil {
+			var err error
+			if job, err = newer(ctx, s.Client, to, job); err != nil {
 				return err
 			}
-			job = next
 		}
 	}
 }
 
-// newer waits for a change of a job; nil when the job is gone. This node's copy of the state may be older than job.
+// newer waits for a change of a job. This node's copy of the state may be older than job, and not even have it yet.
 func newer(ctx context.Context, c client.Client, to *operation.EventWriter, job *client.Job) (*client.Job, error) {
 	for {
 		next, changed := c.View().WatchJob(job.ID)
 		if next != nil && next.Index > job.Index {
 			return next, nil
-		}
-		if next == nil && c.View().Customer(job.Customer) == nil {
-			return nil, nil
 		}
 		if err := to.Wait(ctx, changed, nil); err != nil {
 			return nil, err

@@ -194,8 +194,8 @@ func TestListRunRefusesEarly(t *testing.T) {
 	}
 	defer c.Close()
 	_, path, _ := strings.Cut(r.stream("list"), " ")
-	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: text/uri-list\r\nContent-Length: 100000000\r\n\r\n",
-		path, r.Secrets[apitest.User])
+	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: text/uri-list\r\nContent-Length: 100000000\r\n\r\n%s",
+		path, r.Secrets[apitest.User], strings.Repeat("#\n", 8_000))
 	answer := make([]byte, 12)
 	if _, err := c.Read(answer); err != nil || string(answer) != "HTTP/1.1 409" {
 		t.Errorf("answer %q, %v", answer, err)
@@ -210,8 +210,8 @@ func TestListRunBreaksOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, path, _ := strings.Cut(r.stream("list"), " ")
-	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: text/uri-list\r\nContent-Length: 1000\r\n\r\nhttps://shop.test/1\n",
-		path, r.Secrets[apitest.User])
+	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: text/uri-list\r\nContent-Length: 100000\r\n\r\nhttps://shop.test/1\n%s",
+		path, r.Secrets[apitest.User], strings.Repeat("#\n", 8_000))
 	for len(r.Client.View().ClaimsUnderWay("test")) == 0 {
 		if t.Context().Err() != nil {
 			t.Fatal("the call does not begin")
@@ -250,6 +250,7 @@ func TestListRunTemplate(t *testing.T) {
 
 func TestListRunAgain(t *testing.T) {
 	r := start(t)
+	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 10_000})
 	urls := []string{"https://shop.test/0", "https://shop.test/1", "https://shop.test/2", "https://shop.test/3"}
 	first := r.list(t, r.body("urls", urls))
 	scraper := first.Text("scraperId")

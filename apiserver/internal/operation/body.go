@@ -20,6 +20,9 @@ const (
 	drainTime  = 500 * time.Millisecond
 )
 
+// stallTime is how long the sender of a streamed body may pause.
+const stallTime = 30 * time.Second
+
 // body meters the body of one request: the server streams bodies, enforces no limit, and does not notice a sender that
 // goes away in the middle of a declared length.
 type body struct {
@@ -27,6 +30,7 @@ type body struct {
 	declared int64 // -1: chunked
 	taken    int64
 	ended    bool
+	pace     func() // called before each read; nil: the server's time-out for the whole request is all
 }
 
 func newBody(rc *fasthttp.RequestCtx) *body {
@@ -42,6 +46,9 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.ended {
 		return 0, io.EOF
 	}
+	if b.pace != nil {
+		b.pace()
+	}
 	n, err := b.source.Read(p)
 	b.taken += int64(n)
 	if errors.Is(err, io.EOF) {
@@ -51,6 +58,17 @@ func (b *body) Read(p []byte) (int, error) {
 		b.ended = true
 	}
 	return n, err
+}
+
+// paced makes every read end within stall, and none end after until: whoever makes progress may take long.
+func (b *body) paced(conn net.Conn, stall time.Duration, until time.Time) {
+	b.pace = func() {
+		at := time.Now().Add(stall)
+		if until.Before(at) {
+			at = until
+		}
+		_ = conn.SetReadDeadline(at) // a connection that is broken fails the read, too
+	}
 }
 
 // all reads a body of at most limit bytes.
@@ -74,6 +92,7 @@ func (b *body) finish(conn net.Conn) (reusable bool) {
 	if b.ended {
 		return true
 	}
+	b.pace = nil
 	if err := conn.SetReadDeadline(time.Now().Add(drainTime)); err != nil {
 		return false
 	}

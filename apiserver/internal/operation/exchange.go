@@ -63,6 +63,9 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 		}
 		return ""
 	}
+	if x.op.request.streams(in.contentType) {
+		x.body.paced(x.rc.Conn(), stallTime, time.Now().Add(x.op.Timeout))
+	}
 	in.stream = &Stream{ContentType: in.contentType, body: x.body}
 	return in, nil
 }

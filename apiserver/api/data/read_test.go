@@ -1,0 +1,82 @@
+package data_test
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+)
+
+const readPath = "GET /api/scraper/data"
+
+func TestRead(t *testing.T) {
+	r := start(t)
+	rows := func(query, want string) apitest.Scenario {
+		return apitest.Scenario{Name: query, As: apitest.Reader, Do: readPath + query, Status: 200,
+			Has: map[string]any{"hasMore": false, "nextCursor": nil}, Check: func(t *testing.T, a apitest.Answer) {
+				if got := numbers(a, "items"); got != want {
+					t.Errorf("rows %s, want %s", got, want)
+				}
+			}}
+	}
+	group, shop := "?groupId="+r.group.String(), "?scraperId="+r.shop.String()
+	job := func(n int) string { return "?jobId=" + r.jobs[n].String() }
+	refused := func(name, who, query string, status int, code, field string) apitest.Scenario {
+		return apitest.Scenario{Name: name, As: who, Do: readPath + query, Status: status, Code: code, Has: map[string]any{"errors.0.field": field}}
+	}
+	elsewhere := r.NewGroup(t, "alice", "empty")
+	r.Run(t,
+		rows(group, "12345678"), rows(shop, "123678"), rows(job(1), "45"), rows(shop+"&isLastRun=true", "678"), rows(group+"&isLastRun=true", "45678"),
+		rows(job(0)+"&isLastRun=true", ""), rows(job(0)+"&scraperId="+r.other.String(), ""), rows("?groupId="+elsewhere.String(), ""),
+		rows(job(0)+"&groupId="+elsewhere.String(), ""), rows(group+"&"+filters(`{"name":{"in":["a","h",null]}}`), "1378"),
+		rows(group+"&limit=9000", "12345678"),
+		apitest.Scenario{Name: "fields", As: apitest.User, Do: readPath + job(2) + "&fields=name,x&fields=n,n", Status: 200,
+			Check: func(t *testing.T, a apitest.Answer) {
+				const want = `{"items":[{"name":"f","n":6},{"name":null,"n":7},{"name":"h","n":8}],"nextCursor":null,"hasMore":false}`
+				if string(a.Body) != want {
+					t.Errorf("answer %s\nwant %s", a.Body, want)
+				}
+			}},
+		refused("nothing named", apitest.User, "", 400, "invalid_request", "scraperId"),
+		refused("unknown group", apitest.User, "?groupId="+unknown, 400, "not_found", "groupId"),
+		refused("foreign group", apitest.Other, group, 400, "not_found", "groupId"),
+		refused("unknown scraper", apitest.User, "?scraperId="+unknown, 404, "scraper_not_found", "scraperId"),
+		refused("foreign scraper", apitest.Other, shop, 404, "scraper_not_found", "scraperId"),
+		refused("unknown job", apitest.User, "?jobId="+unknown, 400, "job_not_found", "jobId"),
+		refused("foreign job", apitest.Other, job(0), 400, "job_not_found", "jobId"),
+		refused("bad filter", apitest.User, group+"&filters=%7B", 400, "invalid_filter", "filters"),
+		refused("limit", apitest.User, group+"&limit=0", 400, "invalid_request", "limit"),
+		refused("not a cursor", apitest.User, group+"&cursor=abc", 400, "invalid_cursor", "cursor"),
+		refused("unknown parameter", apitest.User, group+"&page=1", 400, "unknown_parameter", "page"),
+	)
+}
+
+// A read by cursor sees what was there when it began, each row once.
+func TestReadByCursor(t *testing.T) {
+	for name, want := range map[string]string{"group": "12345678", "latest": "45678", "filtered": "12368"} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t)
+			query := readPath + map[string]string{"group": "?groupId=" + r.group.String(), "latest": "?isLastRun=true&groupId=" + r.group.String(),
+				"filtered": "?scraperId=" + r.shop.String() + "&" + filters(`{"n":{"ne":7}}`)}[name]
+			got, cursor := "", ""
+			for more := "true"; more == "true"; {
+				a := r.Call(t, apitest.Scenario{As: apitest.Reader, Do: query + "&limit=2&cursor=" + cursor})
+				if a.Status != 200 {
+					t.Fatalf("%s", a.Body)
+				}
+				if cursor == "" { // rows that come while it is read
+					r.run(t, r.shop, `{"n":9}`)
+					r.run(t, r.other, `{"n":9}`)
+				}
+				got, more = got+numbers(a, "items"), a.Text("hasMore")
+				if more == "true" {
+					cursor = a.Text("nextCursor")
+				}
+			}
+			if got != want {
+				t.Errorf("rows %s, want %s", got, want)
+			}
+			r.Run(t, apitest.Scenario{Name: "another read", As: apitest.Reader, Do: readPath + "?jobId=" + r.jobs[0].String() + "&cursor=" + cursor,
+				Status: 400, Code: "invalid_cursor"})
+		})
+	}
+}

@@ -1,0 +1,120 @@
+package runs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// read is a whole list, or the error that refuses it.
+func read(t *testing.T, list addresses) ([]string, error) {
+	t.Helper()
+	var urls []string
+	for {
+		url, err := list.next(t.Context())
+		if errors.Is(err, io.EOF) {
+			return urls, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		urls = append(urls, url)
+	}
+}
+
+// A body that breaks off is refused for that, not for its last half line.
+func TestLinesBreakOff(t *testing.T) {
+	slow := fault.New(fault.UploadTooSlow, "slow")
+	body := io.MultiReader(strings.NewReader(`{"url":"https://shop.test/1"}`+"\n{"), iotest.ErrReader(slow))
+	if urls, err := read(t, newLines(body, parseJSONLine)); !errors.Is(err, slow) {
+		t.Errorf("read %q, %v", urls, err)
+	}
+	body = io.MultiReader(strings.NewReader("https://shop.test/1\nhttps://sh"), iotest.ErrReader(slow))
+	if urls, err := read(t, newLines(body, parseURI)); !errors.Is(err, slow) {
+		t.Errorf("read %q, %v", urls, err)
+	}
+}
+
+// repeated is a body of the same line for ever.
+type repeated struct {
+	line string
+	at   int
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		copied := copy(p[n:], r.line[r.at:])
+		n, r.at = n+copied, (r.at+copied)%len(r.line)
+	}
+	return n, nil
+}
+
+func TestLinesAreBounded(t *testing.T) {
+	for name, line := range map[string]string{"addresses": "https://shop.test/\n", "comments": "#\n"} {
+		list := newLines(&repeated{line: line}, parseURI)
+		var err error
+		for err == nil {
+			_, err = list.next(t.Context())
+		}
+		if fault.CodeOf(err) != fault.ListTooLarge {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The quick reader of JSON lines takes nothing that the careful one refuses or reads otherwise, and both read what a
+// JSON decoder reads.
+func FuzzJSONLine(f *testing.F) {
+	for _, seed := range []string{`{"url":"https://shop.test/"}`, ` {"url" : "https:\/\/shop.test/é"} `, `{"url":""}`, `{"url":"a","url":"b"}`,
+		`{"url":null}`, `{"URL":"a"}`, `{"url":"a"}{}`, `{"url":"a\ud800"}`, `[]`, `{"url":"\u0000"`, `{"url":{}}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		line = bytes.TrimSpace(line)
+		url, err := parseJSONLine(line)
+		if err != nil || len(line) == 0 {
+			return
+		}
+		if careful, err := jsonLine(line); err != nil || careful != url {
+			t.Errorf("%q is read as %q, but carefully as %q, %v", line, url, careful, err)
+		}
+		var want map[string]string
+		if err := json.Unmarshal(line, &want); err != nil || len(want) != 1 || want["url"] != url || url == "" {
+			t.Errorf("%q is read as %q, but is %v, %v", line, url, want, err)
+		}
+	})
+}
+
+// A list's addresses are those of its lines, however they are cut and ended.
+func FuzzURIList(f *testing.F) {
+	f.Add([]byte("\xef\xbb\xbf# a\r\nhttps://shop.test/1\r\n\n https://shop.test/2"))
+	f.Add([]byte("https://shop.test/1\n\xff\n"))
+	f.Add([]byte("#\n\r\n\t\n"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		urls, err := read(t, newLines(bytes.NewReader(body), parseURI))
+		again, errAgain := read(t, newLines(iotest.OneByteReader(bytes.NewReader(body)), parseURI))
+		if (err == nil) != (errAgain == nil) || strings.Join(urls, "\n") != strings.Join(again, "\n") {
+			t.Errorf("%q is read as %q, %v, but byte by byte as %q, %v", body, urls, err, again, errAgain)
+		}
+		if err != nil {
+			return
+		}
+		for _, url := range urls {
+			if url == "" || url[0] == '#' || strings.TrimSpace(url) != url || strings.ContainsRune(url, '\n') {
+				t.Errorf("%q holds the address %q", body, url)
+			}
+		}
+		// Written plainly and read again, the list is the same.
+		plain, err := read(t, newLines(strings.NewReader(strings.Join(urls, "\n")), parseURI))
+		if err != nil || strings.Join(plain, "\n") != strings.Join(urls, "\n") {
+			t.Errorf("%q, written again, is read as %q, %v", urls, plain, err)
+		}
+	})
+}

@@ -93,7 +93,7 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64) *cluster {
 	go func() { ended <- lifecycle.Run(ctx, parts...) }()
 	c.stop = func() error {
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // stopped before
 		}
 		cancel()
 		err := <-ended

@@ -79,7 +79,7 @@ func (c *Client) readAll(resp *Response, from io.Reader, length, max int64) erro
 			resp.buffer = resp.buffer[:max]
 			return errTooLarge
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -207,7 +207,7 @@ func (d *decoders) start(coding string, r *bufio.Reader) (decoder io.Reader, giv
 				return nil, none, err
 			}
 		}
-		return z, func() { z.Reset(nil); d.zstd.Put(z) }, z.Reset(r)
+		return z, func() { _ = z.Reset(nil); d.zstd.Put(z) }, z.Reset(r)
 	}
 	return nil, none, errUnknownCoding
 }

@@ -44,7 +44,7 @@ func interruptOn(ctx context.Context, conn *conn) (stop func() bool) {
 	if ctx.Done() == nil {
 		return func() bool { return true }
 	}
-	return context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	return context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 }
 
 func (c *Client) roundTrip(conn *conn, to address, req *Request, deadline time.Time, resp *Response) (bool, error) {
@@ -80,7 +80,7 @@ func (c *Client) roundTrip(conn *conn, to address, req *Request, deadline time.T
 	whole := true
 	if stream := resp.message.BodyStream(); stream != nil {
 		whole, err = c.readBody(conn, stream, resp, maxBody, req.Truncate)
-		resp.message.CloseBodyStream()
+		_ = resp.message.CloseBodyStream()
 		if err != nil {
 			return false, err
 		}

@@ -4,6 +4,7 @@
 package extract
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -72,7 +73,8 @@ func Compile(r model.Recipe) (*Extractor, error) {
 // Validate is the check of Compile alone, for a scraper that is being saved. The list is empty when all is well.
 func Validate(r model.Recipe) fault.List {
 	_, err := Compile(r)
-	faults, _ := err.(fault.List)
+	var faults fault.List
+	errors.As(err, &faults)
 	return faults
 }
 

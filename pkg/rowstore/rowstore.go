@@ -141,7 +141,7 @@ type Sort struct {
 	Descending bool
 }
 
-// Page of rows by number.
+// RowsQuery reads a page of rows by number.
 type RowsQuery struct {
 	Scope  Scope
 	Filter filter.Node // nil: all

@@ -4,6 +4,7 @@
 package fsm
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -172,7 +173,8 @@ func (m *FSM) Restore(r io.Reader) error {
 
 // notCoded makes an error that a command returned into a fault: commands only return coded ones.
 func notCoded(err error) *fault.Error {
-	if coded, ok := err.(*fault.Error); ok {
+	var coded *fault.Error
+	if errors.As(err, &coded) {
 		return coded
 	}
 	return fault.Wrap(fault.Internal, err, "")

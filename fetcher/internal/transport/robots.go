@@ -229,7 +229,7 @@ func (r *Robots) fetch(origin string) (*rules, *RobotsError) {
 			return allowAll, nil
 		}
 		if ask.URL, err = egress.Resolve(ask.URL, location); err != nil {
-			return allowAll, nil
+			return allowAll, nil //nolint:nilerr // a redirect that leads nowhere leaves no rules to obey (RFC 9309)
 		}
 	}
 }

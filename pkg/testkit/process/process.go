@@ -98,7 +98,7 @@ func (p *Process) Ready(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("process: not ready: %w\n%s", ctx.Err(), p.Said())
 		case <-p.ended:
-			return fmt.Errorf("%w: %v\n%s", ErrEnded, p.err, p.Said())
+			return fmt.Errorf("%w\n%s", errors.Join(ErrEnded, p.err), p.Said())
 		case <-time.After(pollInterval):
 		}
 	}

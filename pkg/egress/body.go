@@ -140,7 +140,7 @@ func (l *limited) spent() bool { return l.left < 0 }
 func (l *limited) atEnd() bool {
 	var rest [1]byte
 	n, err := l.Read(rest[:])
-	return n == 0 && err == io.EOF
+	return n == 0 && errors.Is(err, io.EOF)
 }
 
 // decoders keeps decompressors for reuse: each has tables and windows of many kilobytes.

@@ -3,8 +3,8 @@ export CGO_ENABLED ?= 0
 
 BIN  := bin/shoal
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-FUZZTIME  ?= 20s
-BENCHTIME ?= 1s
+FUZZTIME ?= 20s
+BENCH    ?= -out bench/results
 
 # The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory.
 CC_FOUND := $(shell command -v $$(go env CC))
@@ -30,10 +30,9 @@ endif
 race:
 	CGO_ENABLED=1 go test -race -short -timeout 10m $$(go list ./... | grep -E '$(RACY)')
 
-## bench: measure, and write the result under bench/results
+## bench: measure pages per CPU-second beside the peers, and write the result under bench/results (bench/README.md)
 bench:
-	@mkdir -p bench/results
-	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./bench/... | tee bench/results/latest.txt
+	go run ./bench $(BENCH)
 
 ## lint: golangci-lint with .golangci.yml
 lint:

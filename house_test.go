@@ -22,7 +22,7 @@ const module = "shoal.dev/shoal"
 type source struct {
 	path    string // from the root, with slashes
 	dir     string
-	test    bool
+	test    bool // its name ends with _test.go
 	file    *ast.File
 	imports []string
 }
@@ -70,6 +70,11 @@ func sources(t *testing.T) []source {
 	return found
 }
 
+// forTests says whether a package is there for tests alone: the test kit, and packages named like net/http/httptest.
+func forTests(dir string) bool {
+	return under(dir, "pkg/testkit", "e2e") || strings.HasSuffix(path.Base(dir), "test")
+}
+
 var notSource = []string{"testdata", "data", "bin", "dist", "results"}
 
 var roles = []string{"controlplane", "fetcher", "ingest", "billing", "apiserver"}
@@ -88,7 +93,7 @@ func under(dir string, roots ...string) bool {
 // role may set up more around it, so only what ships is checked.
 func TestRolesKnowEachOtherOnlyThroughTheControlPlane(t *testing.T) {
 	for _, s := range sources(t) {
-		if s.test {
+		if s.test || (forTests(s.dir) && !under(s.dir, "pkg")) {
 			continue
 		}
 		for _, imported := range s.imports {
@@ -114,8 +119,8 @@ func forbidden(dir, target string) string {
 	case from != "" && to != "" && from != to && target != "controlplane/client":
 		return "a role imports pkg and controlplane/client, never another role: roles talk through the control plane, " +
 			"the three topics and the row store, in one process exactly as across machines"
-	case under(target, "pkg/testkit") && !under(dir, "pkg/testkit", "cmd", "bench"):
-		return "pkg/testkit is for tests, the bench and the demo: nothing that serves may need it"
+	case forTests(target) && !forTests(dir) && !under(dir, "cmd", "bench"):
+		return "what is there for tests, the bench and the demo may not be needed by anything that serves"
 	}
 	return ""
 }
@@ -135,6 +140,8 @@ func TestForbidden(t *testing.T) {
 		{"pkg/testkit/cluster", "fetcher", true},
 		{"controlplane", "controlplane/internal/fsm", false},
 		{"billing", "pkg/testkit/synthweb", true},
+		{"fetcher", "controlplane/client/clienttest", true},
+		{"apiserver", "apiserver/internal/apitest", true},
 		{"cmd/shoal", "fetcher", false},
 		{"cmd/shoal", "pkg/testkit/synthweb", false},
 		{"bench", "cmd/shoal", true},
@@ -173,7 +180,7 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 		{"github.com/alecthomas/kong", []string{"cmd"}},
 	}
 	for _, s := range sources(t) {
-		if s.test {
+		if s.test || forTests(s.dir) {
 			continue
 		}
 		for _, imported := range s.imports {
@@ -195,7 +202,7 @@ func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 			"DoDeadline", "DoRedirects", "Get", "GetTimeout", "GetDeadline", "Post", "Dial", "DialTimeout", "TCPDialer"},
 	}
 	for _, s := range sources(t) {
-		if s.test || under(s.dir, "pkg/egress", "pkg/testkit", "cmd", "bench") {
+		if s.test || forTests(s.dir) || under(s.dir, "pkg/egress", "cmd", "bench") {
 			continue
 		}
 		for library, names := range dials {
@@ -303,7 +310,7 @@ func TestPackagesSayWhatTheyOwn(t *testing.T) {
 // TestFoldersAreNamedAfterThings refuses names that say nothing.
 func TestFoldersAreNamedAfterThings(t *testing.T) {
 	vague := []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib", "base", "core", "tools"}
-	top := append([]string{".", "cmd", "pkg", "deploy", "bench"}, roles...)
+	top := append([]string{".", "cmd", "pkg", "deploy", "bench", "e2e"}, roles...)
 	for _, s := range sources(t) {
 		parts := strings.Split(s.dir, "/")
 		if !slices.Contains(top, parts[0]) {

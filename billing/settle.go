@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -18,13 +19,14 @@ import (
 // Group is the name under which all billing nodes read `receipts` together.
 const Group = "billing"
 
-// Bounds of one Settle command, and how long its first receipt waits for others: little when little is going on, longer
-// when the last batch was large, so that a bulk run costs one command for some thousand pages.
+// Bounds of one Settle command, and how long its first receipt waits for others: the longer the more came within about
+// the last second, so that a small run settles at once and a bulk run costs one command for bulk pages and more. The last
+// batch's size would not do: a bulk run brings no more than a small one does within minLinger.
 const (
 	maxReceipts = 2048 // a batch is full with as many, and overshoots by less than one read
-	bulk        = 400  // receipts that make a batch a large one
-	calmLinger  = 25 * time.Millisecond
-	bulkLinger  = time.Second
+	bulk        = 500  // receipts of the last second that make the wait maxLinger
+	minLinger   = 25 * time.Millisecond
+	maxLinger   = time.Second
 	fetchMost   = 512
 )
 
@@ -46,6 +48,9 @@ type Billing struct {
 	batches     atomic.Uint64
 	undecodable atomic.Uint64
 	retries     atomic.Uint64
+
+	recent  float64 // receipts of about the last second, as of counted
+	counted time.Time
 }
 
 // Counts say what was done since the start.
@@ -67,7 +72,7 @@ func New(config Config) *Billing {
 	if config.Point == nil {
 		config.Point = func(string) {}
 	}
-	return &Billing{config: config}
+	return &Billing{config: config, counted: config.Clock.Now()}
 }
 
 // Counts returns a snapshot.
@@ -82,9 +87,8 @@ func (b *Billing) Run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = reader.Close() }() // what was not committed comes again
-	last := 0
 	for {
-		batch, err := b.gather(ctx, reader, last)
+		batch, err := b.gather(ctx, reader)
 		if err == nil {
 			err = b.settle(ctx, batch)
 		}
@@ -101,7 +105,6 @@ func (b *Billing) Run(ctx context.Context) error {
 			continue
 		}
 		b.config.Point("billing.after_commit")
-		last = len(batch.receipts)
 	}
 }
 
@@ -113,20 +116,16 @@ type batch struct {
 }
 
 // gather reads until the batch is full or its first record has waited long enough.
-func (b *Billing) gather(ctx context.Context, reader stream.Reader, last int) (*batch, error) {
+func (b *Billing) gather(ctx context.Context, reader stream.Reader) (*batch, error) {
 	messages, err := reader.Fetch(ctx, fetchMost)
 	if err != nil {
 		return nil, err
 	}
 	var full batch
 	b.add(&full, messages)
-	linger := calmLinger
-	if last >= bulk {
-		linger = bulkLinger
-	}
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
-	timer := b.config.Clock.After(linger)
+	timer := b.config.Clock.After(b.linger(len(full.receipts)))
 	released := make(chan struct{})
 	go func() {
 		defer close(released)
@@ -145,7 +144,24 @@ func (b *Billing) gather(ctx context.Context, reader stream.Reader, last int) (*
 	}
 	stop()
 	<-released
+	b.count(len(full.receipts))
 	return &full, ctx.Err()
+}
+
+// linger is how long to wait for others when some receipts have come.
+func (b *Billing) linger(come int) time.Duration {
+	wait := time.Duration((b.faded() + float64(come)) / bulk * float64(maxLinger))
+	return min(max(wait, minLinger), maxLinger)
+}
+
+func (b *Billing) count(receipts int) {
+	b.recent = b.faded() + float64(receipts)
+	b.counted = b.config.Clock.Now()
+}
+
+// faded is recent as of now: its memory fades to 1/e in a second.
+func (b *Billing) faded() float64 {
+	return b.recent * math.Exp(-b.config.Clock.Now().Sub(b.counted).Seconds())
 }
 
 func (b *Billing) add(to *batch, messages []stream.Message) {

@@ -122,7 +122,7 @@ func (l *lists) Seal(_ context.Context, job ids.ID, _ func(model.Unit, bool) boo
 
 const testShards = 4
 
-func newLog(t *testing.T) stream.Log {
+func newLog(t testing.TB) stream.Log {
 	t.Helper()
 	log, err := stream.NewMemory(stream.Config{Partitions: testShards})
 	if err != nil {
@@ -132,7 +132,7 @@ func newLog(t *testing.T) stream.Log {
 	return log
 }
 
-func testConfig(t *testing.T, dir string) Config {
+func testConfig(t testing.TB, dir string) Config {
 	t.Helper()
 	cfg := Defaults()
 	cfg.Dir, cfg.Node, cfg.Roles, cfg.Capacity = dir, "one", []string{"controlplane", "fetcher"}, 1
@@ -152,7 +152,7 @@ type running struct {
 }
 
 // start runs a server until stop, or the test's end.
-func start(t *testing.T, cfg Config) *running {
+func start(t testing.TB, cfg Config) *running {
 	t.Helper()
 	s, err := New(cfg)
 	if err != nil {
@@ -175,7 +175,7 @@ func start(t *testing.T, cfg Config) *running {
 }
 
 // serve starts a server and waits until it is ready.
-func serve(t *testing.T, cfg Config) *running {
+func serve(t testing.TB, cfg Config) *running {
 	t.Helper()
 	r := start(t, cfg)
 	select {
@@ -187,17 +187,9 @@ func serve(t *testing.T, cfg Config) *running {
 }
 
 // patient ends a test that hangs.
-func patient(t *testing.T) context.Context {
+func patient(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-func must[T any](t *testing.T, err error, value T) T {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
 }

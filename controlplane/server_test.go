@@ -1,26 +1,53 @@
 package controlplane
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/goleak"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/fsm"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func openCustomer(t *testing.T, c client.Client, ref string) client.Customer {
+	t.Helper()
+	customer, err := client.Do[client.Customer](patient(t), c, client.OpenCustomer{Customer: ref}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return customer
+}
+
+func fresh(t *testing.T, c client.Client) *client.View {
+	t.Helper()
+	view, err := c.Fresh(patient(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view
+}
 
 func TestStateOutlivesARestart(t *testing.T) {
 	cfg := testConfig(t, t.TempDir())
 	first := serve(t, cfg)
-	ctx := patient(t)
-	opened, err := client.Do[client.Customer](ctx, first, client.OpenCustomer{Customer: "ann", Entry: cfg.IDs.New()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := openCustomer(t, first, "ann")
 	first.stop()
 
-	second := serve(t, cfg)
-	view, err := second.Fresh(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := fresh(t, serve(t, cfg))
 	if known := view.Customer("ann"); known == nil || *known != opened {
 		t.Fatalf("customer after a restart: %+v, want %+v", known, opened)
 	}
@@ -29,5 +56,378 @@ func TestStateOutlivesARestart(t *testing.T) {
 	}
 	if view.Cluster().Shards != testShards || len(view.Shards()) != testShards {
 		t.Fatal("the cluster was not created with its shards")
+	}
+}
+
+// What is on disk while the server works is what a kill leaves.
+func TestStateOutlivesAKill(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	first := serve(t, cfg)
+	for n := range 50 {
+		openCustomer(t, first, fmt.Sprint(n))
+	}
+	killed := cfg
+	killed.Dir = t.TempDir()
+	if err := os.CopyFS(killed.Dir, os.DirFS(cfg.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(fresh(t, serve(t, killed)).Customers()); got != 50 {
+		t.Fatalf("%d customers after a kill, want 50", got)
+	}
+}
+
+func TestStateOutlivesSnapshots(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	cfg.Snapshots = Snapshots{Entries: 8, Keep: 2, Every: 5 * time.Millisecond}
+	taken := make(chan struct{}, 1)
+	cfg.Point = func(name string) {
+		if name == "raft.after_snapshot" {
+			select {
+			case taken <- struct{}{}:
+			default:
+			}
+		}
+	}
+	first := serve(t, cfg)
+	for n := range 40 {
+		openCustomer(t, first, fmt.Sprint(n))
+	}
+	select {
+	case <-taken:
+	case <-patient(t).Done():
+		t.Fatal("no snapshot was taken")
+	}
+	first.stop()
+	if files, err := filepath.Glob(filepath.Join(cfg.Dir, "raft", "snapshots", "*", "state.bin")); err != nil || len(files) == 0 {
+		t.Fatalf("no snapshot is on disk: %v", err)
+	}
+	second := serve(t, cfg)
+	if got := len(fresh(t, second).Customers()); got != 40 {
+		t.Fatalf("%d customers after a restore, want 40", got)
+	}
+	openCustomer(t, second, "one more")
+}
+
+func TestDirectoryIsOneProcessAtATime(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	serve(t, cfg)
+	second, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Run(t.Context()); err == nil {
+		t.Fatal("a second server runs on the same directory")
+	}
+	if _, err := second.Client().Fresh(t.Context()); fault.CodeOf(err) != fault.Unavailable {
+		t.Fatalf("Fresh of a server that did not start: %v", err)
+	}
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	if _, err := New(Config{}); err == nil {
+		t.Fatal("an empty configuration is taken")
+	}
+	cfg := testConfig(t, t.TempDir())
+	first := serve(t, cfg)
+	first.stop()
+	cfg.Shards = testShards + 1
+	if _, err := New(cfg); err == nil {
+		t.Fatal("a number of shards that the log does not have is taken")
+	}
+}
+
+func TestCommandIDIsAppliedOnce(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	r := serve(t, cfg)
+	openCustomer(t, r, "ann")
+	ctx, id := patient(t), cfg.IDs.New()
+	adjust := command.AdjustWalletPayload{Customer: "ann", Entry: cfg.IDs.New(), Amount: 100}
+	var results []fsm.Result
+	for range 2 {
+		result, err := r.propose(ctx, id, adjust, nil)
+		if err != nil || result.Err != nil {
+			t.Fatal(err, result.Err)
+		}
+		results = append(results, result)
+	}
+	if fmt.Sprint(results[0]) != fmt.Sprint(results[1]) {
+		t.Fatalf("the same id answered %+v, then %+v", results[0], results[1])
+	}
+	if got := fresh(t, r).Wallet("ann").Available; got != 100 {
+		t.Fatalf("balance %d after the same id twice, want 100", got)
+	}
+}
+
+func TestClaimIsCompletedUnderItsTicket(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	r := serve(t, cfg)
+	customer, scraper := prepare(t, r, cfg)
+	ctx := patient(t)
+	call := func() *client.Call {
+		return &client.Call{Customer: customer, Operation: "run", Key: "k", Request: 1}
+	}
+	mine, list := call(), cfg.IDs.New()
+	if answer, err := r.Do(ctx, client.ClaimCall{List: list}, mine); err != nil || answer != nil || mine.Replayed {
+		t.Fatalf("claim: %v, %v, replayed %v", answer, err, mine.Replayed)
+	}
+	if claim := fresh(t, r).ClaimOfList(list); claim == nil || claim.Node != cfg.Node || claim.Boot != cfg.Boot {
+		t.Fatalf("claim: %+v", claim)
+	}
+	if _, err := r.Do(ctx, client.ClaimCall{}, call()); fault.CodeOf(err) != fault.IdempotencyInFlight {
+		t.Fatalf("a second claim: %v", err)
+	}
+	if _, err := r.Do(ctx, client.ReleaseClaim{}, mine); err != nil {
+		t.Fatal(err)
+	}
+	mine = call()
+	if _, err := r.Do(ctx, client.ClaimCall{List: list}, mine); err != nil {
+		t.Fatalf("a claim after the release: %v", err)
+	}
+	cfg.Store.(*lists).add(list, "https://a.example/")
+	run := client.LaunchRun{Job: cfg.IDs.New(), Entry: cfg.IDs.New(), Customer: customer, Scraper: scraper, List: list,
+		Links: 1, Tiers: model.TiersOf(model.Plain)}
+	launched, err := client.Do[client.Launched](ctx, r, run, mine)
+	if err != nil || mine.Replayed {
+		t.Fatalf("launch under the ticket: %v, replayed %v", err, mine.Replayed)
+	}
+	again := call()
+	if replay, err := client.Do[client.Launched](ctx, r, client.ClaimCall{}, again); err != nil || !again.Replayed || replay != launched {
+		t.Fatalf("a claim after the effect: %+v, %v, replayed %v", replay, err, again.Replayed)
+	}
+}
+
+func TestOrphanedListsAreDropped(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	store := cfg.Store.(*lists)
+	first := serve(t, cfg)
+	customer, scraper := prepare(t, first, cfg)
+	launch(t, first, cfg, customer, scraper, 3)
+	first.stop()
+
+	orphan, young := ids.ID{0, 0, 0, 1}, ids.Random{Now: func() time.Time { return time.Now().Add(time.Hour) }}.New()
+	store.add(orphan, "https://a.example/")
+	store.add(young, "https://a.example/")
+	cfg.Boot = ids.Random{Now: func() time.Time { return time.Now().Add(time.Minute) }}.New()
+	serve(t, cfg)
+	for ctx := patient(t); store.has(orphan); {
+		select {
+		case <-ctx.Done():
+			t.Fatal("the orphan stays")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if !store.has(young) || len(store.links) != 2 {
+		t.Fatalf("%d lists are left, want the run's and the young one", len(store.links))
+	}
+}
+
+func TestLargeSettleIsSplit(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	r := serve(t, cfg)
+	receipts := make([]model.Receipt, 4096)
+	for i := range receipts {
+		receipts[i] = model.Receipt{Job: ids.ID{1}, Unit: model.Unit{Seq: uint32(i)}, Outcome: model.Delivered,
+			Next: &model.Continuation{Page: 1, URL: string(make([]byte, 500))}}
+	}
+	if err := r.Settle(patient(t), receipts, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Nothing assumes one voter: three of them, and the leader goes again and again while commands are proposed.
+func TestLeadershipMovesUnderProposals(t *testing.T) {
+	nodes, transports := cluster(t, 3)
+	leads := func(r *running) bool { return r.leading.Load() != nil }
+	done := make(chan struct{})
+	var work sync.WaitGroup
+	work.Go(func() { // takes the leader off the net and back, over and over
+		for {
+			for i, r := range nodes {
+				if !leads(r) {
+					continue
+				}
+				for j := range transports {
+					if j != i {
+						transports[i].Disconnect(transports[j].LocalAddr())
+						transports[j].Disconnect(transports[i].LocalAddr())
+					}
+				}
+				r.pause(t.Context(), 400*time.Millisecond)
+				for j := range transports {
+					transports[i].Connect(transports[j].LocalAddr(), transports[j])
+					transports[j].Connect(transports[i].LocalAddr(), transports[i])
+				}
+			}
+			if !nodes[0].pause(t.Context(), 100*time.Millisecond) {
+				return
+			}
+			select {
+			case <-done:
+				return
+			default:
+			}
+		}
+	})
+	const customers, rounds = 4, 25
+	var callers sync.WaitGroup
+	for c := range customers {
+		callers.Go(func() {
+			ref := fmt.Sprint(c)
+			insist(t, nodes, ids.ID{1, byte(c)}, command.OpenCustomerPayload{Customer: ref})
+			for n := range rounds {
+				insist(t, nodes, ids.ID{2, byte(c), byte(n)},
+					command.AdjustWalletPayload{Customer: ref, Entry: ids.ID{3, byte(c), byte(n)}, Amount: 1})
+			}
+		})
+	}
+	callers.Wait()
+	close(done)
+	work.Wait()
+	for i, r := range nodes {
+		for c := range customers {
+			ref := fmt.Sprint(c)
+			for ctx := patient(t); ; {
+				if w := r.View().Wallet(ref); w != nil && w.Available == rounds && w.Sequence == rounds+1 {
+					break
+				}
+				if !r.pause(ctx, 5*time.Millisecond) {
+					t.Fatalf("node %d: wallet %+v, want %d", i, r.View().Wallet(ref), rounds)
+				}
+			}
+		}
+	}
+}
+
+// insist proposes the same command id to whoever leads until somebody knows its outcome.
+func insist(t *testing.T, nodes []*running, id ids.ID, payload command.Payload) {
+	ctx := patient(t)
+	for {
+		for _, r := range nodes {
+			short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+			result, err := r.propose(short, id, payload, nil)
+			cancel()
+			if err == nil {
+				if result.Err != nil {
+					t.Errorf("%T: %v", payload, result.Err)
+				} else if view, err := r.Fresh(ctx); err == nil && view.Result(id) == nil {
+					t.Errorf("%T was applied and a fresh view does not hold it", payload)
+				}
+				return
+			}
+			if fault.CodeOf(err) != fault.Unavailable {
+				t.Errorf("%T: %v", payload, err)
+				return
+			}
+		}
+		if ctx.Err() != nil {
+			t.Errorf("%T: no outcome", payload)
+			return
+		}
+	}
+}
+
+// cluster runs voters that speak through memory.
+func cluster(t *testing.T, size int) ([]*running, []*raft.InmemTransport) {
+	t.Helper()
+	var transports []*raft.InmemTransport
+	var voters []raft.Server
+	for i := range size {
+		address, transport := raft.NewInmemTransportWithTimeout("", 200*time.Millisecond)
+		transports = append(transports, transport)
+		voters = append(voters, raft.Server{ID: raft.ServerID(fmt.Sprint("node-", i)), Address: address})
+	}
+	for i, from := range transports {
+		for j, to := range transports {
+			if i != j {
+				from.Connect(to.LocalAddr(), to)
+			}
+		}
+	}
+	var nodes []*running
+	for i := range size {
+		cfg := testConfig(t, t.TempDir())
+		cfg.Node, cfg.transport, cfg.voters = string(voters[i].ID), transports[i], voters
+		nodes = append(nodes, start(t, cfg))
+	}
+	return nodes, transports
+}
+
+func TestFreshHoldsWhatWasAppliedBefore(t *testing.T) {
+	r := serve(t, testConfig(t, t.TempDir()))
+	ctx := patient(t)
+	var work sync.WaitGroup
+	for c := range 8 {
+		work.Go(func() {
+			for n := range 50 {
+				ref := fmt.Sprint(c, "-", n)
+				if _, err := r.Do(ctx, client.OpenCustomer{Customer: ref}, nil); err != nil {
+					t.Error(err)
+					return
+				}
+				if view, err := r.Fresh(ctx); err != nil || view.Customer(ref) == nil {
+					t.Errorf("a fresh view does not hold customer %s: %v", ref, err)
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+}
+
+func TestConfirmationStartsAfterTheRequest(t *testing.T) {
+	var c confirmer
+	started, proceed := make(chan struct{}), make(chan struct{})
+	asked := 0
+	ask := func() (uint64, error) {
+		asked++ // one at a time
+		n := asked
+		started <- struct{}{}
+		<-proceed
+		return uint64(n), nil
+	}
+	answers := make(chan uint64, 3)
+	request := func() {
+		index, err := c.confirm(t.Context(), ask)
+		if err != nil {
+			t.Error(err)
+		}
+		answers <- index
+	}
+	var work sync.WaitGroup
+	work.Go(request)
+	<-started // the first confirmation is under way: what comes now needs the next one
+	work.Go(request)
+	work.Go(request)
+	for joined := false; !joined; { // both wait for it
+		c.mu.Lock()
+		joined = c.next != nil
+		c.mu.Unlock()
+	}
+	proceed <- struct{}{}
+	if got := <-answers; got != 1 {
+		t.Fatalf("the first request has confirmation %d", got)
+	}
+	for served := 0; served < 2; {
+		select {
+		case <-started:
+			proceed <- struct{}{}
+		case got := <-answers:
+			if got < 2 {
+				t.Fatalf("a later request has confirmation %d", got)
+			}
+			served++
+		}
+	}
+	work.Wait()
+}
+
+func TestStoppedServerIsUnavailable(t *testing.T) {
+	r := serve(t, testConfig(t, t.TempDir()))
+	r.stop()
+	if _, err := r.Do(patient(t), client.OpenCustomer{Customer: "ann"}, nil); fault.CodeOf(err) != fault.Unavailable {
+		t.Fatalf("Do: %v", err)
+	}
+	if err := r.Run(t.Context()); err == nil || errors.Is(err, context.Canceled) {
+		t.Fatalf("a second Run: %v", err)
 	}
 }

@@ -35,8 +35,10 @@ var points = []string{
 // mustFire is how many of them have to kill at least once in a run of the suite.
 const mustFire = 20
 
-// afterDeath are passed only by a process that finds what a dead one left.
-func afterDeath(point string) bool { return strings.HasSuffix(point, "_redispatch") }
+// afterDeath are passed at once by a process that finds what a dead one left, and hardly in a short run without it.
+func afterDeath(point string) bool {
+	return strings.HasSuffix(point, "_redispatch") || strings.HasSuffix(point, "_marker")
+}
 
 // crashHosts is small, so that most pages of a run are still to come when a kill comes.
 const crashHosts = 20
@@ -51,7 +53,7 @@ type crashCase struct {
 
 // crashWeb is a web of about 200 pages: single ones or chains, with changing ones in both.
 func crashWeb(seed uint64) (synthweb.Config, int) {
-	cfg := synthweb.Config{Seed: seed, Hosts: crashHosts, PageBytes: []int{2500}, MaxLatency: 20 * time.Millisecond}
+	cfg := synthweb.Config{Seed: seed, Hosts: crashHosts, PageBytes: []int{2500}, MaxLatency: 40 * time.Millisecond}
 	if seed%2 == 0 {
 		cfg.PagesPerHost = 10
 		cfg.Mix = synthweb.Mix{{Class: synthweb.Product, Weight: 70}, {Class: synthweb.Changing, Weight: 20},
@@ -162,7 +164,7 @@ func (c *crashCase) work(onBegun func()) recount.Reported {
 		c.t.Fatalf("%d addresses, and %+v", len(c.order.urls), run)
 	}
 	if onBegun != nil {
-		begun(c.t, c.client, run, 40)
+		must(c.follow(within(c.t, patience), run.JobID, func(p progress) bool { return p.TotalRequests >= 20 }))(c.t)
 		onBegun()
 	}
 	var reported recount.Reported
@@ -180,14 +182,8 @@ func (c *crashCase) verify(reported recount.Reported) recount.Summary {
 	c.checkBooks()
 	c.stopCleanly()
 	reported.Records = c.records(reported.Job.ID)
-	expected := c.expected(c.order)
-	expected.MaxRefetched = maxOut * crashHosts
-	return check(c.t, expected, reported)
+	return check(c.t, c.expected(c.order), reported)
 }
-
-// maxOut is how many links of a host a run may have out at its start (4) and later, about two seconds of the pace that
-// the host lately kept. Each holds one page that is fetched and not settled: a chain's pages go one after the other.
-const maxOut = 20
 
 // TestCrashes kills the process at each point, several times by seed, and wants every run exact all the same.
 func TestCrashes(t *testing.T) {
@@ -279,4 +275,26 @@ func countLines(t *testing.T, path string) map[string]int {
 		counts[strings.TrimSpace(line)]++
 	}
 	return counts
+}
+
+// TestRefetchesAreBounded kills twice in a run whose hosts are asked slowly: no more can be fetched again than was out.
+func TestRefetchesAreBounded(t *testing.T) {
+	const hosts, rate, out = 4, 4, 2 * 4 // links out of a host: two seconds of its pace
+	web := newWeb(t, synthweb.Config{Hosts: hosts, PagesPerHost: 25, PageBytes: []int{2500},
+		MinLatency: 300 * time.Millisecond, MaxLatency: 500 * time.Millisecond})
+	s := newService(t, web, "--host-rate", fmt.Sprint(rate), "--no-rate-limits")
+	s.fill(s.client, plenty)
+	o := productOrder(s.client, slices.Collect(web.URLs(100)))
+	run := o.launch(t)
+	for _, pages := range []int64{30, 60} {
+		begun(t, s.client, run, pages)
+		s.kill()
+		s.start()
+	}
+	reported := must(s.report(within(t, patience), run))(t)
+	s.stopCleanly()
+	reported.Records = s.records(run.JobID)
+	expected := s.expected(o)
+	expected.MaxRefetched = hosts * out
+	t.Log(check(t, expected, reported))
 }

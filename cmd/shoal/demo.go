@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
@@ -222,6 +223,10 @@ func (c *demoCommand) invite(t *terminal, connect *connectFlags, server string, 
 	if err != nil {
 		return err
 	}
+	data := ""
+	if c.Data != "./data" {
+		data = " --data " + c.Data
+	}
 	query := url.Values{"groupId": {group.ID}, "name": {"my first list"}, "itemsConfig": {string(items)}}
 	t.notef(`
 API      %s
@@ -235,8 +240,8 @@ Your own list, one address a line:
 
 or, in another terminal:
 
-  shoal run --url-file list.txt --field title=h1 --follow
+  %s run%s --url-file list.txt --field title=h1 --follow
 
-Serving until Ctrl-C.`, server, key, connect.Data, keyFile, server, query.Encode(), key)
+Serving until Ctrl-C.`, server, key, connect.Data, keyFile, server, query.Encode(), key, os.Args[0], data)
 	return nil
 }

@@ -10,7 +10,7 @@ type jobsCommand struct {
 	connectFlags
 	Group   string `help:"Only runs of this group, by name or id." placeholder:"GROUP"`
 	Scraper string `help:"Only runs of this scraper." placeholder:"ID"`
-	State   string `help:"Only runs in this state: PENDING, RUNNING, COMPLETED, FAILED or STOPPED." placeholder:"STATE"`
+	State   string `default:"" enum:",PENDING,RUNNING,COMPLETED,FAILED,STOPPED" help:"Only runs in this state: PENDING, RUNNING, COMPLETED, FAILED or STOPPED." placeholder:"STATE"`
 	Limit   int    `default:"20" help:"Most runs to list, up to 200."`
 	JSON    bool   `help:"Print the records as JSON."`
 }

@@ -30,12 +30,17 @@ func main() {
 		service: service{run: runServe, token: localToken},
 	}
 	if columns, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && os.Getenv("TERM") != "dumb" {
-		t.columns = columns
+		if t.columns = columns; columns == 0 {
+			t.columns = usualWidth
+		}
 	}
 	code := run(ctx, os.Args[1:], t)
 	stop()
 	os.Exit(code)
 }
+
+// usualWidth is that of a terminal that does not know its own.
+const usualWidth = 80
 
 // terminal is what a command talks to. Results go to out; progress, notices and errors go to err. columns is the width
 // of err when it is a terminal, where a progress line may be redrawn, and 0 when it is not.

@@ -225,6 +225,8 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 	b := newBench(t)
 	b.shoal("frobnicate").want(t, exitUsage, "frobnicate")
 	b.shoal("rows").want(t, exitUsage, "--job")
+	b.shoal("jobs", "--state", "DONE").want(t, exitUsage, "--state")
+	b.shoal("run", "--url-file", "-", "--field", "a=b", "--template", scraperID).want(t, exitUsage, "only one of them")
 	b.shoal("run", "--url-file", "-").want(t, exitUsage, "--field")
 	b.shoal("run", "--url-file", "missing.txt", "--field", "a=b").want(t, exitUsage, "missing.txt")
 	b.shoal("jobs", "--key", "svc_live_wrong.key").want(t, exitNoAccess, "missing or invalid credential (401 unauthorized)")
@@ -241,7 +243,11 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 func TestAFullRateLimitIsWaitedOut(t *testing.T) {
 	b := newBench(t)
 	b.api.refuse["GET /api/wallet"] = problem{status: 429, code: "rate_limited", detail: "too fast", retry: "6", times: 2}
-	b.shoal("wallet").want(t, exitOK, "too fast (429 rate_limited): trying again in 6s", "Balance")
+	got := b.shoal("wallet")
+	got.want(t, exitOK, "too fast (429 rate_limited): waiting, 6s for now", "Balance")
+	if strings.Count(got.err, "\n") != 1 {
+		t.Errorf("it says so twice:\n%s", got.err)
+	}
 }
 
 func TestHelpTeaches(t *testing.T) {

@@ -344,3 +344,11 @@ func TestNewLeaderWaits(t *testing.T) {
 		t.Fatalf("after the wait: %+v", changes)
 	}
 }
+
+func TestWaitCoversClocksThatDrift(t *testing.T) {
+	tracker := New(Config{Lease: lease * time.Millisecond, Fetch: fetch * time.Millisecond, Now: time.Now})
+	given := float64(tracker.wait().Milliseconds()) / (1 + maxDrift) // true time, by a fast leader's clock
+	if works := (lease + fetch) / (1 - maxDrift); given < works {    // by a slow fetcher's
+		t.Fatalf("a shard is given away after %.0f ms while its holder may work for %.0f ms", given, works)
+	}
+}

@@ -173,6 +173,7 @@ func (in *intake) Finish(ctx context.Context) (uint32, error) {
 	}
 	in.pack()
 	w := in.store.writer
+	w.point("rowstore.list_before_finish")
 	err := w.do(ctx, w.bulk, func() error {
 		if err := in.write(); err != nil {
 			return err
@@ -183,6 +184,7 @@ func (in *intake) Finish(ctx context.Context) (uint32, error) {
 	if err != nil {
 		return 0, fmt.Errorf("finish list %s: %w", in.list, err)
 	}
+	w.point("rowstore.list_after_finish")
 	return in.count, in.end()
 }
 

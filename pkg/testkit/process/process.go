@@ -193,6 +193,7 @@ func (p *Process) Command(ctx context.Context, args ...string) (string, error) {
 type Usage struct {
 	PeakBytes int64 // the most memory it had at once (VmHWM)
 	Bytes     int64 // that it has now (VmRSS)
+	CPU       time.Duration
 }
 
 // Usage reads what the child has used.
@@ -220,7 +221,27 @@ func (p *Process) Usage() (Usage, error) {
 	if usage.PeakBytes == 0 {
 		return usage, fmt.Errorf("process: usage: no VmHWM in %s", path)
 	}
-	return usage, nil
+	usage.CPU, err = p.cpu()
+	return usage, err
+}
+
+// ticks are what Linux counts processor time in, per second, on every platform that Go runs on.
+const ticks = 100
+
+func (p *Process) cpu() (time.Duration, error) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("process: usage: %w", err)
+	}
+	// The command's name, in brackets, may hold anything; user and system time are the 12th and 13th behind it.
+	_, rest, _ := strings.Cut(string(content), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("process: usage: cannot read %q", content)
+	}
+	user, errUser := strconv.ParseInt(fields[11], 10, 64)
+	system, errSystem := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * time.Second / ticks, errors.Join(errUser, errSystem)
 }
 
 // tail keeps the end of what is written to it.

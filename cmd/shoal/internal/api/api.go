@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,6 +39,7 @@ type Client struct {
 	http   *http.Client
 	clock  clock.Clock
 	notice func(string)
+	waited atomic.Bool // and said so: a long read waits many times
 }
 
 // New makes a client. Server is the base address (http://HOST:PORT), key an API key or a sign-in token; notice, which
@@ -136,9 +138,9 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, out any
 }
 
 // send calls a mutating operation, whose Idempotency-Key stays the same over all tries.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, body, out any) error {
+func (c *Client) send(ctx context.Context, method, path string, body, out any) error {
 	header := http.Header{"Idempotency-Key": {uuid.NewString()}}
-	return c.call(ctx, method, path, query, header, body, out)
+	return c.call(ctx, method, path, nil, header, body, out)
 }
 
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, header http.Header,
@@ -160,7 +162,9 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		if !again {
 			return err
 		}
-		c.notice(fmt.Sprintf("%v: trying again in %s", err, wait))
+		if c.waited.CompareAndSwap(false, true) {
+			c.notice(fmt.Sprintf("%v: waiting, %s for now", err, wait))
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

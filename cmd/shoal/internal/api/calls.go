@@ -168,7 +168,7 @@ func (c *Client) Groups(ctx context.Context) ([]Group, error) {
 // PutGroup creates or updates a group.
 func (c *Client) PutGroup(ctx context.Context, group Group) (Group, error) {
 	var saved Group
-	err := c.send(ctx, http.MethodPut, "/api/scraper/group", nil, group, &saved)
+	err := c.send(ctx, http.MethodPut, "/api/scraper/group", group, &saved)
 	return saved, err
 }
 
@@ -189,7 +189,7 @@ func (c *Client) Scrapers(ctx context.Context, group, q string) ([]Scraper, erro
 // PutScraper creates or updates a scraper.
 func (c *Client) PutScraper(ctx context.Context, scraper Scraper) (Scraper, error) {
 	var saved Scraper
-	err := c.send(ctx, http.MethodPut, "/api/scraper", nil, scraper, &saved)
+	err := c.send(ctx, http.MethodPut, "/api/scraper", scraper, &saved)
 	return saved, err
 }
 
@@ -209,7 +209,7 @@ func (c *Client) RunList(ctx context.Context, query url.Values, list io.Reader, 
 
 // StopScraper stops a scraper's active run and waits for it, as far as the server does.
 func (c *Client) StopScraper(ctx context.Context, id string) error {
-	return c.send(ctx, http.MethodPost, "/api/scraper/"+url.PathEscape(id)+"/stop", nil, nil, nil)
+	return c.send(ctx, http.MethodPost, "/api/scraper/"+url.PathEscape(id)+"/stop", nil, nil)
 }
 
 // JobFilter narrows the history of jobs; empty fields match everything.
@@ -368,7 +368,7 @@ func (c *Client) AdjustWallet(ctx context.Context, customer string, micros int64
 	}{micros, note}
 	var entry Transaction
 	err := c.send(ctx, http.MethodPost,
-		"/api/admin/customers/"+url.PathEscape(customer)+"/wallet/adjustments", nil, body, &entry)
+		"/api/admin/customers/"+url.PathEscape(customer)+"/wallet/adjustments", body, &entry)
 	return entry, err
 }
 
@@ -382,6 +382,6 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 // Recount compares every run's ledger entry with its page records; the credential must be an administrator's.
 func (c *Client) Recount(ctx context.Context) ([]Recount, error) {
 	var runs []Recount
-	err := c.send(ctx, http.MethodPost, "/api/admin/billing/recount", nil, nil, &runs)
+	err := c.send(ctx, http.MethodPost, "/api/admin/billing/recount", nil, &runs)
 	return runs, err
 }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain is also the bench's other processes: it starts them of the binary that it is itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && (os.Args[1] == webMode || os.Args[1] == contenderMode) {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestBench runs all contenders on a few pages: each must find the rows that the web's truth has.
+func TestBench(t *testing.T) {
+	dir := t.TempDir()
+	o, err := parseOptions([]string{"-quick", "-absent", "-profile", filepath.Join(dir, "profiles")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := measure(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := r.Rounds[fasthttpGoquery][0].Rows
+	if !strings.HasPrefix(want, fmt.Sprintf("%d rows ", o.pages)) {
+		t.Errorf("goquery found %q, want %d rows", want, o.pages)
+	}
+	for _, c := range contenders() {
+		samples := r.Rounds[c.name]
+		if len(samples) != 1 {
+			t.Fatalf("%s: %d samples, want 1", c.name, len(samples))
+		}
+		s := samples[0]
+		if s.Pages != o.pages*c.times || s.Wall <= 0 || s.CPU <= 0 || s.RSS <= 0 {
+			t.Errorf("%s: %+v", c.name, s)
+		}
+		if c.name != rawFasthttp && s.Rows != want {
+			t.Errorf("%s found %s, goquery %s", c.name, s.Rows, want)
+		}
+	}
+	path, err := r.save(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, extension := range []string{".md", ".json"} {
+		if info, err := os.Stat(path + extension); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", path+extension, err)
+		}
+	}
+}
+
+func TestUsageOfAnotherProcess(t *testing.T) {
+	own, err := ownUsage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := usageOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.cpu+clockTick < own.cpu || other.peakRSS < own.peakRSS {
+		t.Errorf("by its number %+v, by itself a moment before %+v", other, own)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	got, err := parseStat([]byte("7 (a) b) S 1 1 1 0 -1 4194304 100 0 0 0 250 75 0 0 20 0 9 0 1 2 3"))
+	if want := 3250 * time.Millisecond; err != nil || got != want {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	if _, err := parseStat([]byte("7 (a) S 1")); err == nil {
+		t.Error("a short line was read")
+	}
+}

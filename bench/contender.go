@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// Names of the contenders.
+const (
+	rawFasthttp     = "fasthttp"
+	fasthttpGoquery = "fasthttp+goquery"
+	egressExtract   = "egress+extract"
+	fetcherAlone    = "fetcher"
+	wholeLoop       = "whole-loop"
+)
+
+// contender is one way of reading the pages.
+type contender struct {
+	name  string
+	about string
+	// times is how often it reads the measured pages: often enough that its processor time can be told.
+	times int
+	start func(ctx context.Context, t task) (crawler, error)
+}
+
+func contenders() []contender {
+	return []contender{
+		{rawFasthttp, "fasthttp's client: the bytes, nothing else", 5, startFasthttp},
+		{fasthttpGoquery, "fasthttp's client, goquery with compiled selectors", 1, startGoquery},
+		{egressExtract, "pkg/egress and pkg/extract in a loop", 1, startEgress},
+		{fetcherAlone, "the fetcher role: task records in, page records out", 1, startFetcher},
+		{wholeLoop, "`shoal serve`: a list run through the API, from launch to its end", 1, startLoop},
+	}
+}
+
+// ours says whether a contender is made of the product.
+func ours(name string) bool { return name != rawFasthttp && name != fasthttpGoquery }
+
+// crawler is a contender at work.
+type crawler interface {
+	// crawl returns when all addresses are read.
+	crawl(ctx context.Context, addresses []string) error
+	// rows are those of the last crawl, as JSON objects; nil of who makes none. Its time is not measured.
+	rows(ctx context.Context) ([][]byte, error)
+	// usage is what the process that crawls has used so far.
+	usage() (usage, error)
+	close() error
+}
+
+// task is what the process of a contender is told.
+type task struct {
+	Contender     string
+	Web           string // host:port
+	WarmUp, Pages int
+	Concurrency   int
+	Dir           string // for what it has to write
+	Shoal         string // the product's binary
+	Profile       string // file for its CPU profile, "" for none
+	Absent        bool   // one field more, which the page does not have
+}
+
+func (t *task) recipe() model.Recipe {
+	return model.Recipe{Type: model.SingleProduct, Fields: fields(t.Absent)}
+}
+
+// addresses is how many the web has to have.
+func (t *task) addresses() int { return t.WarmUp + t.Pages }
+
+// sample is what one contender did in one round.
+type sample struct {
+	Pages  int           `json:"pages"`
+	CPU    time.Duration `json:"cpuNanos"`
+	Wall   time.Duration `json:"wallNanos"`
+	RSS    int64         `json:"peakRSSBytes"`
+	Rows   string        `json:"rows"` // fingerprint, "" of who makes none
+	WebCPU time.Duration `json:"webCPUNanos"`
+}
+
+func (s sample) perCPUSecond() float64 { return float64(s.Pages) / s.CPU.Seconds() }
+func (s sample) perSecond() float64    { return float64(s.Pages) / s.Wall.Seconds() }
+
+// startContender runs a contender in a process of its own.
+func startContender(ctx context.Context, t task) (sample, error) {
+	var s sample
+	text, err := json.Marshal(t)
+	if err != nil {
+		return s, fmt.Errorf("encode task: %w", err)
+	}
+	command, err := ourselves(ctx, contenderMode, string(text))
+	if err != nil {
+		return s, err
+	}
+	out, err := command.Output()
+	if err != nil {
+		return s, fmt.Errorf("its process: %w", err)
+	}
+	if err := json.Unmarshal(out, &s); err != nil {
+		return s, fmt.Errorf("its answer %q: %w", out, err)
+	}
+	return s, nil
+}
+
+// runContender is the process of a contender.
+func runContender(ctx context.Context, text string) (err error) {
+	var t task
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return fmt.Errorf("%s: %w", contenderMode, err)
+	}
+	all := contenders()
+	at := slices.IndexFunc(all, func(c contender) bool { return c.name == t.Contender })
+	if at < 0 {
+		return fmt.Errorf("%s: no contender %q", contenderMode, t.Contender)
+	}
+	web, err := synthweb.New(webConfig(t.addresses()))
+	if err != nil {
+		return err
+	}
+	addresses := slices.Collect(web.URLs(t.addresses()))
+	c, err := all[at].start(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.crawl(ctx, addresses[:t.WarmUp]); err != nil {
+		return fmt.Errorf("warm-up: %w", err)
+	}
+	s, err := span(ctx, t, c, slices.Repeat(addresses[t.WarmUp:], all[at].times))
+	if err != nil {
+		return err
+	}
+	rows, err := c.rows(ctx)
+	if err != nil {
+		return fmt.Errorf("rows: %w", err)
+	}
+	if rows != nil {
+		if s.Rows, err = checkRows(web, rows, t); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(s)
+}
+
+// checkRows wants the rows to be exactly those that the web's truth has.
+func checkRows(web *synthweb.Web, rows [][]byte, t task) (string, error) {
+	got, err := fingerprint(rows)
+	if err != nil {
+		return "", err
+	}
+	want, err := expectedRows(web, t.WarmUp, t.addresses())
+	if err == nil && got != want {
+		err = fmt.Errorf("its rows are %s, the truth is %s; one of them: %s", got, want, rows[0])
+	}
+	return got, err
+}
+
+// span measures one crawl.
+func span(ctx context.Context, t task, c crawler, addresses []string) (sample, error) {
+	s := sample{Pages: len(addresses)}
+	if t.Profile != "" && t.Contender != wholeLoop { // that one is a process of its own, and profiles itself
+		f, err := os.Create(t.Profile)
+		if err != nil {
+			return s, fmt.Errorf("profile: %w", err)
+		}
+		defer func() { _ = f.Close() }() // what a profile lacks shows when it is read
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return s, fmt.Errorf("profile: %w", err)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	before, err := c.usage()
+	if err != nil {
+		return s, err
+	}
+	started := time.Now()
+	if err := c.crawl(ctx, addresses); err != nil {
+		return s, err
+	}
+	s.Wall = time.Since(started)
+	after, err := c.usage()
+	s.CPU, s.RSS = after.cpu-before.cpu, after.peakRSS
+	return s, err
+}
+
+// fanOut calls work for each address, n at a time, until one fails.
+func fanOut(ctx context.Context, n int, addresses []string, work func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range n {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(addresses) {
+					return
+				}
+				if err := work(ctx, i); err != nil {
+					cancel(fmt.Errorf("%s: %w", addresses[i], err))
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// quote is a short piece of what a process said.
+func quote(output []byte) string { return string(bytes.TrimSpace(output[max(0, len(output)-2000):])) }

@@ -1,0 +1,168 @@
+// Command bench measures how many pages a second of processor time brings: of the whole service, of its fetcher alone,
+// and of the peers that people would write by hand, all on the same page in the same run. It owns the measuring and the
+// peers; what is measured is the product as it is, with no hooks for it.
+//
+// Every contender runs in a fresh process of its own, and so does the web they read, so that nobody pays for another.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The processes that the bench starts of itself are told apart by the first argument.
+const (
+	webMode       = "serve-web"
+	contenderMode = "run-contender"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 2 {
+		switch args[0] {
+		case webMode:
+			return serveWeb(ctx, args[1])
+		case contenderMode:
+			return runContender(ctx, args[1])
+		}
+	}
+	o, err := parseOptions(args)
+	if err != nil {
+		return err
+	}
+	report, err := measure(ctx, o)
+	if err != nil {
+		return err
+	}
+	report.Command = strings.Join(append([]string{"go run ./bench"}, args...), " ")
+	fmt.Print(report.markdown())
+	if o.out == "" {
+		return nil
+	}
+	path, err := report.save(o.out)
+	if err == nil {
+		fmt.Println("\nWritten to", path+".md and .json")
+	}
+	return err
+}
+
+// options are what a run of the bench is told.
+type options struct {
+	contenders  []string
+	pages       int // each contender's, per round
+	warmUp      int // pages before the measuring begins
+	rounds      int
+	concurrency int    // requests under way, at most
+	absent      bool   // one field more, which the page does not have
+	profiles    string // directory of CPU profiles, "" for none
+	out         string // directory of the results, "" for none
+}
+
+func parseOptions(args []string) (options, error) {
+	var o options
+	var only string
+	quick := false
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.IntVar(&o.pages, "pages", 20_000, "pages of each contender in each round")
+	flags.IntVar(&o.warmUp, "warm-up", 4_000, "pages before the measuring begins")
+	flags.IntVar(&o.rounds, "rounds", 3, "rounds; in each, the contenders take turns")
+	flags.IntVar(&o.concurrency, "concurrency", 64, "requests under way, at most")
+	flags.BoolVar(&o.absent, "absent", false,
+		"read a sixth field, which the page does not have: whoever stops reading once all is found cannot stop then")
+	flags.StringVar(&only, "only", "", "contenders, by name with commas between; all unless told")
+	flags.StringVar(&o.out, "out", "", "directory of the result files; none unless told")
+	flags.StringVar(&o.profiles, "profile", "",
+		"directory for CPU profiles of our own contenders, which the report then sums up by stage")
+	flags.BoolVar(&quick, "quick", false, "few pages, one round: whether it works, not how fast")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if quick {
+		o.pages, o.warmUp, o.rounds = 300, 100, 1
+	}
+	if o.pages < 1 || o.warmUp < 1 || o.rounds < 1 || o.concurrency < 1 {
+		return o, errors.New("-pages, -warm-up, -rounds and -concurrency are at least 1")
+	}
+	for _, c := range contenders() {
+		if only == "" || slices.Contains(strings.Split(only, ","), c.name) {
+			o.contenders = append(o.contenders, c.name)
+		}
+	}
+	if len(o.contenders) == 0 {
+		return o, fmt.Errorf("-only: %q names no contender", only)
+	}
+	return o, nil
+}
+
+// measure runs all rounds.
+func measure(ctx context.Context, o options) (*report, error) {
+	dir, err := os.MkdirTemp("", "shoal-bench")
+	if err != nil {
+		return nil, fmt.Errorf("a directory for the run: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // what stays behind there is no result
+	binary := filepath.Join(dir, "shoal")
+	if slices.Contains(o.contenders, wholeLoop) {
+		if err := buildShoal(ctx, binary); err != nil {
+			return nil, err
+		}
+	}
+	if o.profiles != "" {
+		if err := os.MkdirAll(o.profiles, 0o755); err != nil {
+			return nil, fmt.Errorf("-profile: %w", err)
+		}
+	}
+	r := newReport(ctx, o)
+	for round := range o.rounds {
+		for _, name := range o.contenders {
+			t := task{Contender: name, Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency, Dir: dir, Shoal: binary,
+				Absent: o.absent}
+			if o.profiles != "" && ours(name) {
+				t.Profile = filepath.Join(o.profiles, name+".prof")
+			}
+			s, err := measureOne(ctx, t)
+			if err != nil {
+				return nil, fmt.Errorf("%s, round %d: %w", name, round+1, err)
+			}
+			fmt.Fprintf(os.Stderr, "round %d  %-17s %9.0f pages per CPU-second  %8.0f pages/s\n", round+1, name,
+				s.perCPUSecond(), s.perSecond())
+			r.add(name, s)
+		}
+	}
+	return r, r.addStages(ctx, o)
+}
+
+// measureOne gives a contender a web of its own, so that none finds another's traces, and both fresh processes.
+func measureOne(ctx context.Context, t task) (s sample, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	web, err := startWeb(ctx, t.addresses())
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, web.stop()) }()
+	t.Web = web.address
+	if s, err = startContender(ctx, t); err != nil {
+		return s, err
+	}
+	s.WebCPU, err = web.cpu(ctx)
+	return s, err
+}

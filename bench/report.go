@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// report is what a run of the bench found. It is also the shape of the JSON file.
+type report struct {
+	Date        string              `json:"date"` // UTC
+	Machine     string              `json:"machine"`
+	Cores       int                 `json:"cores"`
+	Go          string              `json:"go"`
+	Commit      string              `json:"commit"`
+	Command     string              `json:"command"`
+	Pages       int                 `json:"pages"`
+	WarmUp      int                 `json:"warmUp"`
+	Concurrency int                 `json:"concurrency"`
+	Absent      bool                `json:"absent,omitempty"` // with a field that the page does not have
+	Order       []string            `json:"order"`
+	Rounds      map[string][]sample `json:"rounds"` // by contender
+	Stages      []stageShare        `json:"stages,omitempty"`
+}
+
+func newReport(ctx context.Context, o options) *report {
+	return &report{
+		Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: machine(), Cores: runtime.NumCPU(),
+		Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, Commit: commit(ctx),
+		Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency, Absent: o.absent,
+		Order: o.contenders, Rounds: map[string][]sample{},
+	}
+}
+
+func (r *report) add(name string, s sample) { r.Rounds[name] = append(r.Rounds[name], s) }
+
+// spread is the smallest, the middle and the largest of some values.
+type spread struct{ min, median, max float64 }
+
+func spreadOf(values []float64) spread {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return spread{sorted[0], (sorted[(n-1)/2] + sorted[n/2]) / 2, sorted[n-1]}
+}
+
+// of takes one figure of every round of a contender.
+func (r *report) of(name string, figure func(sample) float64) spread {
+	var values []float64
+	for _, s := range r.Rounds[name] {
+		values = append(values, figure(s))
+	}
+	return spreadOf(values)
+}
+
+// ratios compares a contender's pages per CPU-second with another's, round by round: a machine that slows down in the
+// meantime slows both.
+func (r *report) ratios(name, to string) (spread, bool) {
+	var values []float64
+	for i, s := range r.Rounds[name] {
+		if i < len(r.Rounds[to]) {
+			values = append(values, s.perCPUSecond()/r.Rounds[to][i].perCPUSecond())
+		}
+	}
+	if len(values) == 0 {
+		return spread{}, false
+	}
+	return spreadOf(values), true
+}
+
+// markdown is the report for people.
+func (r *report) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Pages per CPU-second, %s\n\n", r.Date)
+	fmt.Fprintf(&b, "%s, %d cores; %s; commit %s\n\n    %s\n\n", r.Machine, r.Cores, r.Go, r.Commit, r.Command)
+	fmt.Fprintf(&b, "%d pages a round after %d to warm up, %d requests under way, %d rounds. Median of the rounds, the "+
+		"smallest and largest in brackets.\n\n", r.Pages, r.WarmUp, r.Concurrency, len(r.Rounds[r.Order[0]]))
+	if r.Absent {
+		b.WriteString("With a sixth field, which the page does not have: all of the page must be read.\n\n")
+	}
+	b.WriteString("| contender | pages per CPU-second | CPU a page | pages/s | peak RSS | × fasthttp+goquery | rows |\n" +
+		"|---|---|---|---|---|---|---|\n")
+	for _, name := range r.Order {
+		per := r.of(name, sample.perCPUSecond)
+		ratio := "–"
+		if s, ok := r.ratios(name, fasthttpGoquery); ok {
+			ratio = fmt.Sprintf("**%.2f** [%.2f–%.2f]", s.median, s.min, s.max)
+		}
+		rows := r.Rounds[name][0].Rows
+		if rows == "" {
+			rows = "none"
+		}
+		fmt.Fprintf(&b, "| %s | **%.0f** [%.0f–%.0f] | %.1f µs | %.0f | %.0f MB | %s | %s |\n", name, per.median, per.min,
+			per.max, 1e6/per.median, r.of(name, sample.perSecond).median,
+			r.of(name, func(s sample) float64 { return float64(s.RSS) / 1e6 }).median, ratio, rows)
+	}
+	b.WriteString("\n")
+	for _, c := range contenders() {
+		if slices.Contains(r.Order, c.name) {
+			fmt.Fprintf(&b, "- %s: %s\n", c.name, c.about)
+		}
+	}
+	if len(r.Stages) > 0 {
+		b.WriteString("\n" + stageTable(r.Stages))
+	}
+	return b.String()
+}
+
+// save writes the report into a directory, named after the day and the processor, and returns the path without its
+// extensions. A later run of the same day takes the place of an earlier one.
+func (r *report) save(dir string) (string, error) {
+	encoded, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("encode report: %w", err)
+	}
+	day, _, _ := strings.Cut(r.Date, " ")
+	path := filepath.Join(dir, day+"-"+slug(r.Machine))
+	if r.Absent {
+		path += "-absent"
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("-out: %w", err)
+	}
+	return path, errors.Join(os.WriteFile(path+".md", []byte(r.markdown()), 0o644),
+		os.WriteFile(path+".json", append(encoded, '\n'), 0o644))
+}
+
+var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
+
+func slug(text string) string {
+	return strings.Trim(notSlug.ReplaceAllString(strings.ToLower(text), "-"), "-")
+}
+
+// machine is the processor's name as Linux tells it.
+func machine() string {
+	info, _ := os.ReadFile("/proc/cpuinfo") // without it the machine has no name
+	for line := range strings.Lines(string(info)) {
+		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
+}
+
+// commit is the commit that is measured, and whether there is more to it.
+func commit(ctx context.Context) string {
+	hash, err := newCommand(ctx, "git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return "unknown"
+	}
+	text := strings.TrimSpace(string(hash))
+	changes, err := newCommand(ctx, "git", "status", "--porcelain", "--", "*.go", "go.mod").Output()
+	if err != nil || len(changes) > 0 {
+		text += " with changes"
+	}
+	return text
+}

@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/billing"
+	"shoal.dev/shoal/controlplane"
+	"shoal.dev/shoal/fetcher"
+	"shoal.dev/shoal/ingest"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/lifecycle"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore/sqlite"
+	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/stream/streamtest"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// clusterNode is the one node of a cluster in the test's process.
+const clusterNode = "test"
+
+// clusterPace is what a host of the synthetic web may be asked.
+var clusterPace = fetcher.Pace{Rate: 1000, Connections: 4}
+
+// cluster is all roles in the test's own process, over a log that can be made to lose records. Markers go out often, so
+// that a loss costs a test little time.
+type cluster struct {
+	client
+	data string
+	log  *streamtest.Faulty
+	stop func() error // ends all roles, once
+}
+
+func newCluster(t *testing.T, web *synthweb.Web, seed uint64) *cluster {
+	t.Helper()
+	c := &cluster{data: t.TempDir()}
+	settings := controlplane.Defaults()
+	memory := must(stream.NewMemory(stream.Config{Partitions: int(settings.Shards)}))(t)
+	c.log = streamtest.NewFaulty(memory, seed)
+	store := must(sqlite.Open(sqlite.Config{Dir: filepath.Join(c.data, rowsDir)}))(t)
+	out := must(egress.New(egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Origins: map[string]string{web.Pattern(): web.Addr()}}))(t)
+	logger := slog.New(slog.DiscardHandler)
+	source := ids.Random{Now: time.Now}
+
+	settings.Dir, settings.Node, settings.Boot, settings.Capacity = c.data, clusterNode, source.New(), 1
+	settings.Log, settings.Store, settings.Logger = c.log, store, logger
+	settings.HostRate, settings.MaxHostRate = clusterPace.Rate, clusterPace.Rate
+	settings.MarkerEvery = 100 * time.Millisecond
+	settings.HostOf = func(url string) string { return model.HostOf(must(egress.Canonical(url))(t)) }
+	settings.ShardOf = func(host string) int {
+		return int(xxh3.HashString(egress.RegistrableDomain(host)) % uint64(settings.Shards))
+	}
+	control := must(controlplane.New(settings))(t)
+	reach := control.Client()
+	pages := fetcher.NewHTTPWeb(out, "", 0, clock.System{})
+	api := must(apiserver.New(apiserver.Config{Client: reach, Store: store, Guard: out, Clock: clock.System{}, IDs: source,
+		DataDir: c.data, NoRateLimits: true, MaxHostRate: clusterPace.Rate, MaxHostConnections: clusterPace.Connections,
+		Node: clusterNode, Boot: settings.Boot, Log: logger}))(t)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	key := make(chan string, 1)
+	parts := []lifecycle.Part{
+		{Name: "controlplane", Run: control.Run, Ready: control.Ready()},
+		{Name: "ingest", Run: ingest.New(ingest.Config{Log: c.log, Store: store, Control: ingest.FromClient(reach)}).Run},
+		{Name: "billing", Run: billing.New(billing.Config{Log: c.log, Settle: reach.Settle, Logger: logger}).Run},
+		{Name: "fetcher", Run: fetcher.New(fetcher.Config{Node: clusterNode, Boot: settings.Boot, Log: c.log,
+			Control: fetcher.FromClient(reach), Web: pages, IDs: source, ShardOf: settings.ShardOf,
+			Pace: clusterPace, MaxPace: clusterPace}).Run},
+		{Name: "apiserver", Run: func(ctx context.Context) error {
+			secret, err := apiserver.SelfKey(ctx, reach, source, c.data)
+			if err != nil {
+				return errors.Join(err, listener.Close())
+			}
+			key <- secret
+			return api.Serve(ctx, listener)
+		}},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- lifecycle.Run(ctx, parts...) }()
+	c.stop = func() error {
+		if ctx.Err() != nil {
+			return nil
+		}
+		cancel()
+		err := <-ended
+		pages.Close()
+		out.Close()
+		return errors.Join(err, c.log.Close(), store.Close())
+	}
+	t.Cleanup(func() {
+		if err := c.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	c.client = client{server: "http://" + listener.Addr().String()}
+	select {
+	case c.token = <-key:
+	case err := <-ended:
+		ended <- err
+		t.Fatal(err)
+	case <-within(t, readyWithin).Done():
+		t.Fatal("the cluster does not come up")
+	}
+	return c
+}
+
+// fill gives the self-hosting customer money.
+func (c *cluster) fill(t *testing.T, micros int64) {
+	t.Helper()
+	token := must(apiserver.MintToken(c.data, apiserver.SelfCustomer, true, time.Now(), time.Hour))(t)
+	admin := client{server: c.server, token: strings.TrimSpace(token)}
+	if err := admin.adjust(t.Context(), apiserver.SelfCustomer, micros); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/stream/streamtest"
+	"shoal.dev/shoal/pkg/testkit/recount"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+var topics = []stream.Topic{stream.Tasks, stream.Pages, stream.Receipts}
+
+// TestTheLogMayLoseRecords drops some records of each topic all through a run, and wants it exact by markers alone.
+func TestTheLogMayLoseRecords(t *testing.T) {
+	// A dispatch has five attempts, however many pages its chain has: more losses would use them up by bad luck.
+	drops := map[stream.Topic]float64{stream.Tasks: 0.05, stream.Pages: 0.02, stream.Receipts: 0.1}
+	lost := map[stream.Topic]*atomic.Int64{stream.Tasks: {}, stream.Pages: {}, stream.Receipts: {}}
+	t.Run("of", func(t *testing.T) {
+		for _, topic := range topics {
+			for seed := range uint64(*losses) {
+				t.Run(fmt.Sprintf("%v/%d", topic, seed), func(t *testing.T) {
+					t.Parallel()
+					c := newLossy(t, seed)
+					c.log.Set(topic, streamtest.Faults{Drop: drops[topic]})
+					c.finish(c.order.launch(t))
+					lost[topic].Add(c.log.Lost(topic))
+				})
+			}
+		}
+	})
+	for _, topic := range topics {
+		if lost[topic].Load() == 0 {
+			t.Errorf("no record of %v was lost: nothing is shown", topic)
+		}
+	}
+}
+
+// TestTheLogMayRepeatRecords repeats records of all topics, late ones too.
+func TestTheLogMayRepeatRecords(t *testing.T) {
+	for seed := range uint64(*losses) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			c := newLossy(t, seed)
+			for _, topic := range topics {
+				c.log.Set(topic, streamtest.Faults{Repeat: 0.1})
+			}
+			c.finish(c.order.launch(t))
+		})
+	}
+}
+
+// TestTheLogMayVanish loses every record of one topic, or of all, several times in the middle of a run.
+func TestTheLogMayVanish(t *testing.T) {
+	for name, wiped := range map[string][]stream.Topic{
+		"tasks": {stream.Tasks}, "pages": {stream.Pages}, "receipts": {stream.Receipts}, "all": topics,
+	} {
+		for seed := range uint64(*losses) {
+			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
+				t.Parallel()
+				c := newLossy(t, seed)
+				run := c.order.launch(t)
+				// Each time costs what is out one attempt of its five.
+				for _, pages := range []int64{1, 60, 120} {
+					last := must(c.follow(within(t, patience), run.JobID, func(p progress) bool { return p.TotalRequests >= pages }))(t)
+					if last.State == "RUNNING" {
+						c.vanish(run, wiped)
+					}
+				}
+				c.finish(run)
+			})
+		}
+	}
+}
+
+// lossyRun is a run over a log with faults.
+type lossyRun struct {
+	*cluster
+	t     *testing.T
+	web   *synthweb.Web
+	order order
+}
+
+func newLossy(t *testing.T, seed uint64) *lossyRun {
+	t.Helper()
+	cfg, links := crashWeb(seed)
+	web := newWeb(t, cfg)
+	c := newCluster(t, web, seed)
+	c.fill(t, plenty)
+	l := &lossyRun{cluster: c, t: t, web: web}
+	urls := slices.Collect(web.URLs(links))
+	if seed%2 == 0 {
+		l.order = productOrder(c.client, urls)
+	} else {
+		l.order = listingOrder(c.client, urls, model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector})
+	}
+	return l
+}
+
+// vanished is how many records, markers among them, a topic that vanishes loses besides those that it holds.
+const vanished = 10
+
+// vanish loses what the topics hold and what comes to them for a while. Markers keep coming as long as the run is open.
+func (l *lossyRun) vanish(run launched, wiped []stream.Topic) {
+	l.t.Helper()
+	lost := func() (n int64) {
+		for _, topic := range wiped {
+			n += l.log.Lost(topic)
+		}
+		return n
+	}
+	enough := lost() + vanished
+	for _, topic := range wiped {
+		l.log.Wipe(topic)
+		l.log.Set(topic, streamtest.Faults{Drop: 1})
+	}
+	for ctx := within(l.t, patience); lost() < enough; {
+		select {
+		case <-ctx.Done():
+			l.t.Fatal("nothing is lost: the run stands still")
+		case <-time.After(5 * time.Millisecond):
+		}
+		if job := must(l.job(ctx, run))(l.t); model.JobState(job.State).Final() {
+			break // it had ended before the loss began
+		}
+	}
+	for _, topic := range wiped {
+		l.log.Set(topic, streamtest.Faults{})
+	}
+}
+
+// finish waits for the run's end and makes the recount.
+func (l *lossyRun) finish(run launched) {
+	t := l.t
+	t.Helper()
+	reported := must(l.report(within(t, patience), run))(t)
+	checkWallet(t, l.client)
+	lost := fmt.Sprintf("lost %d tasks, %d pages, %d receipts", l.log.Lost(stream.Tasks), l.log.Lost(stream.Pages),
+		l.log.Lost(stream.Receipts))
+	if err := l.stop(); err != nil {
+		t.Fatal(err)
+	}
+	reported.Records = must(readRecords(t.Context(), l.data, run.JobID))(t)
+	sum := check(t, recount.Run{Web: l.web, URLs: l.order.urls, Pagination: l.order.pagination, Price: plainPrice,
+		Free: freeGrant, Lossy: true, MaxConnections: clusterPace.Connections}, reported)
+	t.Logf("%s; %v", lost, sum)
+}

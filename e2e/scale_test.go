@@ -1,0 +1,183 @@
+package e2e
+
+import (
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// The figures of the specification.
+const (
+	manyLinks      = 1_000_000
+	acceptedWithin = 30 * time.Second
+	mostMemory     = 400 << 20
+	mostRecord     = 1 << 20 // bytes of a run's replicated record
+	besideWithin   = 3 * time.Second
+	pagesPerCall   = 500 // of a Raft command, in bulk
+	mostIdleMemory = 100 << 20
+	mostIdleShare  = 0.01 // of a core
+	slowShare      = 1.10 // of the time without slow hosts
+)
+
+func onlyAtScale(t *testing.T) {
+	t.Helper()
+	if !*scale {
+		t.Skip("by -scale (make scale)")
+	}
+}
+
+// TestScale runs a million addresses, and a small run of another customer beside them.
+func TestScale(t *testing.T) {
+	onlyAtScale(t)
+	web := newWeb(t, synthweb.Config{Hosts: 1000, PagesPerHost: 1000, PageBytes: []int{3000}})
+	beside := newWeb(t, synthweb.Config{Suffix: "beside", Hosts: 20, PagesPerHost: 1, PageBytes: []int{3000}})
+	s := newService(t, web, append(slices.Clone(fast), "--egress-origin", beside.Pattern()+"="+beside.Addr())...)
+	s.fill(s.client, plenty)
+	other := s.customer("other")
+	s.fill(other, plenty)
+	ctx := within(t, time.Hour)
+	before := must(s.admin().status(ctx))(t)
+
+	begin := time.Now()
+	o := productOrder(s.client, nil)
+	run := must(s.runList(ctx, must(o.query(ctx))(t), lines(web, manyLinks)))(t)
+	accepted := time.Since(begin)
+	t.Logf("%d addresses accepted in %v", run.LinksQueued, accepted.Round(time.Millisecond))
+	if run.LinksQueued != manyLinks || accepted > acceptedWithin {
+		t.Errorf("accepted %d in %v, want %d in %v", run.LinksQueued, accepted, manyLinks, acceptedWithin)
+	}
+
+	for range 3 {
+		begun(t, s.client, run, must(s.job(ctx, run))(t).TotalRequests+10_000)
+		small := productOrder(other, slices.Collect(beside.URLs(20)))
+		start := time.Now()
+		job, _, err := other.finished(ctx, small.launch(t))
+		took := time.Since(start)
+		t.Logf("a run of 20 pages beside it: %v", took.Round(time.Millisecond))
+		if err != nil || job.SuccessLinks != 20 || took > besideWithin {
+			t.Errorf("the small run took %v, at most %v: %+v, %v", took, besideWithin, job, err)
+		}
+	}
+
+	job, entry, err := s.finished(ctx, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(begin)
+	after := must(s.admin().status(ctx))(t)
+	usage := must(s.p.Usage())(t)
+	commands := after.Commands - before.Commands
+	t.Logf("%d pages in %v: %.0f pages/s, %.0f pages per CPU-second", job.TotalRequests, took.Round(time.Second),
+		float64(job.TotalRequests)/took.Seconds(), float64(job.TotalRequests)/usage.CPU.Seconds())
+	t.Logf("memory %d MB at most; %d Raft commands, one for %d pages", usage.PeakBytes>>20, commands,
+		uint64(job.TotalRequests)/commands)
+	if usage.PeakBytes > mostMemory {
+		t.Errorf("the process had %d MB, at most %d", usage.PeakBytes>>20, mostMemory>>20)
+	}
+	if commands > manyLinks/pagesPerCall {
+		t.Errorf("%d Raft commands, at most %d", commands, manyLinks/pagesPerCall)
+	}
+	if job.SuccessLinks != manyLinks || job.ItemsQuantity != manyLinks || job.ErrorLinks != 0 ||
+		entry.AmountMicros != -(manyLinks-freeGrant)*plainPrice {
+		t.Errorf("%+v, charged %d", job, entry.AmountMicros)
+	}
+	if largest := largestSnapshot(t, s.data); largest > mostRecord {
+		t.Errorf("a snapshot with the run has %d bytes, at most %d", largest, mostRecord)
+	}
+	checkWallet(t, s.client)
+	asked := must(web.Recount())(t)
+	if len(asked.URLs) != manyLinks {
+		t.Errorf("%d addresses were asked for", len(asked.URLs))
+	}
+	for address, count := range asked.URLs {
+		if count.Requests != 1 {
+			t.Fatalf("%s was asked for %d times", address, count.Requests)
+		}
+	}
+}
+
+// largestSnapshot is the size of the largest Raft snapshot that is kept: the records of all runs and customers.
+func largestSnapshot(t *testing.T, data string) (largest int64) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(data, "raft"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.Contains(path, "snapshots") {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			largest = max(largest, info.Size())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	t.Logf("the largest snapshot has %d bytes", largest)
+	return largest
+}
+
+// TestSlowHosts compares the time that 190 hosts take with and without ten slow ones beside them.
+func TestSlowHosts(t *testing.T) {
+	onlyAtScale(t)
+	const hosts, slow, pages = 200, 10, 60
+	took := func(slowLatency time.Duration) time.Duration {
+		web := newWeb(t, synthweb.Config{Seed: 9, Hosts: hosts, PagesPerHost: pages, SlowHosts: slow,
+			SlowLatency: max(slowLatency, time.Millisecond), PageBytes: []int{3000}})
+		s := newService(t, web, "--host-rate", "5", "--host-connections", "2", "--no-rate-limits")
+		s.fill(s.client, plenty)
+		isSlow := map[string]bool{}
+		var urls []string
+		perSlow := map[string]int{}
+		for address := range web.URLs(hosts * pages) {
+			truth := must(web.Truth(address))(t)
+			host := strings.Split(address, "/")[2]
+			isSlow[host] = truth.Slow
+			if truth.Slow {
+				if perSlow[host]++; slowLatency == 0 || perSlow[host] > 6 {
+					continue // enough to be in the way all the time
+				}
+			}
+			urls = append(urls, address)
+		}
+		o := productOrder(s.client, urls)
+		begin := time.Now()
+		run := o.launch(t)
+		if job, _, err := s.finished(within(t, patience), run); err != nil || int(job.SuccessLinks) != len(urls) {
+			t.Fatalf("%+v, %v", job, err)
+		}
+		var end time.Time
+		for r := range web.Requests() {
+			if !isSlow[r.Host] && r.End.After(end) {
+				end = r.End
+			}
+		}
+		s.stopCleanly()
+		return end.Sub(begin)
+	}
+	without := took(0)
+	with := took(10 * time.Second)
+	t.Logf("the quick hosts took %v without slow ones and %v with them", without.Round(time.Millisecond), with.Round(time.Millisecond))
+	if float64(with) > slowShare*float64(without) {
+		t.Errorf("slow hosts hold the others up: %v instead of %v", with, without)
+	}
+}
+
+// TestIdle looks at a process that has nothing to do.
+func TestIdle(t *testing.T) {
+	onlyAtScale(t)
+	s := newService(t, newWeb(t, synthweb.Config{}), fast...)
+	const span = 20 * time.Second
+	before := must(s.p.Usage())(t)
+	<-time.After(span) // what is measured is time in which nothing happens
+	after := must(s.p.Usage())(t)
+	share := (after.CPU - before.CPU).Seconds() / span.Seconds()
+	t.Logf("idle: %d MB, %.2f%% of a core", after.Bytes>>20, 100*share)
+	if after.Bytes > mostIdleMemory || share > mostIdleShare {
+		t.Errorf("at most %d MB and %.0f%%", mostIdleMemory>>20, 100*mostIdleShare)
+	}
+}

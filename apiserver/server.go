@@ -36,7 +36,6 @@ const (
 	maxConnections = 4_096
 	readTimeout    = 30 * time.Second // of a whole request
 	listTimeout    = 2 * time.Minute  // of a request with a large JSON body
-	streamTimeout  = 15 * time.Minute // of a request whose body is streamed
 	idleTimeout    = 2 * time.Minute  // between requests
 	// finishTimeout is how long calls under way may take when the server stops; then their connections are closed and
 	// their contexts ended, and they have cutOffTimeout to take back what they began.
@@ -241,16 +240,13 @@ func (s *Server) newServer() *fasthttp.Server {
 	}
 }
 
-// headerReceived gives large bodies more time.
+// headerReceived gives large JSON bodies more time. Streamed ones set the pace themselves once they are read.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
-	switch {
-	case !s.streamed[string(path)]:
-		return fasthttp.RequestConfig{}
-	case bytes.HasPrefix(h.ContentType(), []byte("application/json")):
+	if s.streamed[string(path)] && bytes.HasPrefix(h.ContentType(), []byte("application/json")) {
 		return fasthttp.RequestConfig{ReadTimeout: listTimeout}
 	}
-	return fasthttp.RequestConfig{ReadTimeout: streamTimeout}
+	return fasthttp.RequestConfig{}
 }
 
 // counters registers what is counted of calls.

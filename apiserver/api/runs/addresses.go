@@ -19,8 +19,8 @@ import (
 const (
 	maxListed   = 100_000 // addresses in a JSON body
 	maxStreamed = 5_000_000
-	maxLine     = 64 << 10        // bytes of a line
-	linksAtOnce = 10_000          // read of a stored list
+	maxLine     = 64 << 10 // bytes of a line
+	linksAtOnce = 10_000   // read of a stored list
 )
 
 // addresses is a list as it arrives.

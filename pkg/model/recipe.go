@@ -28,10 +28,10 @@ const (
 
 // Field is one entry of itemsConfig.
 type Field struct {
-	Name     string    `json:"name" cbor:"1,keyasint"`
-	Selector string    `json:"selector" cbor:"2,keyasint"`
-	Kind     FieldKind `json:"kind" cbor:"3,keyasint"`
-	Attr     string    `json:"attr,omitempty" cbor:"4,keyasint,omitempty"`
+	Name     string    `json:"name" cbor:"1,keyasint" doc:"Output field; a leading _ is dropped"`
+	Selector string    `json:"selector" cbor:"2,keyasint" doc:"CSS"`
+	Kind     FieldKind `json:"kind" cbor:"3,keyasint" doc:"TEXT, ATTR or EXISTS"`
+	Attr     string    `json:"attr,omitempty" cbor:"4,keyasint,omitempty" doc:"Attribute name, with ATTR"`
 }
 
 // PaginationType says how a page leads to the next one (decision 14).
@@ -46,12 +46,12 @@ const (
 
 // Pagination is sourceConfig.pagination. Max is the most pages of one chain, 1 to 10,000, 50 unless told.
 type Pagination struct {
-	Type     PaginationType `json:"type" cbor:"1,keyasint"`
-	Param    string         `json:"param,omitempty" cbor:"2,keyasint,omitempty"`
-	Start    *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty"`
-	Step     *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty"`
-	Selector string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty"`
-	Max      *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty"`
+	Type     PaginationType `json:"type" cbor:"1,keyasint" doc:"NONE, URL_PAGE_PARAM or NEXT_LINK"`
+	Param    string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" doc:"Query parameter of URL_PAGE_PARAM"`
+	Start    *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty" doc:"First page number of URL_PAGE_PARAM, 1 unless told"`
+	Step     *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty" doc:"From page to page, 1 unless told"`
+	Selector string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" doc:"CSS of the link of NEXT_LINK"`
+	Max      *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty" doc:"Most pages of a chain, 1 to 10,000; 50 unless told"`
 }
 
 // Bounds of decision 14.
@@ -83,7 +83,7 @@ type Recipe struct {
 // Politeness is what a scraper asks of its hosts (decision 17). Zero values mean the operator's defaults; the operator's
 // ceilings hold whatever is asked.
 type Politeness struct {
-	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty" cbor:"1,keyasint,omitempty"`
-	Connections       int     `json:"connections,omitempty" cbor:"2,keyasint,omitempty"`
-	IgnoreRobots      bool    `json:"ignoreRobots,omitempty" cbor:"3,keyasint,omitempty"`
+	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty" cbor:"1,keyasint,omitempty" doc:"Request starts per host and second; 0 is the default of the server"`
+	Connections       int     `json:"connections,omitempty" cbor:"2,keyasint,omitempty" doc:"Connections per host; 0 is the default of the server"`
+	IgnoreRobots      bool    `json:"ignoreRobots,omitempty" cbor:"3,keyasint,omitempty" doc:"Read pages that robots.txt forbids; recorded in the run"`
 }

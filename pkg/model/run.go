@@ -51,10 +51,10 @@ type Scraper struct {
 
 // SourceConfig says where a scraper reads.
 type SourceConfig struct {
-	URL        string      `json:"url,omitempty" cbor:"1,keyasint,omitempty"`
+	URL        string      `json:"url,omitempty" cbor:"1,keyasint,omitempty" doc:"Start address, http or https"`
 	Pagination *Pagination `json:"pagination,omitempty" cbor:"2,keyasint,omitempty"`
-	Curl       string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty"`
-	Prelaunch  *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty"`
+	Curl       string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" doc:"Not in this version"`
+	Prelaunch  *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty" doc:"Not in this version"`
 }
 
 // SchemaRef names an extraction schema.
@@ -64,7 +64,7 @@ type SchemaRef struct {
 
 // ScraperConfig holds a scraper's settings beside what it extracts.
 type ScraperConfig struct {
-	RetentionCount *int        `json:"retentionCount,omitempty" cbor:"1,keyasint,omitempty"`
+	RetentionCount *int        `json:"retentionCount,omitempty" cbor:"1,keyasint,omitempty" doc:"Keep only the newest runs, at least 1; not in this version"`
 	Politeness     *Politeness `json:"politeness,omitempty" cbor:"2,keyasint,omitempty"`
 }
 

@@ -19,9 +19,8 @@ import (
 const (
 	maxListed   = 100_000 // addresses in a JSON body
 	maxStreamed = 5_000_000
-	maxLines    = 2 * maxStreamed // blank lines and comments included
-	maxLine     = 64 << 10        // bytes of a line
-	linksAtOnce = 10_000          // read of a stored list
+	maxLine     = 64 << 10 // bytes of a line
+	linksAtOnce = 10_000   // read of a stored list
 )
 
 // addresses is a list as it arrives.
@@ -58,12 +57,13 @@ func (l *listed) place() string {
 type lines struct {
 	scanner *bufio.Scanner
 	parse   func(line []byte) (url string, err error) // "" is no address
+	most    int                                       // addresses; of lines, blank ones and comments included, twice as many
 	line    int                                       // of the last one, from 1
 	found   int
 }
 
 func newLines(body io.Reader, parse func([]byte) (string, error)) *lines {
-	l := &lines{scanner: bufio.NewScanner(body), parse: parse}
+	l := &lines{scanner: bufio.NewScanner(body), parse: parse, most: maxStreamed}
 	l.scanner.Buffer(make([]byte, 0, maxLine), maxLine)
 	return l
 }
@@ -77,8 +77,8 @@ func (l *lines) next(context.Context) (string, error) {
 		if l.line == 0 {
 			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 		}
-		if l.line++; l.line > maxLines {
-			return "", fault.New(fault.ListTooLarge, "a list may have at most %d lines", maxLines)
+		if l.line++; l.line > 2*l.most {
+			return "", fault.New(fault.ListTooLarge, "a list may have at most %d lines", 2*l.most)
 		}
 		url, err := l.parse(bytes.TrimSpace(line))
 		if err != nil {
@@ -87,8 +87,8 @@ func (l *lines) next(context.Context) (string, error) {
 		if url == "" {
 			continue
 		}
-		if l.found++; l.found > maxStreamed {
-			return "", fault.New(fault.ListTooLarge, "a list may have at most %d addresses", maxStreamed)
+		if l.found++; l.found > l.most {
+			return "", fault.New(fault.ListTooLarge, "a list may have at most %d addresses", l.most)
 		}
 		return url, nil
 	}

@@ -59,6 +59,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 func TestLinesAreBounded(t *testing.T) {
 	for name, line := range map[string]string{"addresses": "https://shop.test/\n", "comments": "#\n"} {
 		list := newLines(&repeated{line: line}, parseURI)
+		list.most = 1_000
 		var err error
 		for err == nil {
 			_, err = list.next(t.Context())

@@ -26,14 +26,18 @@ const (
 
 // launch is a run in the making. First its idempotency key is claimed together with the id of its link list, then the
 // list is taken in, then one command makes the run and completes the claim. Whatever ends it before that is taken back;
-// what a killed process leaves (a list that no claim and no job names) the leader removes.
+// what a killed process leaves (a list that no claim and no job names) the leader removes. A call without a key claims one
+// of its own for the while.
 type launch struct {
 	api.Services
 	call   *client.Call
+	own    bool // the call has no key of its own: the claim is for the list alone, and goes when the run is there
+	begun  time.Time
 	list   ids.ID
 	writer rowstore.ListWriter // nil until there is a list
 	stored bool                // the list is finished
-	made   bool                // the run is there, or may be there: nothing is to be taken back
+	made   bool                // the run is there
+	maybe  bool                // the run may be there: nothing is to be taken back
 
 	endRenewal context.CancelFunc
 	renewal    sync.WaitGroup
@@ -41,8 +45,8 @@ type launch struct {
 
 // begin claims the call. A call that was made before answers what it answered then: replay is not nil.
 func begin(ctx context.Context, s api.Services, from *operation.Caller, operation string) (l *launch, replay *client.Launched, err error) {
-	l = &launch{Services: s, call: from.Call, list: s.IDs.New()}
-	if l.call == nil { // the list needs a claim to belong to all the same
+	l = &launch{Services: s, call: from.Call, own: from.Call == nil, begun: s.Clock.Now(), list: s.IDs.New()}
+	if l.own {
 		l.call = &client.Call{Customer: from.Customer, Operation: operation, Key: "list " + l.list.String()}
 	}
 	result, err := s.Client.Do(ctx, client.ClaimCall{List: l.list, Node: s.Node, Boot: s.Boot}, l.call)
@@ -74,17 +78,18 @@ func (l *launch) renew(ctx context.Context) {
 func (l *launch) end(ctx context.Context) {
 	l.endRenewal()
 	l.renewal.Wait()
-	if l.made {
+	if l.maybe || l.made && !l.own {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
 	// What cannot be taken back now is an orphan once its claim has expired, and goes then.
-	if l.writer != nil && !l.stored {
-		_ = l.writer.Abort(ctx)
-	}
-	if l.stored {
+	switch {
+	case l.made || l.writer == nil:
+	case l.stored:
 		_ = l.Store.DropList(ctx, l.list)
+	default:
+		_ = l.writer.Abort(ctx)
 	}
 	_, _ = l.Client.Do(ctx, client.ReleaseClaim{}, l.call)
 }
@@ -159,16 +164,22 @@ func (l *launch) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 		return client.Launched{}, err
 	}
 	run.Job, run.Entry, run.List, run.Customer, run.Tiers = l.IDs.New(), l.IDs.New(), l.list, l.call.Customer, tiers
-	launched, err := client.Do[client.Launched](ctx, l.Client, run, l.call)
-	// A coded refusal is certain, and so is another run; any other failure may hide a run that was made.
-	refused := err != nil && fault.CodeOf(err) != fault.Unavailable && fault.CodeOf(err) != fault.Internal
-	another := err == nil && launched.Job != run.Job
-	l.made = !refused && !another
+	under := l.call
+	if l.own {
+		under = nil
+	}
+	launched, err := client.Do[client.Launched](ctx, l.Client, run, under)
+	// A coded refusal is certain; any other failure may hide a run that was made. The key's first run may be another.
+	l.made = err == nil && launched.Job == run.Job
+	l.maybe = err != nil && (fault.CodeOf(err) == fault.Unavailable || fault.CodeOf(err) == fault.Internal)
 	return launched, err
 }
 
 // hold makes sure that the claim is still there, and will be for long enough: without it the list may be removed.
 func (l *launch) hold(ctx context.Context) error {
+	if l.Clock.Now().Sub(l.begun) < renewEvery {
+		return nil
+	}
 	if _, err := l.Client.Do(ctx, client.RenewClaims{Node: l.Node, Boot: l.Boot}, nil); err != nil {
 		return err
 	}

@@ -2,9 +2,11 @@ package runs_test
 
 import (
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
 )
 
 func TestRun(t *testing.T) {
@@ -51,6 +53,61 @@ func TestRun(t *testing.T) {
 				t.Error("the old run")
 			}
 		}})
+}
+
+// A call without a key leaves no record of one.
+func TestRunWithoutKey(t *testing.T) {
+	r := start(t)
+	id := r.newScraper(t, "shop", "https://shop.test/").String()
+	for range 3 {
+		run := r.Call(t, apitest.Scenario{As: apitest.User, Do: "POST /api/scraper/" + id + "/run"})
+		r.finish(t, run.Text("jobId"), 1)
+	}
+	r.nothingLeft(t)
+	if n := r.Client.View().ClaimsOf("alice"); n > 0 {
+		t.Errorf("%d records", n)
+	}
+}
+
+// A list that takes long to come in keeps its claim.
+func TestClaimIsRenewed(t *testing.T) {
+	slow := &flaky{}
+	r := &rig{store: apitest.NewStore(t)}
+	slow.Store = r.store
+	r.Server = apitest.Start(t, apitest.WithStore(slow))
+	r.group = r.NewGroup(t, "alice", "g")
+	id := r.newScraper(t, "shop", "https://shop.test/").String()
+	slow.adding = func() {
+		claim := r.Client.View().ClaimsUnderWay("test")[0]
+		for r.Client.View().ClaimsUnderWay("test")[0].Expires == claim.Expires {
+			if t.Context().Err() != nil {
+				t.Error("the claim is not renewed")
+				return
+			}
+			r.Clock.Advance(time.Second)
+		}
+	}
+	r.Run(t, apitest.Scenario{Name: "run", As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Header: key("k"), Status: 200})
+}
+
+// When nobody knows whether the run was made, nothing of it is taken back; the key answers the rest.
+func TestRunWithUnknownOutcome(t *testing.T) {
+	broken := &flaky{}
+	r := &rig{store: apitest.NewStore(t)}
+	broken.Store = r.store
+	r.Server = apitest.Start(t, apitest.WithStore(broken))
+	r.group = r.NewGroup(t, "alice", "g")
+	id := r.newScraper(t, "shop", "https://shop.test/").String()
+	broken.finished = func() { r.Client.Fail(clienttest.Down()) }
+	r.Run(t, apitest.Scenario{Name: "run", As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Header: key("k"), Status: 503,
+		Code: "unavailable", Headers: map[string]string{"Retry-After": "*"}})
+	r.Client.Fail(nil)
+	lists, err := r.store.AllLists(t.Context())
+	if err != nil || len(lists) != 1 || !lists[0].Finished || r.Client.View().ClaimOfList(lists[0].ID) == nil {
+		t.Errorf("lists %+v, %v", lists, err)
+	}
+	r.Run(t, apitest.Scenario{Name: "meanwhile", As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Header: key("k"), Status: 409,
+		Code: "idempotency_in_flight"})
 }
 
 func TestRunWithoutMoney(t *testing.T) {

@@ -115,10 +115,11 @@ func (r *rig) finish(t *testing.T, job string, n int, good ...uint32) {
 
 func key(text string) map[string]string { return map[string]string{"Idempotency-Key": text} }
 
-// flaky is a store whose lists fail at a step.
+// flaky is a store whose lists fail at a step, or wait.
 type flaky struct {
 	rowstore.Store
-	step string
+	step             string
+	adding, finished func()
 }
 
 var errDisk = errors.New("the disk is full")
@@ -140,6 +141,9 @@ func (w *flakyWriter) Add(ctx context.Context, url, canonical string) (bool, err
 	if w.f.step == "add" {
 		return false, errDisk
 	}
+	if w.f.adding != nil {
+		w.f.adding()
+	}
 	return w.ListWriter.Add(ctx, url, canonical)
 }
 
@@ -147,5 +151,9 @@ func (w *flakyWriter) Finish(ctx context.Context) (uint32, error) {
 	if w.f.step == "finish" {
 		return 0, errDisk
 	}
-	return w.ListWriter.Finish(ctx)
+	n, err := w.ListWriter.Finish(ctx)
+	if w.f.finished != nil {
+		w.f.finished()
+	}
+	return n, err
 }

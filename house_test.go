@@ -303,7 +303,7 @@ func TestPackagesSayWhatTheyOwn(t *testing.T) {
 // TestFoldersAreNamedAfterThings refuses names that say nothing.
 func TestFoldersAreNamedAfterThings(t *testing.T) {
 	vague := []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib", "base", "core", "tools"}
-	top := append([]string{".", "cmd", "pkg", "deploy", "bench"}, roles...)
+	top := append([]string{".", "cmd", "pkg", "deploy", "bench", "e2e"}, roles...)
 	for _, s := range sources(t) {
 		parts := strings.Split(s.dir, "/")
 		if !slices.Contains(top, parts[0]) {

@@ -72,7 +72,8 @@ func newCrashCase(t *testing.T, seed uint64) *crashCase {
 	web := newWeb(t, cfg)
 	s := &service{t: t, web: web, data: t.TempDir()}
 	s.args = append([]string{"--no-rate-limits", "--egress-allow", "127.0.0.0/8",
-		"--egress-origin", web.Pattern() + "=" + web.Addr()}, fast...)
+		"--egress-origin", web.Pattern() + "=" + web.Addr(),
+		"--raft-snapshot-entries", "10"}, fast...)
 	c := &crashCase{service: s, seed: seed, random: rand.New(rand.NewPCG(seed, 1))}
 	urls := slices.Collect(web.URLs(links))
 	if seed%2 == 0 {

@@ -10,7 +10,7 @@ BENCH    ?= -out bench/results
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/egress|pkg/rowstore)(/|$$)
 
-.PHONY: run build test race bench lint fuzz clean
+.PHONY: run build test race bench exactness crash scale lint fuzz clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -33,6 +33,19 @@ race:
 ## bench: measure pages per CPU-second beside the peers, and write the result under bench/results (bench/README.md)
 bench:
 	go run ./bench $(BENCH)
+
+## exactness: 100,000 addresses on 1,000 hosts, recounted page by page
+exactness:
+	go test ./e2e -run 'TestExactness' -exactness -v -timeout 45m
+
+## crash: kills at every named point, and losses of the log, SEEDS times each
+SEEDS ?= 25
+crash:
+	go test ./e2e -run 'TestCrashes|TestTheLog|TestRefetches' -crash-seeds $(SEEDS) -loss-seeds $(SEEDS) -v -timeout 4h
+
+## scale: a million addresses, slow hosts, an idle process
+scale:
+	go test ./e2e -run 'TestScale|TestSlowHosts|TestIdle' -scale -v -timeout 90m
 
 ## lint: golangci-lint with .golangci.yml
 lint:

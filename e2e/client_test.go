@@ -57,7 +57,9 @@ func codeOf(err error) string {
 func newKey() string { return ids.Random{Now: time.Now}.New().String() }
 
 // do sends one request; body is JSON-encoded unless it is a reader.
-func (c client) do(ctx context.Context, method, path string, query url.Values, kind string, body any) (*http.Response, error) {
+func (c client) do(ctx context.Context, method, path string, query url.Values, kind string, body any) (
+	*http.Response, error,
+) {
 	var reader io.Reader
 	switch b := body.(type) {
 	case nil:
@@ -129,8 +131,8 @@ func (c client) whoami(ctx context.Context) (ref string, err error) {
 
 func (c client) putGroup(ctx context.Context, name string) (id string, err error) {
 	var out struct{ ID string }
-	err = c.call(ctx, "PUT", "/api/scraper/group", nil, map[string]any{"name": name, "dataTable": "rows", "startType": "MANUAL",
-		"shouldMatchProducts": false}, &out)
+	err = c.call(ctx, "PUT", "/api/scraper/group", nil, map[string]any{"name": name, "dataTable": "rows",
+		"startType": "MANUAL", "shouldMatchProducts": false}, &out)
 	return out.ID, err
 }
 

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/testkit/crash"
 	"shoal.dev/shoal/pkg/testkit/recount"
 	"shoal.dev/shoal/pkg/testkit/synthweb"
@@ -49,6 +48,7 @@ type crashCase struct {
 	random *rand.Rand
 	order  order
 	seed   uint64
+	next   []string // environments of the next processes
 }
 
 // crashWeb is a web of about 200 pages: single ones or chains, with changing ones in both.
@@ -72,13 +72,14 @@ func newCrashCase(t *testing.T, seed uint64) *crashCase {
 	web := newWeb(t, cfg)
 	s := &service{t: t, web: web, data: t.TempDir()}
 	s.args = append([]string{"--no-rate-limits", "--egress-allow", "127.0.0.0/8",
-		"--egress-origin", web.Pattern() + "=" + web.Addr()}, fast...)
+		"--egress-origin", web.Pattern() + "=" + web.Addr(),
+		"--raft-snapshot-entries", "10"}, fast...)
 	c := &crashCase{service: s, seed: seed, random: rand.New(rand.NewPCG(seed, 1))}
 	urls := slices.Collect(web.URLs(links))
 	if seed%2 == 0 {
 		c.order = productOrder(client{}, urls)
 	} else {
-		c.order = listingOrder(client{}, urls, model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector})
+		c.order = listingOrder(client{}, urls, nextLink)
 	}
 	return c
 }
@@ -127,7 +128,11 @@ func (c *crashCase) survive(what string, calls func(ctx context.Context) error) 
 		if !c.buried() {
 			c.t.Fatalf("%s: %v", what, err)
 		}
-		c.bring()
+		var env []string
+		if len(c.next) > 0 {
+			env, c.next = c.next[:1], c.next[1:]
+		}
+		c.bring(env...)
 	}
 }
 
@@ -212,8 +217,8 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// crashAt runs one case and says whether the point killed. passes are how often a whole run passes it: when it begins to
-// serve, and in all.
+// crashAt runs one case and says whether the point killed. passes are how often a whole run passes it: until it serves,
+// and in all.
 func crashAt(t *testing.T, point string, seed uint64, passes []int) bool {
 	c := newCrashCase(t, seed)
 	n := 1
@@ -227,6 +232,9 @@ func crashAt(t *testing.T, point string, seed uint64, passes []int) bool {
 		}
 	}
 	at := fmt.Sprintf("%s=%s:%d", crash.At, point, n)
+	if seed%5 > 2 { // and the process that comes up is killed again, anywhere
+		c.next = []string{fmt.Sprintf("%s=%s:%d", crash.At, points[c.random.IntN(len(points))], 1+c.random.IntN(5))}
+	}
 	var reported recount.Reported
 	if afterDeath(point) {
 		c.bring()
@@ -243,7 +251,7 @@ func crashAt(t *testing.T, point string, seed uint64, passes []int) bool {
 	if afterDeath(point) {
 		killed = len(c.deaths) > 1
 	}
-	t.Logf("%s killed: %v; %v", at, killed, sum)
+	t.Logf("%s killed: %v, %d deaths; %v", at, killed, len(c.deaths), sum)
 	return killed
 }
 

@@ -70,7 +70,8 @@ func TestEmptyWallet(t *testing.T) {
 	o := productOrder(s.client, slices.Collect(web.URLs(600)))
 	run := o.launch(t)
 	must(s.report(within(t, patience), run))(t)
-	if wallet := must(s.wallet(t.Context()))(t); wallet.BalanceMicros != plainPrice/2 || wallet.FreeRequestsRemaining != 0 {
+	wallet := must(s.wallet(t.Context()))(t)
+	if wallet.BalanceMicros != plainPrice/2 || wallet.FreeRequestsRemaining != 0 {
 		t.Errorf("the wallet is used to the last whole page: %+v", wallet)
 	}
 	_, err := s.runList(t.Context(), must(o.query(t.Context()))(t), strings.NewReader(o.urls[0]))
@@ -87,7 +88,7 @@ func TestMaxCharge(t *testing.T) {
 		PageBytes: []int{3000}, Mix: synthweb.Listings()})
 	s := newService(t, web, fast...)
 	s.fill(s.client, plenty)
-	o := listingOrder(s.client, slices.Collect(web.URLs(60)), model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector})
+	o := listingOrder(s.client, slices.Collect(web.URLs(60)), nextLink)
 	o.maxCharge = 120*plainPrice + 1
 	run := o.launch(t)
 	if sum := s.partly(o, run, model.MaxChargeReached); sum.Charged > o.maxCharge || sum.Delivered < 100 {

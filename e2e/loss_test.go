@@ -67,7 +67,8 @@ func TestTheLogMayVanish(t *testing.T) {
 				run := c.order.launch(t)
 				// Each time costs what is out one attempt of its five.
 				for _, pages := range []int64{1, 60, 120} {
-					last := must(c.follow(within(t, patience), run.JobID, func(p progress) bool { return p.TotalRequests >= pages }))(t)
+					far := func(p progress) bool { return p.TotalRequests >= pages }
+					last := must(c.follow(within(t, patience), run.JobID, far))(t)
 					if last.State == "RUNNING" {
 						c.vanish(run, wiped)
 					}
@@ -97,7 +98,7 @@ func newLossy(t *testing.T, seed uint64) *lossyRun {
 	if seed%2 == 0 {
 		l.order = productOrder(c.client, urls)
 	} else {
-		l.order = listingOrder(c.client, urls, model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector})
+		l.order = listingOrder(c.client, urls, nextLink)
 	}
 	return l
 }

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -83,7 +82,7 @@ func TestPagination(t *testing.T) {
 	for name, pagination := range map[string]model.Pagination{
 		"URL_PAGE_PARAM":           {Type: model.URLPageParam, Param: "page"},
 		"URL_PAGE_PARAM at most 7": {Type: model.URLPageParam, Param: "page", Max: &seven},
-		"NEXT_LINK":                {Type: model.NextLink, Selector: synthweb.NextSelector},
+		"NEXT_LINK":                nextLink,
 	} {
 		t.Run(name, func(t *testing.T) {
 			web := newWeb(t, chains)
@@ -116,7 +115,7 @@ func TestScraperRun(t *testing.T) {
 	if truth := must(web.Truth(urls[0]))(t); len(truth.Pages) <= 20 {
 		t.Fatalf("the chain has only %d pages: take another seed", len(truth.Pages))
 	}
-	pagination := model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector}
+	pagination := nextLink
 	group := must(s.putGroup(t.Context(), "one"))(t)
 	id := must(s.putScraper(t.Context(), scraper{GroupRef: group, Scraper: model.Scraper{Name: "one",
 		Type: model.MultipleProducts, ItemsConfig: synthweb.ItemFields(),
@@ -145,24 +144,23 @@ func TestBadListsAreRefusedWhole(t *testing.T) {
 	web := newWeb(t, synthweb.Config{Hosts: 5, PagesPerHost: 100})
 	s := newService(t, web, fast...)
 	good := slices.Collect(web.URLs(400))
-	o := productOrder(s.client, nil)
+	o := productOrder(s.client, good)
+	query := must(o.query(t.Context()))(t)
 	before := must(s.wallet(t.Context()))(t)
 	for _, bad := range []string{"ftp://shop-00000.example/", "http://", "not an address", "http://10.0.0.1/",
 		"http://169.254.169.254/latest/meta-data/"} {
-		query := must(o.query(t.Context()))(t)
 		list := slices.Insert(slices.Clone(good), 300, bad)
 		_, err := s.runList(t.Context(), query, strings.NewReader(strings.Join(list, "\n")))
 		if codeOf(err) != "INVALID_URL" || !strings.Contains(err.Error(), bad) {
 			t.Errorf("%q: %v", bad, err)
 		}
-		// The same call goes through once the address is good.
-		query.Set("name", query.Get("name")+" again")
 	}
 	if jobs := must(s.jobs(t.Context(), ""))(t); len(jobs) > 0 {
 		t.Errorf("%d jobs are there", len(jobs))
 	}
 	var scrapers struct{ TotalElements int }
-	if err := s.call(t.Context(), "GET", "/api/scraper/list", url.Values{}, nil, &scrapers); err != nil || scrapers.TotalElements != 0 {
+	err := s.call(t.Context(), "GET", "/api/scraper/list", nil, nil, &scrapers)
+	if err != nil || scrapers.TotalElements != 0 {
 		t.Errorf("%d scrapers are there, %v", scrapers.TotalElements, err)
 	}
 	if after := must(s.wallet(t.Context()))(t); after != before {
@@ -174,5 +172,12 @@ func TestBadListsAreRefusedWhole(t *testing.T) {
 	s.stopCleanly()
 	if lists := must(storedLists(t.Context(), s.data))(t); len(lists) > 0 {
 		t.Errorf("%d link lists are left behind", len(lists))
+	}
+	// The same call goes through without the bad address.
+	s.start()
+	o.who = s.client
+	run := must(s.runList(t.Context(), query, strings.NewReader(strings.Join(good, "\n"))))(t)
+	if job, _, err := s.finished(within(t, patience), run); err != nil || job.StopReason == "" && job.ErrorLinks > 0 {
+		t.Errorf("%+v, %v", job, err)
 	}
 }

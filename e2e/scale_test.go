@@ -161,7 +161,8 @@ func TestSlowHosts(t *testing.T) {
 	}
 	without := took(0)
 	with := took(10 * time.Second)
-	t.Logf("the quick hosts took %v without slow ones and %v with them", without.Round(time.Millisecond), with.Round(time.Millisecond))
+	t.Logf("the quick hosts took %v without slow ones and %v with them", without.Round(time.Millisecond),
+		with.Round(time.Millisecond))
 	if float64(with) > slowShare*float64(without) {
 		t.Errorf("slow hosts hold the others up: %v instead of %v", with, without)
 	}

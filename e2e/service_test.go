@@ -67,7 +67,11 @@ func newWeb(t *testing.T, cfg synthweb.Config) *synthweb.Web {
 }
 
 // fast is what a web on the loopback may be asked.
-var fast = []string{"--host-rate", "1000", "--max-host-rate", "1000", "--host-connections", "4", "--max-host-connections", "4"}
+var fast = []string{"--host-rate", "1000", "--max-host-rate", "1000",
+	"--host-connections", "4", "--max-host-connections", "4"}
+
+// nextLink follows the synthetic web's chains.
+var nextLink = model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector}
 
 // newService starts the binary on a fresh directory, with the web as the only place that it reaches.
 func newService(t *testing.T, web *synthweb.Web, args ...string) *service {
@@ -279,7 +283,7 @@ func withStore(data string, use func(rowstore.Store) error) error {
 	return errors.Join(use(store), store.Close())
 }
 
-// check makes the recount of a run that has ended; whole says that the process has stopped and its records can be read.
+// check makes the recount of a run that has ended.
 func check(t *testing.T, run recount.Run, reported recount.Reported) recount.Summary {
 	t.Helper()
 	sum, err := recount.Check(run, reported)

@@ -117,6 +117,9 @@ func newProcess(config ServeConfig, logger *slog.Logger) (*process, error) {
 	settings.Log, settings.Store, settings.Point = p.log, p.store, point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardOf
+	if n := config.SnapshotEntries; n > 0 {
+		settings.Snapshots.Entries, settings.Snapshots.Every = n, time.Duration(n)*time.Millisecond
+	}
 	if p.control, err = controlplane.New(settings); err != nil {
 		return nil, errors.Join(err, p.close())
 	}

@@ -24,6 +24,10 @@ type ServeConfig struct {
 	MaxHostConnections int
 	NoRateLimits       bool // of API calls
 
+	// SnapshotEntries is after how many Raft entries a snapshot is taken; it is looked at every so many milliseconds, too.
+	// 0: the control plane's own measure.
+	SnapshotEntries uint64
+
 	// Ready is called once, when calls are served, with the address that is listened on. It may be nil.
 	Ready func(listening string)
 }
@@ -45,6 +49,8 @@ type serveCommand struct {
 	MaxHostRate        float64           `help:"Most request starts per second that a scraper may ask for." default:"10"`
 	MaxHostConnections int               `help:"Most connections to a host that a scraper may ask for." default:"8"`
 	NoRateLimits       bool              `help:"Do not limit how often API calls may be made."`
+
+	RaftSnapshotEntries uint64 `hidden:"" help:"Raft entries after which a snapshot is taken, looked at every so many milliseconds. For tests."`
 }
 
 // Help teaches the command.
@@ -93,7 +99,7 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 		EgressAllow: c.EgressAllow, Origins: c.EgressOrigin,
 		HostRate: c.HostRate, HostConnections: c.HostConnections,
 		MaxHostRate: c.MaxHostRate, MaxHostConnections: c.MaxHostConnections,
-		NoRateLimits: c.NoRateLimits,
+		NoRateLimits: c.NoRateLimits, SnapshotEntries: c.RaftSnapshotEntries,
 	}, func(server string) {
 		t.notef("Serving %s\nAPI key in %s/%s. Ctrl-C stops.", server, c.Data, keyFile)
 	})

@@ -4,6 +4,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,11 +34,13 @@ const (
 // Build builds the command into dir and returns the binary's path. With race the binary looks for races.
 func Build(ctx context.Context, dir string, race bool) (string, error) {
 	binary := filepath.Join(dir, "shoal")
-	args := []string{"build", "-o", binary}
+	args, env := []string{"build", "-o", binary}, os.Environ()
 	if race {
-		args = append(args, "-race")
+		args, env = append(args, "-race"), append(env, "CGO_ENABLED=1")
 	}
-	output, err := exec.CommandContext(ctx, "go", append(args, "shoal.dev/shoal/cmd/shoal")...).CombinedOutput()
+	build := exec.CommandContext(ctx, "go", append(args, "shoal.dev/shoal/cmd/shoal")...)
+	build.Env = env
+	output, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, output)
 	}
@@ -46,10 +49,11 @@ func Build(ctx context.Context, dir string, race bool) (string, error) {
 
 // Config says what to run.
 type Config struct {
-	Binary string
-	Data   string   // directory
-	Args   []string // of `shoal serve`, beside --data and --listen
-	Env    []string // KEY=VALUE, beside the environment's
+	Binary  string
+	Command string   // that serves; default serve
+	Data    string   // directory
+	Args    []string // of the command, beside --data and --listen
+	Env     []string // KEY=VALUE, beside the environment's
 }
 
 // Process is one child. Its methods are safe for concurrent use.
@@ -64,13 +68,14 @@ type Process struct {
 	key    string
 }
 
-// Start launches `shoal serve` on a free port. The child of an earlier Start must have ended.
+// Start launches the command on a free port. The child of an earlier Start must have ended.
 func Start(config Config) (*Process, error) {
 	// A killed child leaves its address behind.
 	if err := os.Remove(filepath.Join(config.Data, addressFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("process: %w", err)
 	}
-	args := append([]string{"serve", "--data", config.Data, "--listen", "127.0.0.1:0"}, config.Args...)
+	command := cmp.Or(config.Command, "serve")
+	args := append([]string{command, "--data", config.Data, "--listen", "127.0.0.1:0"}, config.Args...)
 	p := &Process{config: config, cmd: exec.Command(config.Binary, args...), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), config.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said

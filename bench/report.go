@@ -19,6 +19,7 @@ type report struct {
 	Date        string              `json:"date"` // UTC
 	Machine     string              `json:"machine"`
 	Cores       int                 `json:"cores"`
+	Load        string              `json:"load"` // Linux's load average of the minute before
 	Go          string              `json:"go"`
 	Commit      string              `json:"commit"`
 	Command     string              `json:"command"`
@@ -33,7 +34,7 @@ type report struct {
 
 func newReport(ctx context.Context, o options) *report {
 	return &report{
-		Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: machine(), Cores: runtime.NumCPU(),
+		Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: machine(), Cores: runtime.NumCPU(), Load: load(),
 		Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, Commit: commit(ctx),
 		Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency, Absent: o.absent,
 		Order: o.contenders, Rounds: map[string][]sample{},
@@ -79,7 +80,8 @@ func (r *report) ratios(name, to string) (spread, bool) {
 func (r *report) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Pages per CPU-second, %s\n\n", r.Date)
-	fmt.Fprintf(&b, "%s, %d cores; %s; commit %s\n\n    %s\n\n", r.Machine, r.Cores, r.Go, r.Commit, r.Command)
+	fmt.Fprintf(&b, "%s, %d cores, load %s before; %s; commit %s\n\n    %s\n\n", r.Machine, r.Cores, r.Load, r.Go, r.Commit,
+		r.Command)
 	fmt.Fprintf(&b, "%d pages a round after %d to warm up, %d requests under way, %d rounds. Median of the rounds, the "+
 		"smallest and largest in brackets.\n\n", r.Pages, r.WarmUp, r.Concurrency, len(r.Rounds[r.Order[0]]))
 	if r.Absent {
@@ -147,6 +149,15 @@ func machine() string {
 		}
 	}
 	return runtime.GOARCH
+}
+
+// load is the load average of the last minute: where it is above the number of cores, only ratios can be trusted.
+func load() string {
+	averages, _ := os.ReadFile("/proc/loadavg") // without it the load is unknown
+	if one, _, found := strings.Cut(string(averages), " "); found {
+		return one
+	}
+	return "unknown"
 }
 
 // commit is the commit that is measured, and whether there is more to it.

@@ -92,6 +92,9 @@ func (s *service) launch(env ...string) *process.Process {
 	}
 	s.t.Cleanup(func() {
 		p.Kill()
+		if strings.Contains(p.Said(), "DATA RACE") { // of -race-binary, also in a process that was killed
+			s.t.Errorf("the process has a data race:\n%s", p.Said())
+		}
 		if s.t.Failed() {
 			logged, _ := os.ReadFile(filepath.Join(s.data, "shoal.log")) // it may not have come so far
 			s.t.Logf("the process said:\n%s\nand logged:\n%s", p.Said(), logged[max(0, len(logged)-8<<10):])

@@ -15,6 +15,7 @@ import (
 var (
 	exactness = flag.Bool("exactness", false, "run 100,000 addresses on 1,000 hosts")
 	scale     = flag.Bool("scale", false, "run the tests of scale: a million addresses, slow hosts")
+	manyLinks = flag.Int("scale-links", 1_000_000, "addresses of the test of scale")
 	seeds     = flag.Int("crash-seeds", 5, "kills at each named point")
 	losses    = flag.Int("loss-seeds", 3, "runs over a log that loses records, of each kind")
 	prebuilt  = flag.String("binary", "", "test this binary instead of building one")

@@ -57,6 +57,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
+// Linux rounds user and system time down to a tick, each by itself.
 func TestUsageOfAnotherProcess(t *testing.T) {
 	own, err := ownUsage()
 	if err != nil {
@@ -66,7 +67,7 @@ func TestUsageOfAnotherProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other.cpu+clockTick < own.cpu || other.peakRSS < own.peakRSS {
+	if other.cpu+2*clockTick < own.cpu || other.peakRSS < own.peakRSS {
 		t.Errorf("by its number %+v, by itself a moment before %+v", other, own)
 	}
 }

@@ -17,8 +17,9 @@ func tableList() []*memdb.TableSchema {
 	}
 }
 
-// index builds a memdb index over a key made of parts: strings are ended by a zero byte, ids and numbers have a fixed
-// length, so that keys sort by part and a prefix of the parts is a prefix of the key.
+// index builds a memdb index over a key made of parts: strings have an end that no string contains, ids and numbers have
+// a fixed length, so that different parts have different keys, keys sort by part, and a prefix of the parts is a prefix of
+// the key.
 func index[R any](name string, unique bool, parts func(*R) []any) *memdb.IndexSchema {
 	return &memdb.IndexSchema{Name: name, Unique: unique, Indexer: keyIndexer[R]{parts}}
 }
@@ -49,7 +50,13 @@ func key(parts ...any) []byte {
 	for _, part := range parts {
 		switch p := part.(type) {
 		case string:
-			out = append(append(out, p...), 0)
+			// A zero byte within a string becomes 0 FF, so that its end, 0 1, is unmistakable and sorts before it.
+			for i := range len(p) {
+				if out = append(out, p[i]); p[i] == 0 {
+					out = append(out, 0xFF)
+				}
+			}
+			out = append(out, 0, 1)
 		case ids.ID:
 			out = append(out, p[:]...)
 		case uint64:

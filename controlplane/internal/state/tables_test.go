@@ -1,0 +1,27 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestKeysTellPartsApart: zero bytes within names must not let one customer's record take another's place.
+func TestKeysTellPartsApart(t *testing.T) {
+	if bytes.Equal(key("a\x00b", "c"), key("a", "b\x00c")) || bytes.Equal(key("a\x00\x01b"), key("a", "b")) {
+		t.Fatal("different parts have one key")
+	}
+	text := rapid.StringOf(rapid.SampledFrom([]rune{0, 1, 'a', 'b', 0xFF}))
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c, d := text.Draw(t, "a"), text.Draw(t, "b"), text.Draw(t, "c"), text.Draw(t, "d")
+		got := bytes.Compare(key(a, b), key(c, d))
+		if want := cmp.Or(cmp.Compare(a, c), cmp.Compare(b, d)); got != want {
+			t.Fatalf("keys of (%q, %q) and (%q, %q) compare as %d, want %d", a, b, c, d, got, want)
+		}
+		if bytes.HasPrefix(key(c, d), key(a)) != (a == c) {
+			t.Fatalf("the key of %q as a prefix of that of (%q, %q)", a, c, d)
+		}
+	})
+}

@@ -144,12 +144,13 @@ func newProcess(config ServeConfig, logger *slog.Logger) (*process, error) {
 	return p, nil
 }
 
-// parts are the roles in the order in which they need each other.
+// parts are the roles in the order in which they need each other: they stop in the reverse, which is a page's own way
+// round the loop, so that little of what was fetched has to be fetched again.
 func (p *process) parts(listener net.Listener) []lifecycle.Part {
 	return []lifecycle.Part{
 		{Name: "controlplane", Run: p.control.Run, Ready: p.control.Ready()},
-		{Name: "ingest", Run: p.ingest.Run},
 		{Name: "billing", Run: p.billing.Run},
+		{Name: "ingest", Run: p.ingest.Run},
 		{Name: "fetcher", Run: p.fetcher.Run},
 		{Name: "apiserver", Run: func(ctx context.Context) error { return p.serveAPI(ctx, listener) }},
 	}

@@ -259,6 +259,7 @@ func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receip
 	}
 	out.Start++
 	out.From = receipt.Next
+	out.Attempt = 1 // a chain that makes progress is not given up
 }
 
 // book adds a delivered page to the entry's line of its price row.

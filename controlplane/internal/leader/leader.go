@@ -19,7 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// MaxAttempts is how often a seq is dispatched before it settles as an error (architecture, step 7).
+// MaxAttempts is how often a seq is dispatched without progress before it settles as an error.
 const MaxAttempts = 5
 
 // Bounds of one step.

@@ -35,7 +35,7 @@ type Chain struct {
 type Out struct {
 	Chain
 	Number  uint64 // of its newest dispatch
-	Attempt uint8 // dispatches since a page of the chain last settled
+	Attempt uint8  // dispatches since a page of the chain last settled
 	Tiers   model.TierSet
 	Grant   uint32 // pages that may still settle under this dispatch, 1 or more
 	Free    uint32 // of them, those that a free request is held for

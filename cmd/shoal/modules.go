@@ -69,6 +69,9 @@ func runServe(ctx context.Context, config ServeConfig) (err error) {
 	// Listening comes first: a port that is taken is the commonest mistake, and nothing has been touched yet.
 	listener, err := net.Listen("tcp", config.Listen)
 	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("--listen: %w (--listen or SHOAL_LISTEN names another; port 0 takes a free one)", err)
+		}
 		return fmt.Errorf("--listen: %w", err)
 	}
 	p, err := newProcess(config, logger)
@@ -231,7 +234,11 @@ func lockDirectory(dir string) (unlock func(), err error) {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("data directory %s is in use by another process", dir), file.Close())
+		by := "another process"
+		if server, err := readLine(dir, addressFile); err == nil {
+			by = "the process that serves " + server
+		}
+		return nil, errors.Join(fmt.Errorf("data directory %s is in use by %s", dir, by), file.Close())
 	}
 	return func() { _ = file.Close() }, nil // closing gives the lock back
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/apiserver"
@@ -137,6 +138,7 @@ func newProcess(config ServeConfig, logger *slog.Logger) (*process, error) {
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
 		Logger:  logger, Crash: point})
 	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	p.api, err = apiserver.New(apiserver.Config{Client: client, Store: p.store, Guard: p.egress, Clock: clock.System{},
 		IDs: p.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, Node: nodeName, Boot: boot, Log: logger, Metrics: metrics,

@@ -17,7 +17,8 @@ type recountCommand struct {
 
 // Help teaches the command.
 func (*recountCommand) Help() string {
-	return `The exit code is 0 when every run's ledger entry equals what its page records add up to, and 1 when one does not.`
+	return `It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
+SHOAL_KEY. The exit code is 0 when every run's ledger entry equals what its page records add up to, and 1 when one does not.`
 }
 
 // Run recounts and compares.

@@ -42,7 +42,7 @@ no-rate-limits = true
 egress-allow = 10.0.0.0/8
 egress-allow = fd00::/8
 egress-origin = "*.example=127.0.0.1:9"
-roles = fetcher,ingest
+roles = ingest,fetcher,ingest
 `)
 	t.Setenv("SHOAL_CONFIG", file)
 	t.Setenv("SHOAL_HOST_RATE", "4")

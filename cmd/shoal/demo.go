@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
@@ -113,7 +114,7 @@ func (c *demoCommand) show(ctx context.Context, t *terminal, web *synthweb.Web, 
 	if err := c.results(ctx, t, client, job); err != nil {
 		return err
 	}
-	return c.invite(t, &connect, server, group)
+	return c.invite(t, &connect, server, group, job)
 }
 
 // greet says what an earlier demo left, and sees to it that the wallet can pay for this one.
@@ -214,7 +215,7 @@ func (c *demoCommand) results(ctx context.Context, t *terminal, client *api.Clie
 }
 
 // invite says how to go on.
-func (c *demoCommand) invite(t *terminal, connect *connectFlags, server string, group api.Group) error {
+func (c *demoCommand) invite(t *terminal, connect *connectFlags, server string, group api.Group, job string) error {
 	key, err := readLine(connect.Data, keyFile)
 	if err != nil {
 		return err
@@ -227,21 +228,26 @@ func (c *demoCommand) invite(t *terminal, connect *connectFlags, server string, 
 	if c.Data != "./data" {
 		data = " --data " + c.Data
 	}
-	query := url.Values{"groupId": {group.ID}, "name": {"my first list"}, "itemsConfig": {string(items)}}
+	name := listName("my list", t.clock.Now().UTC().Format("2006-01-02 15:04:05"))
+	query := url.Values{"groupId": {group.ID}, "name": {name}, "itemsConfig": {string(items)}}
 	t.notef(`
-API      %s
-API key  %s   (in %s/%s)
+API      %[1]s
+API key  %[2]s   (in %[3]s)
 
 Your own list, one address a line:
 
-  printf '%%s\n' https://example.com/ https://www.iana.org/ > list.txt
-  curl -X POST '%s/api/scraper/url-list-run?%s' \
-    -H 'Authorization: Bearer %s' -H 'Content-Type: text/uri-list' --data-binary @list.txt
+  printf '%%s\n' https://example.com/ https://example.org/ > list.txt
+  curl -X POST '%[1]s/api/scraper/url-list-run?%[4]s' \
+    -H 'Authorization: Bearer %[2]s' -H 'Content-Type: text/uri-list' --data-binary @list.txt
 
 or, in another terminal:
 
-  %s run%s --url-file list.txt --field title=h1 --follow
+  %[5]s run%[6]s --url-file list.txt --field title=h1 --follow
 
-Serving until Ctrl-C.`, server, key, connect.Data, keyFile, server, query.Encode(), key, os.Args[0], data)
+The demo's rows:
+
+  %[5]s rows%[6]s --job %[7]s --format csv > rows.csv
+
+Serving until Ctrl-C.`, server, key, filepath.Join(connect.Data, keyFile), query.Encode(), os.Args[0], data, job)
 	return nil
 }

@@ -32,7 +32,8 @@ func TestDemoRunsTwice(t *testing.T) {
 	first := b.demo()
 	first.want(t, exitOK, "demo credit of 10.00 EUR", "2,000 pages of 40 hosts", "100% of 2,000", "COMPLETED", "Kettle",
 		"Ledger: CHARGE SETTLED  -0.29025 EUR  (1,935 × 0.00015 EUR Plain, 5 free)", "Balance 10.00 EUR", testKey,
-		"curl -X POST '"+b.api.URL+"/api/scraper/url-list-run?groupId=", "Serving until Ctrl-C", "Stopped.")
+		"curl -X POST '"+b.api.URL+"/api/scraper/url-list-run?groupId=", "--job "+runID+" --format csv",
+		"Serving until Ctrl-C", "Stopped.")
 	if strings.Contains(first.err, "Found from earlier") {
 		t.Error("the first demo finds data")
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 )
@@ -34,17 +35,16 @@ func (c *jobsCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	defer client.Close()
-	filter := api.JobFilter{GroupID: c.Group, ScraperID: c.Scraper, State: c.State}
+	filter := api.JobFilter{ScraperID: c.Scraper, State: c.State}
 	if c.Group != "" {
-		groups, err := client.Groups(ctx)
+		group, err := findGroup(ctx, client, c.Group)
 		if err != nil {
 			return err
 		}
-		for _, group := range groups {
-			if group.Name == c.Group {
-				filter.GroupID = group.ID
-			}
+		if group == nil {
+			return &exitError{code: exitFailed, text: fmt.Sprintf("no group %q", c.Group)}
 		}
+		filter.GroupID = group.ID
 	}
 	jobs, total, err := client.Jobs(ctx, filter, 0, c.Limit)
 	if err != nil {

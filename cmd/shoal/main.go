@@ -146,6 +146,9 @@ func run(ctx context.Context, args []string, t terminal) (code int) {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
+	if args[0] == "help" {
+		args = append(args[1:len(args):len(args)], "--help")
+	}
 	parser, err := kong.New(&grammar{},
 		kong.Name("shoal"), kong.Description(description),
 		kong.Writers(t.out, t.err),

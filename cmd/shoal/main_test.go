@@ -159,15 +159,18 @@ func TestRows(t *testing.T) {
 		`{"_sourceUrl":"https://a.example/1","title":"One, \"1\"","price":"9","_jobId":"j"}`,
 		`{"_sourceUrl":"https://a.example/2","title":"Two\u001b[31m\nlines","price":null,"_jobId":"j"}`,
 		`{"_sourceUrl":"https://a.example/3", "title":true,"price":1.50,"_jobId":"j"}`,
+		`{"_sourceUrl":"https://a.example/4","title":"=HYPERLINK(1)","price":"-1.5","_jobId":"j"}`,
 	}
 	got := b.shoal("rows", "--job", runID, "--format", "jsonl")
-	want := b.api.rows[0] + "\n" + b.api.rows[1] + "\n" + strings.Replace(b.api.rows[2], ", ", ",", 1) + "\n"
+	want := b.api.rows[0] + "\n" + b.api.rows[1] + "\n" + strings.Replace(b.api.rows[2], ", ", ",", 1) + "\n" +
+		b.api.rows[3] + "\n"
 	if got.want(t, exitOK); got.out != want {
 		t.Errorf("jsonl:\n%s", got.out)
 	}
 	got = b.shoal("rows", "--job", runID, "--format", "csv")
 	want = "title,price,_sourceUrl,_jobId\n\"One, \"\"1\"\"\",9,https://a.example/1,j\n" +
-		"\"Two\x1b[31m\nlines\",,https://a.example/2,j\ntrue,1.50,https://a.example/3,j\n"
+		"\"Two\x1b[31m\nlines\",,https://a.example/2,j\ntrue,1.50,https://a.example/3,j\n" +
+		"'=HYPERLINK(1),-1.5,https://a.example/4,j\n"
 	if got.want(t, exitOK); got.out != want {
 		t.Errorf("csv:\n%q\nwant\n%q", got.out, want)
 	}
@@ -226,6 +229,7 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 	b.shoal("frobnicate").want(t, exitUsage, "frobnicate")
 	b.shoal("rows").want(t, exitUsage, "--job")
 	b.shoal("jobs", "--state", "DONE").want(t, exitUsage, "--state")
+	b.shoal("jobs", "--group", "nosuch").want(t, exitFailed, `no group "nosuch"`)
 	b.shoal("run", "--url-file", "-", "--field", "a=b", "--template", scraperID).want(t, exitUsage, "only one of them")
 	b.shoal("run", "--url-file", "-").want(t, exitUsage, "--field")
 	b.shoal("run", "--url-file", "missing.txt", "--field", "a=b").want(t, exitUsage, "missing.txt")
@@ -233,6 +237,11 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 	b.shoal("jobs", "--server", "127.0.0.1:1").want(t, exitNoAccess, "cannot be reached at http://127.0.0.1:1")
 	b.api.refuse["GET /api/scraper/load-history"] = problem{status: 500, code: "internal_error", detail: "oh"}
 	b.shoal("jobs").want(t, exitFailed, "oh (500 internal_error)", "correlation id c-1")
+	b.in = "https://a.example/1\n"
+	b.api.refuse["POST /api/scraper/url-list-run"] = problem{status: 429, code: "rate_limited", detail: "6 calls", retry: "38"}
+	b.shoal("run", "--url-file", "-", "--field", "a=b").want(t, exitFailed, "6 calls (429 rate_limited), again in 38s")
+	b.api.refuse["POST /api/scraper/url-list-run"] = problem{status: 402, code: "WALLET_INSUFFICIENT_BALANCE", detail: "empty"}
+	b.shoal("run", "--url-file", "-", "--field", "a=b").want(t, exitFailed, "empty", "shoal wallet adjust")
 	if err := os.Remove(b.data + "/" + addressFile); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +253,7 @@ func TestAFullRateLimitIsWaitedOut(t *testing.T) {
 	b := newBench(t)
 	b.api.refuse["GET /api/wallet"] = problem{status: 429, code: "rate_limited", detail: "too fast", retry: "6", times: 2}
 	got := b.shoal("wallet")
-	got.want(t, exitOK, "too fast (429 rate_limited): waiting, 6s for now", "Balance")
+	got.want(t, exitOK, "too fast (429 rate_limited), again in 6s: waiting", "Balance")
 	if strings.Count(got.err, "\n") != 1 {
 		t.Errorf("it says so twice:\n%s", got.err)
 	}
@@ -258,5 +267,6 @@ func TestHelpTeaches(t *testing.T) {
 		b.shoal(command, "--help").want(t, exitOK, "Usage: shoal "+command)
 	}
 	b.shoal("run", "--help").want(t, exitOK, "--field 'sale=.badge-sale?'", "Default default.")
+	b.shoal("help", "run").want(t, exitOK, "Usage: shoal run")
 	b.shoal("version").want(t, exitOK, "shoal ")
 }

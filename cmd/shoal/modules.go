@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/apiserver"
@@ -69,6 +70,9 @@ func runServe(ctx context.Context, config ServeConfig) (err error) {
 	// Listening comes first: a port that is taken is the commonest mistake, and nothing has been touched yet.
 	listener, err := net.Listen("tcp", config.Listen)
 	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("--listen: %w (--listen or SHOAL_LISTEN names another; port 0 takes a free one)", err)
+		}
 		return fmt.Errorf("--listen: %w", err)
 	}
 	p, err := newProcess(config, logger)
@@ -134,6 +138,7 @@ func newProcess(config ServeConfig, logger *slog.Logger) (*process, error) {
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
 		Logger:  logger, Crash: point})
 	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	p.api, err = apiserver.New(apiserver.Config{Client: client, Store: p.store, Guard: p.egress, Clock: clock.System{},
 		IDs: p.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, Node: nodeName, Boot: boot, Log: logger, Metrics: metrics,
@@ -231,7 +236,11 @@ func lockDirectory(dir string) (unlock func(), err error) {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("data directory %s is in use by another process", dir), file.Close())
+		by := "another process"
+		if server, err := readLine(dir, addressFile); err == nil {
+			by = "the process that serves " + server
+		}
+		return nil, errors.Join(fmt.Errorf("data directory %s is in use by %s", dir, by), file.Close())
 	}
 	return func() { _ = file.Close() }, nil // closing gives the lock back
 }

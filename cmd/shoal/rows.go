@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
@@ -27,7 +28,7 @@ type rowsCommand struct {
 func (*rowsCommand) Help() string {
 	return `All rows are streamed, whatever their number. jsonl is each row as the server has it, with the keys of the server
 (_sourceUrl and others that begin with _). The columns of csv and table are the keys of the first 1,000 rows; csv fails at
-the end when later rows had others.
+the end when later rows had others. Text in csv that a spreadsheet would take for a formula gets an apostrophe before it.
 
 Examples:
 
@@ -175,6 +176,18 @@ func serverKey(key string) int {
 	return 0
 }
 
+// harmless keeps a spreadsheet from taking scraped text for a formula: such text gets an apostrophe before it. Numbers
+// stay as they are.
+func harmless(text string) string {
+	if text == "" || !strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return text
+	}
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return text
+	}
+	return "'" + text
+}
+
 func writeCSV(w io.Writer, rows iter.Seq2[json.RawMessage, error]) error {
 	table := csv.NewWriter(w)
 	var columns, missed []string
@@ -197,7 +210,7 @@ func writeCSV(w io.Writer, rows iter.Seq2[json.RawMessage, error]) error {
 		for _, row := range batch {
 			record := make([]string, len(columns))
 			for i, column := range columns {
-				record[i] = cell(row.values[column])
+				record[i] = harmless(cell(row.values[column]))
 			}
 			if err := table.Write(record); err != nil {
 				return err

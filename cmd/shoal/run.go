@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -151,6 +152,9 @@ func (c *runCommand) launch(ctx context.Context, t *terminal, client *api.Client
 	}
 	buffered := bufio.NewReaderSize(list, 64<<10)
 	launch, err := client.RunList(ctx, query, buffered, length, listType(buffered))
+	if api.IsStatus(err, http.StatusPaymentRequired) {
+		return launch, fmt.Errorf("launch: %w\nThe operator fills a wallet with `shoal wallet adjust`", err)
+	}
 	if err != nil {
 		return launch, fmt.Errorf("launch: %w", err)
 	}
@@ -175,16 +179,28 @@ func listName(path, now string) string {
 	return cut(base, 200-1-len(now)) + " " + now
 }
 
-// ensureGroup finds a group by id or name and makes it when there is none.
-func ensureGroup(ctx context.Context, client *api.Client, name string) (api.Group, error) {
+// findGroup finds a group by id or name; nil when there is none.
+func findGroup(ctx context.Context, client *api.Client, name string) (*api.Group, error) {
 	groups, err := client.Groups(ctx)
 	if err != nil {
-		return api.Group{}, fmt.Errorf("groups: %w", err)
+		return nil, fmt.Errorf("groups: %w", err)
 	}
-	for _, group := range groups {
-		if group.ID == name || group.Name == name {
-			return group, nil
+	for i := range groups {
+		if groups[i].ID == name || groups[i].Name == name {
+			return &groups[i], nil
 		}
+	}
+	return nil, nil
+}
+
+// ensureGroup finds a group by id or name and makes it when there is none.
+func ensureGroup(ctx context.Context, client *api.Client, name string) (api.Group, error) {
+	found, err := findGroup(ctx, client, name)
+	if err != nil {
+		return api.Group{}, err
+	}
+	if found != nil {
+		return *found, nil
 	}
 	group, err := client.PutGroup(ctx, api.Group{Name: name, StartType: "MANUAL"})
 	if err != nil {

@@ -72,6 +72,8 @@ func (c *serveCommand) Validate() error {
 			return fmt.Errorf("--roles: %q is none of %s", role, strings.Join(roleNames(), ", "))
 		}
 	}
+	// Each once, so that their number says whether some are missing.
+	c.Roles = slices.DeleteFunc(roleNames(), func(role string) bool { return !slices.Contains(c.Roles, role) })
 	if len(c.Roles) == 0 {
 		return fmt.Errorf("--roles: at least one")
 	}

@@ -38,7 +38,7 @@ func (c *statusCommand) Run(ctx context.Context, t *terminal) error {
 		{"node", status.Node}, {"roles", strings.Join(status.Roles, ", ")},
 		{"leader", status.Leader}, {"term", strconv.FormatUint(status.Term, 10)},
 		{"applied", "index " + strconv.FormatUint(status.Applied, 10)},
-		{"commands", strconv.FormatUint(status.Commands, 10) + " since the start"},
+		{"commands", strconv.FormatUint(status.Commands, 10) + " applied since the start"},
 		{"shards", strconv.Itoa(status.Owned) + " of " + strconv.Itoa(status.Shards) + " owned"},
 		{"open runs", strconv.Itoa(status.OpenJobs)}, {"units out", count(status.Out)},
 	}

@@ -13,6 +13,17 @@ type walletCommand struct {
 	Adjust walletAdjustCommand `cmd:"" help:"Change a customer's balance, as the operator."`
 }
 
+// Help teaches the command.
+func (*walletCommand) Help() string {
+	return `'shoal wallet' alone shows the wallet.
+
+Examples:
+
+  shoal wallet
+  shoal wallet show --limit 50
+  shoal wallet adjust --micros 25000000 --note 'first credit'     # 25 EUR`
+}
+
 type walletShowCommand struct {
 	connectFlags
 	Limit int  `default:"10" help:"Most transactions to list, up to 100."`

@@ -96,6 +96,9 @@ func (p *Problem) Error() string {
 		text = http.StatusText(p.Status)
 	}
 	text = fmt.Sprintf("%s (%d %s)", text, p.Status, p.Code)
+	if p.retryAfter > 0 {
+		text += fmt.Sprintf(", again in %s", p.retryAfter)
+	}
 	for _, e := range p.Errors {
 		if e.Message != "" && e.Message != p.Detail {
 			text += "\n  " + e.Message
@@ -163,7 +166,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 			return err
 		}
 		if c.waited.CompareAndSwap(false, true) {
-			c.notice(fmt.Sprintf("%v: waiting, %s for now", err, wait))
+			c.notice(fmt.Sprintf("%v: waiting", err))
 		}
 		select {
 		case <-ctx.Done():

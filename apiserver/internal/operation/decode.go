@@ -139,6 +139,9 @@ func checkMembers(dec *json.Decoder) error {
 			if top.names[name] {
 				return fmt.Errorf("member %q comes twice", name)
 			}
+			if len(top.names) == maxMembers {
+				return fmt.Errorf("an object has more than %d members", maxMembers)
+			}
 			top.names[name], top.key = true, false
 			continue
 		}
@@ -200,7 +203,7 @@ func (s shapes) decodeJSON(data []byte, v reflect.Value, r *rules, path string, 
 	case reflect.Map:
 		s.decodeMap(data, v, path, p)
 	case reflect.Slice:
-		s.decodeArray(data, v, path, p)
+		s.decodeArray(data, v, r, path, p)
 	default:
 		if json.Unmarshal(data, v.Addr().Interface()) != nil {
 			p.add(r.code, path, "must be %s", kindName(t))
@@ -264,7 +267,22 @@ func (s shapes) decodeMap(data []byte, v reflect.Value, path string, p *problems
 	}
 }
 
-func (s shapes) decodeArray(data []byte, v reflect.Value, path string, p *problems) {
+// maxItems is how many items an array may have that declares no bound, maxMembers how many members any object.
+const (
+	maxItems   = 10_000
+	maxMembers = 10_000
+)
+
+// decodeArray counts before it decodes: the items of a body of many small ones take far more memory than the body.
+func (s shapes) decodeArray(data []byte, v reflect.Value, r *rules, path string, p *problems) {
+	most := maxItems
+	if r.max != nil {
+		most = int(*r.max)
+	}
+	if countItems(data) > most {
+		p.add(r.code, path, "must be at most %d items", most)
+		return
+	}
 	if v.Type().Elem().Kind() == reflect.String && json.Unmarshal(data, v.Addr().Interface()) == nil &&
 		!bytes.Contains(data, []byte("null")) {
 		return
@@ -279,6 +297,33 @@ func (s shapes) decodeArray(data []byte, v reflect.Value, path string, p *proble
 	for i, item := range items {
 		s.decodeJSON(item, v.Index(i), &rules{required: true}, path+"["+strconv.Itoa(i)+"]", p)
 	}
+}
+
+// countItems is how many items a valid JSON array has; of anything else it is of no meaning.
+func countItems(data []byte) int {
+	commas, depth, inText, empty := 0, 0, false, true
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText, empty = !inText, false
+		case inText:
+		case c == '[' || c == '{':
+			empty = empty && depth == 0
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		case c == ',' && depth == 1:
+			commas++
+		case c > ' ':
+			empty = false
+		}
+	}
+	if empty {
+		return 0
+	}
+	return commas + 1
 }
 
 func join(path, name string) string {

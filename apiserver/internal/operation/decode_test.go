@@ -103,6 +103,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"not UTF-8", anID, nil, "{\"tags\":[\"\xff\"]}", "invalid_body "},
 		{"null item", anID, nil, `{"tags":["a",null]}`, "invalid_request tags[1]"},
 		{"too many items", anID, nil, `{"items":[{"name":"a"},{"name":"a"},{"name":"a"}]}`, "invalid_request items"},
+		{"an array without a bound", anID, nil, `{"tags":["` + strings.Repeat(`","`, 10_000) + `"]}`, "invalid_request tags"},
+		{"too many members", anID, nil, `{` + manyMembers(10_001) + `}`, "invalid_body "},
 		{"other case is another name", anID, nil, `{"Flag":true}`, "unknown_field Flag"},
 		{"kinds", anID, nil, `{"flag":1,"rate":"1","labels":[],"count":1.5,"items":{}}`, "invalid_request count, " +
 			"invalid_request items, invalid_request labels, invalid_request flag, invalid_request rate"},
@@ -136,8 +138,27 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
+func manyMembers(n int) string {
+	members := make([]string, n)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"m%d":1`, i)
+	}
+	return strings.Join(members, ",")
+}
+
+func TestCountItems(t *testing.T) {
+	for text, want := range map[string]int{
+		`[]`: 0, "[ \n]": 0, `[1]`: 1, `[""]`: 1, `[[]]`: 1, `[{}]`: 1, `[[],[1,2],{"a":[1,2],"b":3}]`: 3,
+		`["a,b","\",","\\"]`: 3, `[ null , true ]`: 2, `["[","{"]`: 2,
+	} {
+		if got := countItems([]byte(text)); got != want {
+			t.Errorf("%s: %d items, want %d", text, got, want)
+		}
+	}
+}
+
 func TestProblemsAreBounded(t *testing.T) {
-	_, err := decodeSample(t, anID, nil, `{"tags":[`+strings.Repeat("1,", 10_000)+`1]}`)
+	_, err := decodeSample(t, anID, nil, `{"tags":[`+strings.Repeat("1,", 9_000)+`1]}`)
 	var list fault.List
 	if !errors.As(err, &list) || len(list) != maxProblems {
 		t.Errorf("%d faults", len(list))

@@ -168,13 +168,21 @@ func (p *parser) field(name, path string) (Node, error) {
 	return all(nodes), nil
 }
 
+// IsField says whether a field can have this name in filters and sorts: 1 to MaxFieldBytes bytes, none of them a control
+// character, a quote or a backslash.
+func IsField(name string) bool {
+	return name != "" && len(name) <= MaxFieldBytes && !strings.ContainsFunc(name, unspeakable)
+}
+
+func unspeakable(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }
+
 func checkField(name, path string) error {
 	switch {
 	case name == "":
 		return invalid(path, "a field name must not be empty")
 	case len(name) > MaxFieldBytes:
 		return invalid("filters", "a field name has more than %d bytes", MaxFieldBytes)
-	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }):
+	case !IsField(name):
 		return invalid(path, `a field name must not have control characters, " or \`)
 	}
 	return nil

@@ -101,8 +101,9 @@ func parseSort(texts []string) ([]rowstore.Sort, error) {
 				return nil, fault.Invalid(fault.InvalidSort, "sort", "must be a field, then asc or desc: price,desc")
 			}
 		}
-		if sort.Field == "" || len(sort.Field) > filter.MaxFieldBytes {
-			return nil, fault.Invalid(fault.InvalidSort, "sort", "needs a field's name of at most %d bytes", filter.MaxFieldBytes)
+		if !filter.IsField(sort.Field) {
+			return nil, fault.Invalid(fault.InvalidSort, "sort",
+				`needs a field's name of 1 to %d bytes, without control characters, " or \`, filter.MaxFieldBytes)
 		}
 		if sort.Field == "scrapedAt" {
 			sort.Field = "_scrapedAt"

@@ -32,6 +32,7 @@ func TestGroup(t *testing.T) {
 			Has: map[string]any{"content": []any{}, "totalElements": 8, "totalPages": 1, "size": 1000, "number": 1}},
 		refused("?"+filters(`{"n":{"$near":1}}`), "invalid_filter", "filters.n.$near"), refused("?filters=x", "invalid_filter", "filters"),
 		refused("?sort=name,up", "invalid_sort", "sort"), refused("?sort=", "invalid_sort", "sort"),
+		refused("?sort=a%00b", "invalid_sort", "sort"), refused("?sort=a%22b,desc", "invalid_sort", "sort"),
 		refused("?sort=a&sort=a&sort=a&sort=a&sort=a&sort=a", "invalid_sort", "sort"),
 		refused("?page=-1", "invalid_page", "page"), refused("?size=0", "invalid_page", "size"),
 		refused("?page=101&size=1000", "invalid_page", "page"), refused("?categories=c", "invalid_request", "categories"),

@@ -92,7 +92,7 @@ func parsePlace(text string) (*model.Unit, error) {
 		return nil, nil
 	}
 	left, right, _ := strings.Cut(text, ".")
-	seq, err := strconv.ParseUint(left, 10, 32)
+	seq, err := strconv.ParseUint(left, 10, 31) // lists are shorter, and stores keep places in signed numbers
 	page, pageErr := strconv.ParseUint(right, 10, 32)
 	if err != nil || pageErr != nil {
 		return nil, fault.Invalid(fault.InvalidRequest, "after", "is not the place of an error")

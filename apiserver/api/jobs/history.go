@@ -21,7 +21,7 @@ type historyRequest struct {
 	WithDeleted bool   `query:"withDeleted" default:"false"`
 	Page        int    `query:"page" default:"0" min:"0" code:"invalid_page"`
 	Size        int    `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
-	Sort        string `query:"sort" default:"started,desc" code:"invalid_sort" doc:"A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, duration or chargedMicros"`
+	Sort        string `query:"sort" default:"started,desc" code:"invalid_sort" doc:"A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros"`
 }
 
 // History is GET /api/scraper/load-history.

@@ -152,6 +152,8 @@ func TestErrors(t *testing.T) {
 			Has: map[string]any{"0": first, "1.status": nil, "1.code": "dns_failed", "6998.url": "https://shop.test/6999"}},
 		apitest.Scenario{Name: "first", As: apitest.User, Do: path + "?limit=2", Status: 200, Check: count(2), Has: map[string]any{"1.place": "2.0"}},
 		apitest.Scenario{Name: "next", As: apitest.User, Do: path + "?limit=2&after=2.0", Status: 200, Check: count(2), Has: map[string]any{"0.place": "3.0"}},
+		apitest.Scenario{Name: "behind all", As: apitest.User, Do: path + "?after=2147483647.4294967295", Status: 200, Check: count(0)},
+		apitest.Scenario{Name: "too far", As: apitest.User, Do: path + "?after=2147483648.0", Status: 400, Code: "invalid_request"},
 		apitest.Scenario{Name: "not a place", As: apitest.User, Do: path + "?after=9999999999.0", Status: 400, Code: "invalid_request"},
 		apitest.Scenario{Name: "none", As: apitest.User, Do: base + empty.String() + "/errors", Status: 200, Has: map[string]any{"": []any{}}},
 		apitest.Scenario{Name: "another group", As: apitest.User, Do: "GET /api/scraper/load-history/group/" + other.String() + "/job/" + job.String() + "/errors",

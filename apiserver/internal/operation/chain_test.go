@@ -128,6 +128,8 @@ func TestBodies(t *testing.T) {
 	r.expect(head("POST /echo", "Content-Type: application/json", "Transfer-Encoding: chunked")+
 		"80\r\n"+strings.Repeat(" ", 128)+"\r\n0\r\n\r\n", 413, "payload_too_large")
 	r.expect(head("POST /echo", "Content-Type: text/plain", "Content-Length: 2")+"{}", 415, "unsupported_media_type")
+	r.expect(post(`{}`, "Content-Encoding: gzip"), 415, "Content-Encoding")
+	r.expect(post(`{"text":"a"}`, "Content-Encoding: identity"), 200, "a")
 	r.expect(head("POST /echo", "Content-Type: application/json", "Content-Length: 0"), 400, "invalid_body")
 	r.expect(head("POST /echo", "Content-Type: application/json", "Content-Length: 2", "Transfer-Encoding: chunked")+
 		"2\r\n{}\r\n0\r\n\r\n", 400, "Transfer-Encoding")

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -70,6 +71,9 @@ func (s shapes) decodeText(text string, v reflect.Value, r *rules, path string, 
 func (s shapes) setText(text string, v reflect.Value, r *rules, path string, p *problems) {
 	err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
 	switch {
+	case v.Type() == idType && err == nil && text != "" && !r.required && v.IsZero():
+		// Nothing has this id, and a handler would take it for none given: a filter on it would find everything.
+		p.add(fault.InvalidID, path, "must be an id, not all zeros")
 	case v.Type() == idType && (err != nil || text == "" && r.required):
 		p.add(fault.InvalidID, path, "must be an id of 24 hex digits")
 	case err != nil:
@@ -89,6 +93,10 @@ func reason(err error) string {
 func (s shapes) decodeBody(data []byte, v reflect.Value, p *problems) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		p.add(fault.InvalidBody, "", "a JSON body is needed")
+		return
+	}
+	if !utf8.Valid(data) { // the decoder would put other characters in place of what it cannot read
+		p.add(fault.InvalidBody, "", "not valid UTF-8")
 		return
 	}
 	if err := checkSyntax(data); err != nil {
@@ -217,7 +225,7 @@ func (s shapes) decodeObject(data []byte, v reflect.Value, path string, p *probl
 		delete(members, f.name)
 		switch at := join(path, f.name); {
 		case f.rules.stamped:
-		case given:
+		case given && (f.rules.fallback == nil || f.typ.Kind() == reflect.Pointer || string(raw) != "null"):
 			s.decodeJSON(raw, v.FieldByIndex(f.index), &f.rules, at, p)
 		default:
 			s.absent(v.FieldByIndex(f.index), f, at, p)

@@ -67,7 +67,7 @@ const anID = "0123456789abcdef01234567"
 
 func TestDecode(t *testing.T) {
 	got, err := decodeSample(t, anID, map[string][]string{"page": {"3"}, "size": {"900"}, "only": {"a", "b"}, "when": {"true"}},
-		`{"id":"`+anID+`","count":null,"items":[{"name":"é"},{"name":"abc","kind":"B"}],"tags":["x"],"labels":{"a":"b"},
+		`{"id":"`+anID+`","count":null,"items":[{"name":"é","kind":null},{"name":"abc","kind":"B"}],"tags":["x"],"labels":{"a":"b"},
 		"params":{"n":1},"raw":{"z":1, "a":2},"rate":1.5,"stamped":["anything"]}`)
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +99,8 @@ func TestDecodeRefuses(t *testing.T) {
 				"unknown_field items[0].nam, invalid_request tags[0], invalid_request rate, unknown_field colour"},
 		{"missing", anID, nil, `{"items":[{}]}`, "invalid_request items[0].name"},
 		{"null where a value is needed", anID, nil, `{"items":[{"name":null}]}`, "invalid_request items[0].name"},
+		{"zeros are not no id", anID, q{}, `{"id":"000000000000000000000000"}`, "invalid_id id"},
+		{"not UTF-8", anID, nil, "{\"tags\":[\"\xff\"]}", "invalid_body "},
 		{"null item", anID, nil, `{"tags":["a",null]}`, "invalid_request tags[1]"},
 		{"too many items", anID, nil, `{"items":[{"name":"a"},{"name":"a"},{"name":"a"}]}`, "invalid_request items"},
 		{"other case is another name", anID, nil, `{"Flag":true}`, "unknown_field Flag"},

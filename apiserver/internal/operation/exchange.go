@@ -2,6 +2,7 @@ package operation
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -45,6 +46,10 @@ func (x *exchange) idempotencyKey() (string, error) {
 // incoming copies the request out of the server's buffers.
 func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 	in := &incoming{query: map[string][]string{}, hasBody: !x.body.ended}
+	encoding := x.rc.Request.Header.Peek("Content-Encoding")
+	if in.hasBody && len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity")) {
+		return nil, fault.Invalid(fault.UnsupportedMediaType, "Content-Encoding", "bodies are taken uncompressed only")
+	}
 	in.read = func(limit int) ([]byte, error) { return x.read(ctx, limit) }
 	for name, value := range x.rc.QueryArgs().All() {
 		if !utf8.Valid(name) || !utf8.Valid(value) {

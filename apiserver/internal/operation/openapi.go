@@ -173,15 +173,8 @@ func (op *Operation) problems() map[int][]string {
 	if op.Idempotency == Required {
 		codes = append(codes, fault.IdempotencyRequired)
 	}
-	codes = append(codes, op.Invalid, fault.UnknownParameter)
-	if op.request.body != nil {
-		codes = append(codes, fault.InvalidBody, fault.UnknownField, fault.PayloadTooLarge, fault.UnsupportedMediaType)
-	}
-	for _, f := range op.request.path.fields {
-		if f.typ == idType {
-			codes = append(codes, fault.InvalidID)
-		}
-	}
+	codes = append(codes, op.request.problems()...)
+	codes = append(codes, op.Invalid)
 	byStatus := map[int][]string{}
 	for _, code := range codes {
 		status := fault.Lookup(code).Status
@@ -193,6 +186,30 @@ func (op *Operation) problems() map[int][]string {
 		slices.Sort(list)
 	}
 	return byStatus
+}
+
+// problems are the codes of what decoding refuses: the request as such, and each field by its own code.
+func (r *request) problems() []fault.Code {
+	codes := []fault.Code{fault.InvalidRequest, fault.UnknownParameter, fault.InvalidBody}
+	if r.body != nil {
+		codes = append(codes, fault.UnknownField, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.UploadTooSlow)
+	}
+	of := func(fields []field) {
+		for i := range fields {
+			if fields[i].typ == idType {
+				codes = append(codes, fault.InvalidID)
+			}
+			if code := fields[i].rules.code; code != "" {
+				codes = append(codes, code)
+			}
+		}
+	}
+	of(r.path.fields)
+	of(r.query.fields)
+	for _, shape := range r.shapes {
+		of(shape.fields)
+	}
+	return codes
 }
 
 // Line is an operation in one line, for the list of all operations.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/extract/internal/dom"
@@ -92,6 +93,8 @@ func badName(name, stripped string) string {
 		return fmt.Sprintf("a name has at most %d characters", maxName)
 	case !utf8.ValidString(name):
 		return "the name is not UTF-8"
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }):
+		return `a name must not have control characters, " or \: rows could not be filtered by it`
 	case strings.HasPrefix(stripped, "$"):
 		return "names that begin with $ are reserved for the operators of filters"
 	}

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -86,13 +87,20 @@ type conn struct {
 	listener *listener
 	busy     atomic.Bool // by what the server says
 	asked    atomic.Bool // something has been read
+	ended    atomic.Bool // the end of what the client sends has been read
 }
+
+// SenderClosed says whether the client has closed its side, as far as has been read.
+func (c *conn) SenderClosed() bool { return c.ended.Load() }
 
 // Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		c.asked.Store(true)
+	}
+	if errors.Is(err, io.EOF) {
+		c.ended.Store(true)
 	}
 	return n, err
 }

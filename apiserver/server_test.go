@@ -21,6 +21,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client/clienttest"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -102,6 +103,58 @@ func TestStop(t *testing.T) {
 	}
 	if !s.stopping.Load() {
 		t.Error("/readyz does not know")
+	}
+}
+
+type listRequest struct {
+	Body   struct{}          `body:"json"`
+	Stream *operation.Stream `stream:"text/uri-list"`
+}
+
+// A sender that goes away between two chunks must not look like the end of the body: half a list would be taken for one.
+func TestChunkedBodyBreaksOff(t *testing.T) {
+	s := newTestServer(t)
+	result := make(chan error, 1)
+	s.handler = s.chain.Handler([]*operation.Operation{
+		operation.Define(operation.Declaration{ID: "svc_list", Routes: operation.Routes("POST /list"), Summary: "s",
+			Access: auth.Public},
+			func(_ context.Context, _ *operation.Caller, in *listRequest) (operation.None, error) {
+				_, err := io.Copy(io.Discard, in.Stream)
+				result <- err
+				return operation.None{}, err
+			}),
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	send := func(chunks string) error {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		_, err = io.WriteString(conn, "POST /list HTTP/1.1\r\nHost: h\r\nContent-Type: text/uri-list\r\n"+
+			"Transfer-Encoding: chunked\r\n\r\n"+chunks)
+		if err := errors.Join(err, conn.(*net.TCPConn).CloseWrite()); err != nil {
+			t.Fatal(err)
+		}
+		return <-result
+	}
+	if err := send("4\r\na\nb\n\r\n0\r\n\r\n"); err != nil {
+		t.Errorf("a whole body: %v", err)
+	}
+	for _, chunks := range []string{"4\r\na\nb\n\r\n", "4\r\na\nb\n\r\n0", "4\r\na\nb\n", "4\r\na\n"} {
+		if err := send(chunks); fault.CodeOf(err) != fault.InvalidBody {
+			t.Errorf("%q: the handler sees %v", chunks, err)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

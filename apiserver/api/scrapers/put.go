@@ -41,16 +41,24 @@ func Put(s api.Services) *operation.Operation {
 	})
 }
 
+type putV2Request struct {
+	Body SuperScraper `body:"json"`
+}
+
 // PutV2 is PUT /api/scraper/v2.
 func PutV2(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_create_scraper_v2", Routes: operation.Routes("PUT /api/scraper/v2"), Group: group,
 		Summary:     "Creates a scraper, or replaces the one with the given id; answers the enriched form",
-		Description: putDescription,
+		Description: putDescription + " What the enriched form has beside the plain one is ignored.",
 		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required, Invalid: fault.SchemaValidation,
 		Errors: putErrors,
-	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (SuperScraper, error) {
-		saved, err := put(ctx, s, from, &in.Body)
+	}, func(ctx context.Context, from *operation.Caller, in *putV2Request) (SuperScraper, error) {
+		plain := Scraper{Recipe: in.Body.Recipe}
+		if in.Body.Schema != nil {
+			plain.Schema = &model.SchemaRef{ID: in.Body.Schema.ID}
+		}
+		saved, err := put(ctx, s, from, &plain)
 		if err != nil {
 			return SuperScraper{}, err
 		}

@@ -72,6 +72,11 @@ func TestPutCreates(t *testing.T) {
 				"group":    map[string]any{"id": group, "name": "g", "dataTable": "t"},
 				"runStats": map[string]any{"lastNRuns": 0, "successes": 0, "failures": 0, "avgRows": 0}}},
 	)
+	for i, path := range []string{"/api/scraper", "/api/scraper/v2"} {
+		read := s.Call(t, apitest.Scenario{As: apitest.User, Do: "GET " + path + "/" + made.Text("id"), Status: 200})
+		s.Run(t, apitest.Scenario{Name: "what was read, sent back to " + path, As: apitest.User, Do: "PUT " + path,
+			Header: key(fmt.Sprint("back", i)), Body: string(read.Body), Status: 200, Has: map[string]any{"id": made.Text("id")}})
+	}
 }
 
 // Each refused scraper names what is at fault, all of it.

@@ -38,19 +38,20 @@ type Scraper struct {
 	Schema *model.SchemaRef `json:"schema" doc:"Of AI_CONF; not in this version"`
 }
 
-// SuperScraper is the specification's ScraperSuperDTO.
+// SuperScraper is the specification's ScraperSuperDTO. What it has beside ScraperDTO is accepted and ignored, so that what
+// was read can be changed and sent back.
 type SuperScraper struct {
 	Recipe
 	Schema      *Schema   `json:"schema"`
-	ConfigValid bool      `json:"configValid" doc:"A run could start with it"`
-	Group       *GroupRef `json:"group"`
-	RunStats    RunStats  `json:"runStats"`
+	ConfigValid bool      `json:"configValid" stamped:"true" doc:"A run could start with it"`
+	Group       *GroupRef `json:"group" stamped:"true"`
+	RunStats    RunStats  `json:"runStats" stamped:"true"`
 }
 
 // Schema is an extraction schema with its document.
 type Schema struct {
 	ID      string         `json:"id"`
-	Content map[string]any `json:"content"`
+	Content map[string]any `json:"content" stamped:"true"`
 }
 
 // GroupRef is the group of a scraper.

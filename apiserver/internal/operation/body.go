@@ -30,7 +30,10 @@ type body struct {
 	declared int64 // -1: chunked
 	taken    int64
 	ended    bool
-	pace     func() // called before each read; nil: the server's time-out for the whole request is all
+	// cutOff says, at the end of a chunked body, whether that was the connection's end and not the body's last chunk,
+	// which look alike to the reader; nil: it is not known.
+	cutOff func() bool
+	pace   func() // called before each read; nil: the server's time-out for the whole request is all
 }
 
 func newBody(rc *fasthttp.RequestCtx) *body {
@@ -38,10 +41,14 @@ func newBody(rc *fasthttp.RequestCtx) *body {
 	if rc.Request.IsBodyStream() && b.declared != 0 {
 		b.source, b.ended = rc.RequestBodyStream(), false
 	}
+	if conn, ok := rc.Conn().(interface{ SenderClosed() bool }); ok {
+		b.cutOff = conn.SenderClosed
+	}
 	return b
 }
 
-// Read implements io.Reader. A body that is shorter than declared ends with io.ErrUnexpectedEOF.
+// Read implements io.Reader. A body that is shorter than declared, or lacks its last chunk, ends with
+// io.ErrUnexpectedEOF.
 func (b *body) Read(p []byte) (int, error) {
 	if b.ended {
 		return 0, io.EOF
@@ -53,6 +60,9 @@ func (b *body) Read(p []byte) (int, error) {
 	b.taken += int64(n)
 	if errors.Is(err, io.EOF) {
 		if b.declared >= 0 && b.taken < b.declared {
+			return n, io.ErrUnexpectedEOF
+		}
+		if b.declared < 0 && b.cutOff != nil && b.cutOff() {
 			return n, io.ErrUnexpectedEOF
 		}
 		b.ended = true

@@ -144,7 +144,9 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		c.fetch.hops++
 		return step{again: true}
 	case errors.As(err, &failure):
-		return f.failed(c, tiers, failure)
+		failed := f.failed(c, tiers, failure)
+		failed.answer.Unasked = next.answer.Unasked
+		return failed
 	case err != nil:
 		return f.failed(c, tiers, &Failure{Code: fault.PageTimeout, Retry: true, Cause: err})
 	case response == nil:
@@ -154,13 +156,14 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	return f.read(ctx, c, r, view, tiers[c.fetch.tier], response)
 }
 
-// ask makes one try: robots.txt, then the page. Without a response and an error, the step says what comes instead.
+// ask makes one try: robots.txt, then the page. Without a response and an error, the step says what comes instead; with
+// an error, whether anything was asked.
 func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tier model.Tier) (step, *Response, error) {
 	web := f.config.Web
 	if !r.ignoreRobots {
 		known := web.RobotsKnown(c.fetch.at)
 		if err := f.robots(ctx, c.fetch.at); err != nil {
-			return step{}, nil, err
+			return step{answer: frontier.Answer{Unasked: known}}, nil, err
 		}
 		if !known && !c.fetch.permit {
 			c.fetch.permit = true // robots.txt took this start: the page has to wait for its own

@@ -301,6 +301,27 @@ func TestHostsAreAskedPolitely(t *testing.T) {
 	})
 }
 
+// Pages that robots.txt forbids are not asked for, so they take nothing of the host's pace.
+func TestForbiddenPagesDoNotWait(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, title, func(r *rig, config *Config) {
+			config.Pace = Pace{Rate: 0.01, Connections: 2}
+			for seq := range 50 {
+				r.web.forbid[fmt.Sprintf("http://a.test/%d", seq)] = true
+			}
+		})
+		defer stop()
+		began := time.Now()
+		for seq := range 50 {
+			r.send(r.task(seq, fmt.Sprintf("http://a.test/%d", seq)))
+		}
+		r.pages(50)
+		if took := time.Since(began); took > 100*time.Second {
+			t.Errorf("took %v: more than the wait after robots.txt", took)
+		}
+	})
+}
+
 func pace(rate float64, connections int) Pace { return Pace{Rate: rate, Connections: connections} }
 
 // The scraper's pace holds up to the operator's ceiling; a host of somebody else's shard is shared.

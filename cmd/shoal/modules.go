@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -62,11 +61,13 @@ func runServe(ctx context.Context, config ServeConfig) (err error) {
 		return err
 	}
 	defer stopProfile()
-	logger, closeLog, err := openLog(config.Data)
+	// The roles have their say in a file, so that a terminal shows progress alone.
+	file, err := openLogFile(config.Data, maxLogBytes)
 	if err != nil {
 		return err
 	}
-	defer closeLog()
+	defer func() { _ = file.Close() }()
+	logger := slog.New(slog.NewTextHandler(file, nil))
 	// Listening comes first: a port that is taken is the commonest mistake, and nothing has been touched yet.
 	listener, err := net.Listen("tcp", config.Listen)
 	if err != nil {
@@ -243,16 +244,6 @@ func lockDirectory(dir string) (unlock func(), err error) {
 		return nil, errors.Join(fmt.Errorf("data directory %s is in use by %s", dir, by), file.Close())
 	}
 	return func() { _ = file.Close() }, nil // closing gives the lock back
-}
-
-// openLog writes what the roles have to say into the data directory, so that a terminal shows progress alone.
-func openLog(dir string) (*slog.Logger, func(), error) {
-	file, err := os.OpenFile(filepath.Join(dir, "shoal.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, nil, fmt.Errorf("log: %w", err)
-	}
-	return slog.New(slog.NewTextHandler(io.Writer(file), &slog.HandlerOptions{Level: slog.LevelInfo})),
-		func() { _ = file.Close() }, nil
 }
 
 // profile writes a CPU profile of the whole process when a path is given: for the bench.

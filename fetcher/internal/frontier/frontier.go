@@ -46,7 +46,14 @@ type Item struct {
 	queue  *queue
 	node   node[Item] // while waiting: in queue
 	host   *host      // while running: where it holds a connection
+	start  start      // while running: its start at host
 	others []*host    // while running: where redirects led
+}
+
+// start is a request start, and the host's last one before it.
+type start struct {
+	at, last int64
+	begun    bool // last says something
 }
 
 type state uint8
@@ -63,6 +70,7 @@ type Answer struct {
 	Host       string        // who answered; "" when nobody did
 	Throttled  bool          // with 429 or 503
 	RetryAfter time.Duration // as the answer says, 0 when it says nothing
+	Unasked    bool          // no request was made: the start is given back
 }
 
 // Frontier holds the items that wait or run. Every operation takes O(log n) steps, n being the items in it; a host that
@@ -174,6 +182,7 @@ func (f *Frontier) start(q *queue, now int64) *Item {
 	q.items.remove(&it.node)
 	f.size--
 	h := q.host
+	it.start = start{at: now, last: h.started, begun: h.begun}
 	h.begin(it.Pace, now)
 	h.active++
 	h.served(q)
@@ -210,6 +219,9 @@ func (f *Frontier) Done(it *Item, answer Answer, now time.Time) {
 	t := f.nanos(now)
 	if h := f.hosts[answer.Host]; h != nil {
 		f.learn(h, answer, t)
+	}
+	if h := it.host; answer.Unasked && h.started == it.start.at {
+		h.started, h.begun = it.start.last, it.start.begun
 	}
 	held := append(it.others, it.host)
 	it.state, it.host, it.others = outside, nil, nil

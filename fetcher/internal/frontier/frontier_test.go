@@ -61,6 +61,23 @@ func TestHostPace(t *testing.T) {
 	idle(t, f, now, 6*time.Second) // the last start was a second ago
 }
 
+func TestAStartThatAskedNothingIsGivenBack(t *testing.T) {
+	f, now := newFrontier(), epoch
+	for range 6 {
+		f.Add(item(1, 1, "a", Pace{Rate: 1}), now)
+	}
+	f.Done(take(t, f, now), Answer{Unasked: true}, now) // the first start of all
+	f.Done(take(t, f, now), Answer{Host: "a"}, now)
+	idle(t, f, now, time.Second)
+	now = now.Add(time.Second)
+	f.Done(take(t, f, now), Answer{Unasked: true}, now)
+	late := take(t, f, now)
+	now = now.Add(time.Second)
+	take(t, f, now)
+	f.Done(late, Answer{Unasked: true}, now) // another has started since
+	idle(t, f, now, time.Second)
+}
+
 func TestDelayIsBounded(t *testing.T) {
 	f := newFrontier()
 	f.Add(item(1, 1, "a", Pace{}), epoch)

@@ -18,7 +18,12 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-const maxFields = 500
+const (
+	maxFields = 500
+	// A page ends early, with a cursor, when its rows are large together: 1,000 rows may be 1 GB.
+	pageBytes  = 16 << 20
+	rowsAtOnce = 100
+)
 
 type readRequest struct {
 	ScraperID ids.ID   `query:"scraperId" doc:"At least one of scraperId, groupId and jobId is needed"`
@@ -44,7 +49,7 @@ func Read(s api.Services) *operation.Operation {
 		ID: "svc_get_data", Routes: operation.Routes("GET /api/scraper/data"), Group: group,
 		Summary: "Reads rows to their end, page by page, by cursor",
 		Description: "Rows come in the order in which they were stored. A read sees what was there when it began: rows " +
-			"stored later need a new read.",
+			"stored later need a new read. A page may have fewer rows than limit although more follow, when they are large.",
 		Access: auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound, fault.InvalidFilter, fault.InvalidCursor},
 	}, func(ctx context.Context, from *operation.Caller, in *readRequest) (api.CursorPage[json.RawMessage], error) {
@@ -57,18 +62,12 @@ func Read(s api.Services) *operation.Operation {
 		if err != nil {
 			return page, err
 		}
-		if page.Items, at.After, err = s.Store.Scan(ctx, q); err != nil {
+		if page.Items, at.After, page.HasMore, err = scan(ctx, s.Store, q, pageBytes); err != nil {
 			return page, fmt.Errorf("scan rows: %w", err)
-		}
-		if page.HasMore, err = hasMore(ctx, s, q, at.After, len(page.Items)); err != nil {
-			return page, err
 		}
 		if page.HasMore {
 			next := api.NewCursor(at, in.identity(from.Customer)...)
 			page.NextCursor = &next
-		}
-		if page.Items == nil {
-			page.Items = []json.RawMessage{}
 		}
 		for i := range page.Items {
 			if page.Items[i], err = project(page.Items[i], fields); err != nil {
@@ -79,17 +78,27 @@ func Read(s api.Services) *operation.Operation {
 	})
 }
 
-// hasMore says whether a full page is followed by another row.
-func hasMore(ctx context.Context, s api.Services, q rowstore.ScanQuery, last int64, read int) (bool, error) {
-	if read < q.Limit || last >= q.Upto {
-		return false, nil
+// scan reads a page: q.Limit rows, or fewer that are bytes or more together. last is the place of its last row, more says
+// whether another one follows.
+func scan(ctx context.Context, store rowstore.Reads, q rowstore.ScanQuery, bytes int) (rows []json.RawMessage, last int64, more bool, err error) {
+	rows, size, limit := []json.RawMessage{}, 0, q.Limit
+	for last = q.After; len(rows) < limit && size < bytes; {
+		q.After, q.Limit = last, min(rowsAtOnce, limit-len(rows))
+		read, upto, err := store.Scan(ctx, q)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		for _, row := range read {
+			size += len(row)
+		}
+		rows, last = append(rows, read...), upto
+		if len(read) < q.Limit {
+			return rows, last, false, nil
+		}
 	}
 	q.After, q.Limit = last, 1
-	more, _, err := s.Store.Scan(ctx, q)
-	if err != nil {
-		return false, fmt.Errorf("scan rows: %w", err)
-	}
-	return len(more) > 0, nil
+	next, _, err := store.Scan(ctx, q)
+	return rows, last, len(next) > 0, err
 }
 
 // begin is the place where the read is and its query. The scope is decided anew with every page, by what the caller may

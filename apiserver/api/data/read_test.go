@@ -1,7 +1,11 @@
 package data_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
@@ -78,5 +82,29 @@ func TestReadByCursor(t *testing.T) {
 			r.Run(t, apitest.Scenario{Name: "another read", As: apitest.Reader, Do: readPath + "?jobId=" + r.jobs[0].String() + "&cursor=" + cursor,
 				Status: 400, Code: "invalid_cursor"})
 		})
+	}
+}
+
+// Rows that are large together come on several pages, whatever the limit, each once.
+func TestReadLargeRows(t *testing.T) {
+	r := start(t)
+	large := make([]string, 20)
+	for i := range large {
+		large[i] = fmt.Sprintf(`{"n":0,"text":"%s"}`, strings.Repeat("x", 900_000))
+	}
+	small := make([]string, 100)
+	for i := range small {
+		small[i] = `{"n":0}`
+	}
+	r.run(t, r.shop, append(large, small...)...)
+	query := readPath + "?limit=1000&jobId=" + r.jobs[len(r.jobs)-1].String()
+	var pages []int
+	cursor := ""
+	for more := "true"; more == "true"; {
+		a := r.Call(t, apitest.Scenario{As: apitest.Reader, Do: query + "&cursor=" + cursor, Status: 200})
+		pages, cursor, more = append(pages, len(numbers(a, "items"))), a.Text("nextCursor"), a.Text("hasMore")
+	}
+	if diff := cmp.Diff([]int{100, 20}, pages); diff != "" {
+		t.Error(diff)
 	}
 }

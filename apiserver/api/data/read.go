@@ -22,7 +22,7 @@ const (
 	maxFields = 500
 	// A page ends early, with a cursor, when its rows are large together: 1,000 rows may be 1 GB.
 	pageBytes  = 16 << 20
-	rowsAtOnce = 100
+	rowsAtOnce = 20
 )
 
 type readRequest struct {

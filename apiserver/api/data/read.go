@@ -80,7 +80,9 @@ func Read(s api.Services) *operation.Operation {
 
 // scan reads a page: q.Limit rows, or fewer that are bytes or more together. last is the place of its last row, more says
 // whether another one follows.
-func scan(ctx context.Context, store rowstore.Reads, q rowstore.ScanQuery, bytes int) (rows []json.RawMessage, last int64, more bool, err error) {
+func scan(ctx context.Context, store rowstore.Reads, q rowstore.ScanQuery, bytes int) (
+	rows []json.RawMessage, last int64, more bool, err error,
+) {
 	rows, size, limit := []json.RawMessage{}, 0, q.Limit
 	for last = q.After; len(rows) < limit && size < bytes; {
 		q.After, q.Limit = last, min(rowsAtOnce, limit-len(rows))

@@ -147,8 +147,9 @@ func TestBadListsAreRefusedWhole(t *testing.T) {
 	o := productOrder(s.client, good)
 	query := must(o.query(t.Context()))(t)
 	before := must(s.wallet(t.Context()))(t)
-	for _, bad := range []string{"ftp://shop-00000.example/", "http://", "not an address", "http://10.0.0.1/",
-		"http://169.254.169.254/latest/meta-data/"} {
+	// The forbidden address is this machine's own: a guard that failed would reach nothing else. The guard's other
+	// addresses are tested where the network is a record (pkg/egress).
+	for _, bad := range []string{"ftp://shop-00000.example/", "http://", "not an address", "http://[::1]:9/"} {
 		list := slices.Insert(slices.Clone(good), 300, bad)
 		_, err := s.runList(t.Context(), query, strings.NewReader(strings.Join(list, "\n")))
 		if codeOf(err) != "INVALID_URL" || !strings.Contains(err.Error(), bad) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"shoal.dev/shoal/pkg/clock"
@@ -94,6 +95,7 @@ func Open(config Config) (*Redis, error) {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
+	logging.Disable() // of the whole library: it writes every failed dial to the terminal, and we count them
 	client := redis.NewClient(&redis.Options{
 		Addr: config.Addr, Username: config.Username, Password: config.Password, TLSConfig: config.TLS,
 		DialTimeout: max(dialTimeout, config.Timeout), ReadTimeout: config.Timeout, WriteTimeout: config.Timeout,
@@ -193,4 +195,6 @@ func (r *Redis) Delete(ctx context.Context, key string) {
 	r.ask(ctx, func(ctx context.Context) error { return r.client.Del(ctx, r.key("value", key)).Err() })
 }
 
-func (r *Redis) key(kind, name string) string { return r.config.Prefix + ":" + kind + ":" + bounded(name) }
+func (r *Redis) key(kind, name string) string {
+	return r.config.Prefix + ":" + kind + ":" + bounded(name)
+}

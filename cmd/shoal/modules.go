@@ -62,7 +62,7 @@ func runServe(ctx context.Context, config ServeConfig) (err error) {
 	}
 	defer stopProfile()
 	// The roles have their say in a file, so that a terminal shows progress alone.
-	file, err := openLogFile(config.Data, maxLogBytes)
+	file, err := telemetry.OpenLogFile(config.Data, telemetry.MaxLogBytes)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ func (f *Fetcher) beat(ctx context.Context, timeout time.Duration) time.Duration
 	leases, err := f.config.Control.Heartbeat(ctx, beat)
 	if err != nil {
 		f.config.Logger.Warn("fetcher: heartbeat failed", "error", err)
+		f.counts.lostBeats.Add(1)
 		return 0
 	}
 	owners := map[string]bool{}
@@ -53,6 +54,7 @@ func (f *Fetcher) beat(ctx context.Context, timeout time.Duration) time.Duration
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fetchers = max(len(owners), 1)
+	f.leased = sent
 	f.obey(leases, sent.Add(leases.For))
 	return leases.For
 }
@@ -95,6 +97,7 @@ func (f *Fetcher) take(held client.ShardEpoch, until time.Time) {
 	}
 	s := newShard(held, until, reader)
 	f.shards[held.Shard] = s
+	f.counts.taken.Add(1)
 	f.running.Go(func() { f.readTasks(s) })
 	f.running.Go(func() { f.publishPages(s) })
 	notify(f.beatNow)
@@ -103,6 +106,7 @@ func (f *Fetcher) take(held client.ShardEpoch, until time.Time) {
 // releaseWhenDone gives a shard back once nothing of it is open and all its pages are published. It needs mu.
 func (f *Fetcher) releaseWhenDone(s *shard) {
 	if s.releasing && !s.gone && s.tasks == 0 && len(s.outbox) == 0 && !s.publishing {
+		f.counts.released.Add(1)
 		f.drop(s)
 		notify(f.beatNow)
 	}

@@ -152,6 +152,17 @@ type Streams struct {
 	open map[string]int
 }
 
+// Total is how many streams are open, over all customers.
+func (s *Streams) Total() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := 0
+	for _, open := range s.open {
+		total += open
+	}
+	return total
+}
+
 // Open counts one more stream of a customer, unless there are too many. What it returns ends the stream, and is nil
 // when it was refused.
 func (s *Streams) Open(customer string) (end func()) {

@@ -48,7 +48,7 @@ func serve(t *testing.T, figures map[limits.Class]limits.Figure, ops ...*Operati
 	streaming, stop := context.WithCancel(t.Context())
 	r.stop = stop
 	r.chain = &Chain{Auth: everyone{}, Limits: limits.NewBuckets(r.clock, figures), Streams: &limits.Streams{}, Clock: r.clock,
-		IDs: ids.Random{Now: r.clock.Now}, Log: slog.New(slog.DiscardHandler), Observe: func(string, int, time.Duration) {},
+		IDs: ids.Random{Now: r.clock.Now}, Log: slog.New(slog.DiscardHandler), Observer: unobserved{},
 		Work: t.Context(), Streaming: streaming}
 	server := &fasthttp.Server{Handler: r.chain.Handler(ops), ErrorHandler: r.chain.Unreadable, StreamRequestBody: true,
 		ReadBufferSize: 4096}
@@ -404,3 +404,9 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 		}
 	}
 }
+
+// unobserved counts nothing.
+type unobserved struct{}
+
+func (unobserved) Answered(string, int, time.Duration) {}
+func (unobserved) Limited(limits.Class)                {}

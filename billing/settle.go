@@ -119,6 +119,7 @@ type batch struct {
 	messages []stream.Message
 	receipts []model.Receipt
 	markers  []model.Marker
+	traced   []traced
 }
 
 // gather reads until the batch is full or its first record has waited long enough.
@@ -179,6 +180,7 @@ func (b *Billing) add(to *batch, messages []stream.Message) {
 		case marker != nil:
 			to.markers = append(to.markers, *marker)
 		default:
+			to.detach(receipt)
 			to.receipts = append(to.receipts, *receipt)
 		}
 		m.Value = nil // it is not ours past the next Fetch
@@ -207,5 +209,6 @@ func (b *Billing) settle(ctx context.Context, full *batch) error {
 	b.settled.Add(uint64(len(full.receipts)))
 	b.batches.Add(1)
 	b.done(full, began)
+	b.trace(full, began)
 	return nil
 }

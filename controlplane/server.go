@@ -33,6 +33,7 @@ type Server struct {
 
 	leading   atomic.Pointer[leadership]
 	confirmer confirmer
+	metrics   *metrics
 }
 
 // New makes a node that Run starts. Its error names every setting that is out of range.
@@ -43,8 +44,11 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Boot.IsZero() {
 		cfg.Boot = cfg.IDs.New()
 	}
-	return &Server{cfg: cfg, machine: &machine{fsm: fsm.New(), point: cfg.Point}, forward: nowhere{},
-		ready: make(chan struct{})}, nil
+	m := newMetrics(&cfg)
+	s := &Server{cfg: cfg, machine: &machine{fsm: fsm.New(), point: cfg.Point, metrics: m}, forward: nowhere{},
+		ready: make(chan struct{}), metrics: m}
+	s.measure(cfg.Metrics)
+	return s, nil
 }
 
 // Client is the control plane as the other roles see it.
@@ -64,6 +68,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.close()
 		return err
 	}
+	raft.RegisterObserver(s.metrics.leaderChanges())
 	s.gate.Lock()
 	s.raft = raft
 	s.gate.Unlock()

@@ -43,6 +43,9 @@ func (f *Fetcher) work(ctx context.Context, c *chain) {
 	next := f.request(ctx, c)
 	f.counts.asking.Add(-1)
 	if next.page != nil {
+		if c.task.Trace != nil && next.page.Outcome != model.Cancelled {
+			f.trace(c, next.page)
+		}
 		next.record = f.encode(c, next.page)
 	}
 	pace := c.item.Pace

@@ -159,10 +159,12 @@ func (g *Ingest) work(ctx context.Context, reader stream.Reader) error {
 		return err
 	}
 	g.config.Crash("ingest.before_store")
+	storing := g.config.Clock.Now()
 	if err := g.timed(ctx, storeStep, func() error { return g.store(ctx, b) }); err != nil {
 		return err
 	}
 	g.config.Crash("ingest.after_store")
+	g.trace(b, storing)
 	if err := g.publish(ctx, b); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	job := &state.Job{ID: p.Job, Customer: p.Customer, Group: scraper.Group, Scraper: scraper.ID, Revision: scraper.Revision,
 		List: p.List, Links: p.Links, State: model.Pending, Queued: tx.Now, Started: tx.Now, Tiers: p.Tiers,
 		Prices: prices.Version, MaxCharge: p.MaxCharge, Entry: p.Entry, Index: tx.Index,
-		MaxPages: uint32(scraper.Spec.SourceConfig.Pagination.MaxPages()), IgnoresRobots: p.IgnoresRobots, Trace: p.Trace}
+		MaxPages: uint32(scraper.Spec.SourceConfig.Pagination.MaxPages()), IgnoresRobots: p.IgnoresRobots}
 	tx.PutJob(job)
 	tx.AddRun(state.NewRun(p.Job))
 	tx.PutEntry(&state.Entry{ID: p.Entry, Customer: p.Customer, Type: state.EntryCharge, Status: state.EntryOpen,

@@ -93,8 +93,6 @@ type Job struct {
 	MaxPages  uint32        `cbor:"26,keyasint"`           // most pages of one chain
 	// Robots off is recorded (decision 17).
 	IgnoresRobots bool `cbor:"27,keyasint,omitempty"`
-	// Trace is the span of the call that launched the run; nil: it is not traced.
-	Trace []byte `cbor:"28,keyasint,omitempty"`
 }
 
 // PriceTable is a version of the prices. A job keeps the version that it was launched under.

@@ -23,6 +23,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -55,6 +56,8 @@ type Config struct {
 	// NoRateLimits turns decision 6 off; Rates changes its figures, by class.
 	NoRateLimits bool
 	Rates        map[string]Rate
+	// Limiter counts calls and open streams: for all servers together when it is shared, for this one when nil.
+	Limiter cache.Limiter
 	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of a host.
 	MaxHostRate        float64
 	MaxHostConnections int
@@ -69,9 +72,6 @@ type Config struct {
 	// Metrics is where the server counts, and what /metrics answers; metrics of its own when nil.
 	Metrics *telemetry.Metrics
 	Tracer  *telemetry.Tracer // nil: no traces
-	// Fallbacks counts the calls that were limited by this process alone, because the shared limits could not be asked;
-	// nil: nothing is shared.
-	Fallbacks func() uint64
 }
 
 // Recounted is one run's ledger entry and what its page records say.
@@ -106,11 +106,11 @@ func New(cfg Config) (*Server, error) {
 			return nil, fault.New(fault.Unavailable, "this process cannot recount")
 		}
 	}
+	if cfg.Limiter == nil {
+		cfg.Limiter = cache.NewLocal(cfg.Clock)
+	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewMetrics()
-	}
-	if cfg.Fallbacks == nil {
-		cfg.Fallbacks = func() uint64 { return 0 }
 	}
 	m := newMetrics(cfg.Metrics)
 	cfg.Recount = m.counted(cfg.Clock.Now, cfg.Recount)
@@ -119,11 +119,9 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	streams := &limits.Streams{Unbounded: cfg.NoRateLimits}
-	measure(cfg.Metrics, streams, cfg.Fallbacks)
 	s.chain = &operation.Chain{
 		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
-		Limits: limiter, Streams: streams,
+		Limits: limiter, Streams: &limits.Streams{Cache: cfg.Limiter, Unbounded: cfg.NoRateLimits},
 		Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Log, Observer: m, Tracer: cfg.Tracer,
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
@@ -152,7 +150,7 @@ func newLimiter(cfg Config) (limits.Limiter, error) {
 		}
 		figures[limits.Class(class)] = rate
 	}
-	return limits.NewBuckets(cfg.Clock, figures), nil
+	return &limits.Buckets{Cache: cfg.Limiter, Figures: figures}, nil
 }
 
 // operations is everything that is served. The description describes itself, too.

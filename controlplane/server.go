@@ -22,8 +22,10 @@ type Server struct {
 	cfg     Config
 	machine *machine
 	forward forwarder
-	ready   chan struct{}
-	begun   atomic.Bool
+	// presence is what the cluster's members know of a node's life.
+	presence func(node string) client.NodeState
+	ready    chan struct{}
+	begun    atomic.Bool
 
 	// gate is held for reading while Raft is asked for something, and for writing when raft is set and taken away: a
 	// request under way at a shutdown would wait for ever.
@@ -46,7 +48,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	m := newMetrics(&cfg)
 	s := &Server{cfg: cfg, machine: &machine{fsm: fsm.New(), point: cfg.Point, metrics: m}, forward: nowhere{},
-		ready: make(chan struct{}), metrics: m}
+		presence: onlyThis(cfg.Node), ready: make(chan struct{}), metrics: m}
 	s.measure(cfg.Metrics)
 	return s, nil
 }

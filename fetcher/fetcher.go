@@ -109,10 +109,10 @@ type Fetcher struct {
 	mu       sync.Mutex // guards what follows, and what shards and chains say is guarded by it
 	frontier *frontier.Frontier
 	shards   map[uint16]*shard
-	open     int   // tasks held open
-	held     int64 // bytes of bodies and unpublished pages
-	fetchers int   // that share a host which none of our shards has
-	leaving  bool  // the process stops: no shard is taken, all are let go of
+	open     int       // tasks held open
+	held     int64     // bytes of bodies and unpublished pages
+	fetchers int       // that share a host which none of our shards has
+	leaving  bool      // the process stops: no shard is taken, all are let go of
 	leased   time.Time // when the heartbeat that the leases count from was sent
 }
 

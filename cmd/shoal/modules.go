@@ -22,6 +22,7 @@ import (
 	controlclient "shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/ingest"
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/ids"
@@ -128,6 +129,7 @@ type node struct {
 func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(string)) (_ *node, err error) {
 	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, services: on, metrics: telemetry.NewMetrics()}
 	telemetry.Node{Name: n.name, Roles: config.Roles, Version: version(), Dir: config.Data}.Declare(n.metrics)
+	cache.Measure(on.cache, n.metrics)
 	log := stream.Measured(on.log, clock.System{}, n.metrics)
 	boot := n.ids.New()
 	settings := controlplane.Defaults()
@@ -176,7 +178,7 @@ func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(s
 	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: clock.System{},
 		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: logger, Metrics: n.metrics,
-		Lag: on.lag, Recount: n.recount})
+		Limiter: on.cache, Lag: on.lag, Recount: n.recount})
 	if err != nil {
 		n.close()
 		return nil, err

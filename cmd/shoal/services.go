@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"shoal.dev/shoal/controlplane"
+	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 	"shoal.dev/shoal/pkg/stream"
@@ -14,6 +16,7 @@ import (
 type services struct {
 	log   stream.Log
 	store rowstore.Store
+	cache cache.Cache
 }
 
 // openEmbedded is a log in this process's memory and rows in a directory of its own: all of a cluster that is one
@@ -27,7 +30,7 @@ func openEmbedded(dir string, point func(string)) (*services, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return &services{log: log, store: store}, nil
+	return &services{log: log, store: store, cache: cache.NewLocal(clock.System{})}, nil
 }
 
 // lag is how many records each topic holds.
@@ -40,4 +43,4 @@ func (s *services) lag() map[string]int64 {
 }
 
 // close ends the services, once the roles have stopped.
-func (s *services) close() error { return errors.Join(s.log.Close(), s.store.Close()) }
+func (s *services) close() error { return errors.Join(s.log.Close(), s.store.Close(), s.cache.Close()) }

@@ -20,7 +20,6 @@ type metrics struct {
 	calls   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
 	limited *prometheus.CounterVec
-	streams prometheus.Gauge
 
 	recounted prometheus.Gauge
 	unequal   prometheus.Gauge
@@ -35,7 +34,6 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 		seconds: to.Histograms("shoal_apiserver_call_seconds", "Time from a call's header to its answer.", callSeconds,
 			"operation", "status"),
 		limited: to.Counters("shoal_apiserver_rate_limited_total", "Calls refused by a rate limit, by its class.", "class"),
-		streams: to.Gauge("shoal_apiserver_streams_open", "Event streams open."),
 		recounted: to.Gauge("shoal_apiserver_recount_timestamp_seconds",
 			"When the ledger was held against the page records last, in Unix time; 0: not since the start."),
 		unequal: to.Gauge("shoal_apiserver_recount_unequal_runs", "Runs that the last recount found unequal to the ledger."),
@@ -52,9 +50,6 @@ func (m *metrics) Answered(operation string, status int, took time.Duration) {
 // Limited implements operation.Observer.
 func (m *metrics) Limited(class limits.Class) { m.limited.WithLabelValues(string(class)).Inc() }
 
-// Streaming implements operation.Observer.
-func (m *metrics) Streaming(more int) { m.streams.Add(float64(more)) }
-
 func statusClass(status int) string {
 	switch status / 100 {
 	case 2:
@@ -65,6 +60,13 @@ func statusClass(status int) string {
 		return "4xx"
 	}
 	return "5xx"
+}
+
+// measure shows what is counted anyway.
+func measure(to *telemetry.Metrics, streams *limits.Streams) {
+	telemetry.NewSamples(func() (int, bool) { return streams.Total(), true }).
+		Gauge("shoal_apiserver_streams_open", "Event streams open.", func(open int) float64 { return float64(open) }).
+		Declare(to)
 }
 
 // counted is a recount whose outcome is kept for the metrics.

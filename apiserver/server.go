@@ -119,9 +119,11 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
+	streams := &limits.Streams{Cache: cfg.Limiter, Unbounded: cfg.NoRateLimits}
+	measure(cfg.Metrics, streams)
 	s.chain = &operation.Chain{
 		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
-		Limits: limiter, Streams: &limits.Streams{Cache: cfg.Limiter, Unbounded: cfg.NoRateLimits},
+		Limits: limiter, Streams: streams,
 		Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Log, Observer: m, Tracer: cfg.Tracer,
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -32,8 +31,6 @@ type Observer interface {
 	Answered(operation string, status int, took time.Duration)
 	// Limited counts a call that a rate limit refused.
 	Limited(class limits.Class)
-	// Streaming counts a stream of events that begins (1) or ends (-1).
-	Streaming(more int)
 }
 
 // Chain is what every call passes on its way to its handler and back: request id, framing, credential, rate limit,
@@ -195,15 +192,9 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 		x.from.Call = &client.Call{Customer: x.from.Customer, Operation: x.op.ID, Key: key, Request: x.hash(in, raw)}
 	}
 	if x.op.Streams() {
-		end := x.Streams.Open(ctx, x.from.Customer)
-		if end == nil {
+		if x.ended = x.Streams.Open(ctx, x.from.Customer); x.ended == nil {
 			return nil, fault.New(fault.TooManyStreams, "at most %d streams may be open", limits.MaxStreams)
 		}
-		x.Observer.Streaming(1)
-		x.ended = sync.OnceFunc(func() {
-			end()
-			x.Observer.Streaming(-1)
-		})
 	}
 	return x.op.handle(ctx, &x.from, value)
 }

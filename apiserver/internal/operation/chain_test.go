@@ -413,4 +413,3 @@ type unobserved struct{}
 
 func (unobserved) Answered(string, int, time.Duration) {}
 func (unobserved) Limited(limits.Class)                {}
-func (unobserved) Streaming(int)                       {}

@@ -36,6 +36,7 @@ type Server struct {
 	leading   atomic.Pointer[leadership]
 	confirmer confirmer
 	metrics   *metrics
+	hashing   sync.Mutex // held while the state is hashed
 }
 
 // New makes a node that Run starts. Its error names every setting that is out of range.

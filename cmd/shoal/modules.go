@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -62,19 +61,27 @@ func runServe(ctx context.Context, config ServeConfig) (err error) {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, services.close()) }()
-	n, err := newNode(config, services, data.logger, point)
+	signals, err := openSignals(ctx, config, nodeName, data.file)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer signals.close()
+	n, err := newNode(config, services, signals, point)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer n.close()
-	return lifecycle.Run(ctx, n.parts(listener)...)
+	ops, err := n.ops()
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return lifecycle.Run(ctx, append(ops, n.parts(listener)...)...)
 }
 
 // dataDirectory is a data directory that this process alone has, with the log file in it.
 type dataDirectory struct {
 	unlock func()
 	file   *telemetry.LogFile
-	logger *slog.Logger
 }
 
 func openData(dir string) (*dataDirectory, error) {
@@ -91,7 +98,7 @@ func openData(dir string) (*dataDirectory, error) {
 		unlock()
 		return nil, err
 	}
-	return &dataDirectory{unlock: unlock, file: file, logger: slog.New(slog.NewTextHandler(file, nil))}, nil
+	return &dataDirectory{unlock: unlock, file: file}, nil
 }
 
 func (d *dataDirectory) close() error {
@@ -116,18 +123,18 @@ type node struct {
 	name     string
 	ids      ids.Source
 	services *services
-	metrics  *telemetry.Metrics
-	egress   *egress.Client
-	web      *fetcher.HTTPWeb
-	control  *controlplane.Server
-	fetcher  *fetcher.Fetcher
-	ingest   *ingest.Ingest
-	billing  *billing.Billing
-	api      *apiserver.Server
+	*signals
+	egress  *egress.Client
+	web     *fetcher.HTTPWeb
+	control *controlplane.Server
+	fetcher *fetcher.Fetcher
+	ingest  *ingest.Ingest
+	billing *billing.Billing
+	api     *apiserver.Server
 }
 
-func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(string)) (_ *node, err error) {
-	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, services: on, metrics: telemetry.NewMetrics()}
+func newNode(config ServeConfig, on *services, signals *signals, point func(string)) (_ *node, err error) {
+	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, services: on, signals: signals}
 	telemetry.Node{Name: n.name, Roles: config.Roles, Version: version(), Dir: config.Data}.Declare(n.metrics)
 	cache.Measure(on.cache, n.metrics)
 	log := stream.Measured(on.log, clock.System{}, n.metrics)
@@ -139,7 +146,8 @@ func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(s
 		return nil, err
 	}
 	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, n.name, boot, config.Roles
-	settings.Version, settings.Logger, settings.Metrics = version(), logger, n.metrics
+	settings.Version, settings.Logger = version(), n.forRole("controlplane")
+	settings.Metrics, settings.Tracer = n.metrics, n.tracer
 	if n.has("fetcher") {
 		settings.Capacity = config.Capacity
 	}
@@ -164,20 +172,21 @@ func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(s
 		return nil, err
 	}
 	client := n.control.Client()
-	n.ingest = ingest.New(ingest.Config{Log: log, Store: on.store, Control: ingest.FromClient(client), Logger: logger,
-		Metrics: n.metrics, Crash: point})
-	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: logger, Metrics: n.metrics,
-		Point: point})
+	n.ingest = ingest.New(ingest.Config{Log: log, Store: on.store, Control: ingest.FromClient(client),
+		Logger: n.forRole("ingest"), Metrics: n.metrics, Tracer: n.tracer, Crash: point})
+	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: n.forRole("billing"),
+		Metrics: n.metrics, Tracer: n.tracer, Point: point})
 	n.web = fetcher.NewHTTPWeb(n.egress, "", 0, clock.System{})
 	n.web.Measure(n.metrics)
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
 		Web: n.web, IDs: n.ids, ShardOf: shardOf, Timeout: times.Fetch,
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
-		Logger:  logger, Metrics: n.metrics, Crash: point})
+		Logger:  n.forRole("fetcher"), Metrics: n.metrics, Tracer: n.tracer, Crash: point})
 	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: clock.System{},
 		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
-		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: logger, Metrics: n.metrics,
+		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"),
+		Metrics: n.metrics, Tracer: n.tracer,
 		Limiter: on.cache, Lag: on.lag, Recount: n.recount})
 	if err != nil {
 		n.close()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -62,7 +61,11 @@ func newTestNode(t *testing.T, config ServeConfig) *node {
 			t.Error(err)
 		}
 	})
-	n, err := newNode(config, services, slog.New(slog.DiscardHandler), func(string) {})
+	signals, err := openSignals(t.Context(), config, nodeName, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := newNode(config, services, signals, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func openSignals(ctx context.Context, config ServeConfig, node string, file io.W
 	}
 	if config.Traces.Endpoint != "" {
 		s.tracer, err = telemetry.NewTracer(ctx, telemetry.TraceConfig{Endpoint: config.Traces.Endpoint,
-			Ratio: config.Traces.Ratio, Node: node, Version: version()})
+			Ratio: config.Traces.Ratio, Node: node, Version: version(),
+			Failed: func(err error) { s.log.Warn("the collector does not take traces", "error", err) }})
 	}
 	return s, err
 }

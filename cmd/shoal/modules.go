@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,163 +29,191 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/rowstore/sqlite"
-	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/testkit/crash"
 )
 
-// nodeName is the one node of a process that has all roles.
+// nodeName is the node of a process that is its own cluster.
 const nodeName = "local"
 
 // tokenLife is how long a token of the local issuer is good for.
 const tokenLife = time.Hour
 
-// errNeedsCluster refuses a process with fewer than all roles: the embedded log and row store live in one process.
-var errNeedsCluster = errors.New("--roles: several processes need Kafka and ClickHouse, and neither is configured; " +
-	"leave --roles out to run everything in this process")
-
 // runServe runs the roles of one process until ctx ends, and then stops them in order; nil after a clean stop.
 func runServe(ctx context.Context, config ServeConfig) (err error) {
-	if len(config.Roles) < len(roleNames()) {
-		return errNeedsCluster
-	}
-	if err := os.MkdirAll(config.Data, 0o700); err != nil {
-		return fmt.Errorf("data directory: %w", err)
-	}
-	unlock, err := lockDirectory(config.Data)
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	stopProfile, err := profile(os.Getenv("SHOAL_CPUPROFILE"))
 	if err != nil {
 		return err
 	}
 	defer stopProfile()
-	// The roles have their say in a file, so that a terminal shows progress alone.
-	file, err := openLogFile(config.Data, maxLogBytes)
+	data, err := openData(config.Data)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }()
-	logger := slog.New(slog.NewTextHandler(file, nil))
-	// Listening comes first: a port that is taken is the commonest mistake, and nothing has been touched yet.
-	listener, err := net.Listen("tcp", config.Listen)
+	defer func() { err = errors.Join(err, data.close()) }()
+	// Listening comes before the rest: a port that is taken is the commonest mistake, and nothing has been touched yet.
+	listener, err := listenAPI(config.Listen)
 	if err != nil {
-		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("--listen: %w (--listen or SHOAL_LISTEN names another; port 0 takes a free one)", err)
-		}
-		return fmt.Errorf("--listen: %w", err)
-	}
-	p, err := newProcess(config, logger)
-	if err != nil {
-		_ = listener.Close() // nothing was served
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	return lifecycle.Run(ctx, p.parts(listener)...)
-}
-
-// process is the one place that knows which implementations a process runs on: here the embedded ones.
-type process struct {
-	config  ServeConfig
-	logger  *slog.Logger
-	ids     ids.Source
-	store   *sqlite.Store
-	log     *stream.Memory
-	egress  *egress.Client
-	web     *fetcher.HTTPWeb
-	control *controlplane.Server
-	fetcher *fetcher.Fetcher
-	ingest  *ingest.Ingest
-	billing *billing.Billing
-	api     *apiserver.Server
-}
-
-func newProcess(config ServeConfig, logger *slog.Logger) (*process, error) {
-	p := &process{config: config, logger: logger, ids: ids.Random{Now: time.Now}}
 	point := crash.FromEnv(os.Getenv)
-	boot := p.ids.New()
-	var err error
-	if p.store, err = sqlite.Open(sqlite.Config{Dir: filepath.Join(config.Data, "rows"), Point: point}); err != nil {
+	services, err := openEmbedded(filepath.Join(config.Data, "rows"), point)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, services.close()) }()
+	n, err := newNode(config, services, data.logger, point)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer n.close()
+	return lifecycle.Run(ctx, n.parts(listener)...)
+}
+
+// dataDirectory is a data directory that this process alone has, with the log file in it.
+type dataDirectory struct {
+	unlock func()
+	file   *logFile
+	logger *slog.Logger
+}
+
+func openData(dir string) (*dataDirectory, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	unlock, err := lockDirectory(dir)
+	if err != nil {
 		return nil, err
 	}
-	settings := controlplane.Defaults()
-	if p.log, err = stream.NewMemory(stream.Config{Partitions: int(settings.Shards)}); err == nil {
-		p.egress, err = egress.New(egress.Config{Allow: config.EgressAllow, Origins: config.Origins})
+	// The roles have their say in a file, so that a terminal shows progress alone.
+	file, err := openLogFile(dir, maxLogBytes)
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	return &dataDirectory{unlock: unlock, file: file, logger: slog.New(slog.NewTextHandler(file, nil))}, nil
+}
+
+func (d *dataDirectory) close() error {
+	d.unlock()
+	return d.file.Close()
+}
+
+func listenAPI(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("--listen: %w (--listen or SHOAL_LISTEN names another; port 0 takes a free one)", err)
 	}
 	if err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, fmt.Errorf("--listen: %w", err)
 	}
+	return listener, nil
+}
+
+// node is the roles of one process, on the services that it was given.
+type node struct {
+	config   ServeConfig
+	name     string
+	ids      ids.Source
+	services *services
+	egress   *egress.Client
+	web      *fetcher.HTTPWeb
+	control  *controlplane.Server
+	fetcher  *fetcher.Fetcher
+	ingest   *ingest.Ingest
+	billing  *billing.Billing
+	api      *apiserver.Server
+}
+
+func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(string)) (_ *node, err error) {
+	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, services: on}
+	boot := n.ids.New()
+	settings := controlplane.Defaults()
 	shardOf := shardBy(int(settings.Shards))
-	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, nodeName, boot, config.Roles
-	settings.Version, settings.Capacity, settings.Logger = version(), 1, logger
-	settings.Log, settings.Store, settings.Point = p.log, p.store, point
+	if n.egress, err = egress.New(egress.Config{Allow: config.EgressAllow, Origins: config.Origins}); err != nil {
+		return nil, err
+	}
+	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, n.name, boot, config.Roles
+	settings.Version, settings.Logger = version(), logger
+	if n.has("fetcher") {
+		settings.Capacity = config.Capacity
+	}
+	settings.Log, settings.Store, settings.Point = on.log, on.store, point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardOf
+	times := config.Times
+	if times.Fetch > 0 {
+		settings.FetchDeadline = 2 * times.Fetch // a try that was begun, and room for what surrounds it
+	}
+	if times.Lease > 0 {
+		settings.Lease = times.Lease
+	}
+	if times.Markers > 0 {
+		settings.MarkerEvery = times.Markers
+	}
 	if n := config.SnapshotEntries; n > 0 {
 		settings.Snapshots.Entries, settings.Snapshots.Every = n, time.Duration(n)*time.Millisecond
 	}
-	if p.control, err = controlplane.New(settings); err != nil {
-		return nil, errors.Join(err, p.close())
+	if n.control, err = controlplane.New(settings); err != nil {
+		n.close()
+		return nil, err
 	}
-	client := p.control.Client()
-	p.ingest = ingest.New(ingest.Config{Log: p.log, Store: p.store, Control: ingest.FromClient(client), Logger: logger,
+	client := n.control.Client()
+	n.ingest = ingest.New(ingest.Config{Log: on.log, Store: on.store, Control: ingest.FromClient(client), Logger: logger,
 		Crash: point})
-	p.billing = billing.New(billing.Config{Log: p.log, Settle: client.Settle, Logger: logger, Point: point})
-	p.web = fetcher.NewHTTPWeb(p.egress, "", 0, clock.System{})
-	p.fetcher = fetcher.New(fetcher.Config{Node: nodeName, Boot: boot, Log: p.log, Control: fetcher.FromClient(client),
-		Web: p.web, IDs: p.ids, ShardOf: shardOf,
+	n.billing = billing.New(billing.Config{Log: on.log, Settle: client.Settle, Logger: logger, Point: point})
+	n.web = fetcher.NewHTTPWeb(n.egress, "", 0, clock.System{})
+	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: on.log, Control: fetcher.FromClient(client),
+		Web: n.web, IDs: n.ids, ShardOf: shardOf, Timeout: times.Fetch,
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
 		Logger:  logger, Crash: point})
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	p.api, err = apiserver.New(apiserver.Config{Client: client, Store: p.store, Guard: p.egress, Clock: clock.System{},
-		IDs: p.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
-		MaxHostConnections: config.MaxHostConnections, Node: nodeName, Boot: boot, Log: logger, Metrics: metrics,
-		Lag: p.lag, Recount: p.recount})
+	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: clock.System{},
+		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
+		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: logger, Metrics: metrics,
+		Lag: on.lag, Recount: n.recount})
 	if err != nil {
-		return nil, errors.Join(err, p.close())
+		n.close()
+		return nil, err
 	}
-	return p, nil
+	return n, nil
 }
 
 // parts are the roles in the order in which they need each other: they stop in the reverse, which is a page's own way
 // round the loop, so that little of what was fetched has to be fetched again.
-func (p *process) parts(listener net.Listener) []lifecycle.Part {
-	return []lifecycle.Part{
-		{Name: "controlplane", Run: p.control.Run, Ready: p.control.Ready()},
-		{Name: "billing", Run: p.billing.Run},
-		{Name: "ingest", Run: p.ingest.Run},
-		{Name: "fetcher", Run: p.fetcher.Run},
-		{Name: "apiserver", Run: func(ctx context.Context) error { return p.serveAPI(ctx, listener) }},
+func (n *node) parts(listener net.Listener) []lifecycle.Part {
+	all := []lifecycle.Part{
+		{Name: "controlplane", Run: n.control.Run, Ready: n.control.Ready()},
+		{Name: "billing", Run: n.billing.Run},
+		{Name: "ingest", Run: n.ingest.Run},
+		{Name: "fetcher", Run: n.fetcher.Run},
+		{Name: "apiserver", Run: func(ctx context.Context) error { return n.serveAPI(ctx, listener) }},
 	}
+	// Every process has a part of the control plane: a voter where that is its role, elsewhere a copy of the state.
+	return slices.DeleteFunc(all, func(part lifecycle.Part) bool {
+		return part.Name != "controlplane" && !n.has(part.Name)
+	})
 }
+
+func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, role) }
 
 // serveAPI makes the self-hosting customer's key before the first call is taken.
-func (p *process) serveAPI(ctx context.Context, listener net.Listener) error {
-	if _, err := apiserver.SelfKey(ctx, p.control.Client(), p.ids, p.config.Data); err != nil {
-		return errors.Join(err, listener.Close())
+func (n *node) serveAPI(ctx context.Context, listener net.Listener) error {
+	if n.config.SelfKey {
+		if _, err := apiserver.SelfKey(ctx, n.control.Client(), n.ids, n.config.Data); err != nil {
+			return errors.Join(err, listener.Close())
+		}
 	}
-	if p.config.Ready != nil {
-		p.config.Ready(listener.Addr().String())
+	if n.config.Ready != nil {
+		n.config.Ready(listener.Addr().String())
 	}
-	return p.api.Serve(ctx, listener)
-}
-
-// lag is how many records each topic holds.
-func (p *process) lag() map[string]int64 {
-	lag := map[string]int64{}
-	for _, topic := range []stream.Topic{stream.Tasks, stream.Pages, stream.Receipts} {
-		lag[topic.String()] = p.log.Lag(topic)
-	}
-	return lag
+	return n.api.Serve(ctx, listener)
 }
 
 // recount holds the ledger against the page records, for an operator.
-func (p *process) recount(ctx context.Context, view *controlclient.View) ([]apiserver.Recounted, error) {
-	counted, err := billing.Recount(ctx, view, p.store)
+func (n *node) recount(ctx context.Context, view *controlclient.View) ([]apiserver.Recounted, error) {
+	counted, err := billing.Recount(ctx, view, n.services.store)
 	runs := make([]apiserver.Recounted, len(counted))
 	for i, c := range counted {
 		runs[i] = apiserver.Recounted{JobID: c.Job, CustomerRef: c.Customer, EntryID: c.Entry, LedgerMicros: c.LedgerMicros,
@@ -194,19 +223,12 @@ func (p *process) recount(ctx context.Context, view *controlclient.View) ([]apis
 	return runs, err
 }
 
-// close releases what the roles worked on, once they have stopped.
-func (p *process) close() error {
-	if p.web != nil {
-		p.web.Close()
+// close releases what the roles alone used, once they have stopped.
+func (n *node) close() {
+	if n.web != nil {
+		n.web.Close()
 	}
-	if p.egress != nil {
-		p.egress.Close()
-	}
-	var err error
-	if p.log != nil {
-		err = p.log.Close()
-	}
-	return errors.Join(err, p.store.Close())
+	n.egress.Close()
 }
 
 // authorityOf is the host and port that politeness counts by. A listed address was checked at intake; one that cannot be

@@ -172,6 +172,7 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 		{"github.com/ClickHouse/clickhouse-go/v2", []string{"pkg/rowstore"}},
 		{"modernc.org/sqlite", []string{"pkg/rowstore"}},
 		{"github.com/redis/go-redis/v9", []string{"pkg/cache"}},
+		{"github.com/go-redis/redis_rate/v10", []string{"pkg/cache"}},
 		{"github.com/hashicorp/raft", []string{"controlplane"}},
 		{"github.com/hashicorp/raft-boltdb/v2", []string{"controlplane"}},
 		{"github.com/hashicorp/go-memdb", []string{"controlplane/internal/state"}},
@@ -193,7 +194,9 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 	}
 }
 
-// TestEveryConnectionGoesThroughEgress keeps the address guard whole: whoever dials elsewhere goes round it.
+// TestEveryConnectionGoesThroughEgress keeps the address guard whole: whoever dials elsewhere goes round it. The nodes of
+// a cluster reach each other past it: they have addresses of the operator's own network, which the guard is there to keep
+// customers from, and only whom mutual TLS shows to be a member is talked with; no customer names such an address.
 func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 	dials := map[string][]string{
 		"net":      {"Dial", "DialTimeout", "Dialer", "DialTCP", "DialUDP", "DefaultResolver", "LookupHost", "LookupIP"},
@@ -202,7 +205,8 @@ func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 			"DoDeadline", "DoRedirects", "Get", "GetTimeout", "GetDeadline", "Post", "Dial", "DialTimeout", "TCPDialer"},
 	}
 	for _, s := range sources(t) {
-		if s.test || forTests(s.dir) || under(s.dir, "pkg/egress", "cmd", "bench") {
+		if s.test || forTests(s.dir) || under(s.dir, "pkg/egress", "cmd", "bench", "controlplane/internal/port",
+			"controlplane/internal/membership") {
 			continue
 		}
 		for library, names := range dials {

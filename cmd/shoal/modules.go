@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/testkit/crash"
 )
 
@@ -163,7 +165,7 @@ func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(s
 	n.billing = billing.New(billing.Config{Log: on.log, Settle: client.Settle, Logger: logger, Point: point})
 	n.web = fetcher.NewHTTPWeb(n.egress, "", 0, clock.System{})
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: on.log, Control: fetcher.FromClient(client),
-		Web: n.web, IDs: n.ids, ShardOf: shardOf, Timeout: times.Fetch,
+		Web: n.web, IDs: n.ids, ShardOf: shardOf, Timeout: times.Fetch, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
 		Logger:  logger, Crash: point})
@@ -180,13 +182,20 @@ func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(s
 	return n, nil
 }
 
+// Bounds of a stop: how long a process that is alone lets its fetcher finish what is under way, and then each of the
+// roles behind it what is in the log.
+const (
+	aloneStop     = 5 * time.Second
+	drainPatience = 2 * time.Second
+)
+
 // parts are the roles in the order in which they need each other: they stop in the reverse, which is a page's own way
-// round the loop, so that little of what was fetched has to be fetched again.
+// round the loop, so that nothing of what was fetched has to be fetched again.
 func (n *node) parts(listener net.Listener) []lifecycle.Part {
 	all := []lifecycle.Part{
 		{Name: "controlplane", Run: n.control.Run, Ready: n.control.Ready()},
-		{Name: "billing", Run: n.billing.Run},
-		{Name: "ingest", Run: n.ingest.Run},
+		{Name: "billing", Run: n.billing.Run, Idle: n.services.idle(stream.Receipts), Patience: drainPatience},
+		{Name: "ingest", Run: n.ingest.Run, Idle: n.services.idle(stream.Pages), Patience: drainPatience},
 		{Name: "fetcher", Run: n.fetcher.Run},
 		{Name: "apiserver", Run: func(ctx context.Context) error { return n.serveAPI(ctx, listener) }},
 	}
@@ -194,6 +203,15 @@ func (n *node) parts(listener net.Listener) []lifecycle.Part {
 	return slices.DeleteFunc(all, func(part lifecycle.Part) bool {
 		return part.Name != "controlplane" && !n.has(part.Name)
 	})
+}
+
+// stopWithin is how long the fetcher may take to stop: long enough to hand over, where there is somebody to take over.
+func (c *ServeConfig) stopWithin() time.Duration {
+	stop := cmp.Or(c.Times.Stop, fetcher.DefaultStopWithin)
+	if c.Cluster == nil {
+		return min(stop, aloneStop)
+	}
+	return stop
 }
 
 func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, role) }

@@ -174,7 +174,7 @@ func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(s
 	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: clock.System{},
 		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: logger, Metrics: metrics,
-		Lag: on.lag, Recount: n.recount})
+		Lag: on.lag, Recount: n.recount, StopGrace: times.Grace, FinishWithin: config.stopWithin()})
 	if err != nil {
 		n.close()
 		return nil, err

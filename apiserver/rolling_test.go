@@ -84,8 +84,9 @@ type balancer struct {
 }
 
 func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	for range b.instances {
-		i := b.instances[b.turn.Add(1)%uint64(len(b.instances))]
+	turn := b.turn.Add(1)
+	for n := range uint64(len(b.instances)) {
+		i := b.instances[(turn+n)%uint64(len(b.instances))]
 		if !i.ready.Load() {
 			continue
 		}

@@ -28,14 +28,31 @@ type instance struct {
 	address string
 	ready   atomic.Bool // as the balancer saw it last
 	seen    atomic.Int64
+	calls   atomic.Int64 // that the balancer has on their way
 	stop    func()
+}
+
+// grace ends when the test says so, and not when a machine that is busy has taken too long to look elsewhere.
+type grace struct {
+	clock.System
+	over chan time.Time
+}
+
+const testGrace = time.Hour
+
+func (g grace) After(d time.Duration) <-chan time.Time {
+	if d == testGrace {
+		return g.over
+	}
+	return g.System.After(d)
 }
 
 // start serves on the instance's address, the first time on a free one.
 func (i *instance) start() {
 	i.t.Helper()
-	server, err := New(Config{Client: i.client, Clock: clock.System{}, IDs: ids.Random{Now: time.Now}, DataDir: i.dir,
-		NoRateLimits: true, Log: slog.New(slog.DiscardHandler), StopGrace: 150 * time.Millisecond})
+	g := grace{over: make(chan time.Time)}
+	server, err := New(Config{Client: i.client, Clock: g, IDs: ids.Random{Now: time.Now}, DataDir: i.dir,
+		NoRateLimits: true, Log: slog.New(slog.DiscardHandler), StopGrace: testGrace})
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -49,13 +66,22 @@ func (i *instance) start() {
 	go func() { ended <- server.Serve(ctx, listener) }()
 	i.stop = func() {
 		cancel()
+		i.await(func() bool { return !i.ready.Load() && i.calls.Load() == 0 }) // the balancer has looked elsewhere
+		g.over <- time.Time{}
 		if err := <-ended; err != nil {
 			i.t.Errorf("stop: %v", err)
 		}
 	}
 }
 
-// probe asks for readiness until ctx ends, much more often than the grace is long.
+func (i *instance) await(what func() bool) {
+	i.t.Helper()
+	for !what() && i.t.Context().Err() == nil {
+		<-time.After(time.Millisecond)
+	}
+}
+
+// probe asks for readiness until ctx ends.
 func (i *instance) probe(ctx context.Context) {
 	for ctx.Err() == nil {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+i.address+"/readyz", nil)
@@ -87,6 +113,8 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	turn := b.turn.Add(1)
 	for n := range uint64(len(b.instances)) {
 		i := b.instances[(turn+n)%uint64(len(b.instances))]
+		i.calls.Add(1)
+		defer i.calls.Add(-1)
 		if !i.ready.Load() {
 			continue
 		}
@@ -133,17 +161,8 @@ func TestRollingRestart(t *testing.T) {
 	}
 	front := httptest.NewServer(b)
 	defer front.Close()
-	until := func(i *instance, ready bool) {
-		for i.ready.Load() != ready {
-			select {
-			case <-t.Context().Done():
-				t.Fatal("the balancer never sees it")
-			case <-time.After(time.Millisecond):
-			}
-		}
-	}
 	for _, i := range b.instances {
-		until(i, true)
+		i.await(i.ready.Load)
 	}
 
 	calling, endCalls := context.WithCancel(t.Context())
@@ -163,22 +182,20 @@ func TestRollingRestart(t *testing.T) {
 	for range rounds {
 		for _, i := range b.instances {
 			i.stop()
-			until(i, false)
 			i.start()
-			until(i, true)
-			for before := i.seen.Load(); i.seen.Load() < before+callers && !t.Failed(); {
-				<-time.After(time.Millisecond) // it takes part before the next one is stopped
-			}
+			i.await(i.ready.Load)
+			before := i.seen.Load() // it takes part before the next one is stopped
+			i.await(func() bool { return i.seen.Load() >= before+callers || t.Failed() })
 		}
 	}
 	endCalls()
 	calls.Wait()
-	endProbing()
-	probes.Wait()
-	b.transport.CloseIdleConnections()
 	for _, i := range b.instances {
 		i.stop()
 	}
+	endProbing()
+	probes.Wait()
+	b.transport.CloseIdleConnections()
 	t.Logf("%d calls", made.Load())
 }
 

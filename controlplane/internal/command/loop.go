@@ -118,9 +118,12 @@ type SeqRef struct {
 	Closed bool
 }
 
-// Settled answers SettlePayload: the seqs that are not out any more.
+// Settled answers SettlePayload: the seqs that are not out any more, and how many units were settled by it.
 type Settled struct {
-	Gone []SeqRef
+	Gone      []SeqRef
+	Delivered int
+	Errored   int
+	Other     int // empty ends of chains and duplicates
 }
 
 // SettlePayload is a batch of receipts in the order in which billing read them. Result: Settled.

@@ -5,17 +5,18 @@ import (
 	"context"
 	"flag"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/testkit/synthweb"
@@ -52,26 +53,25 @@ func TestMetricsAreListed(t *testing.T) {
 // newTestNode makes a process with all roles on embedded services.
 func newTestNode(t *testing.T, config ServeConfig, log io.Writer, tracer *telemetry.Tracer) *node {
 	t.Helper()
-	services, err := openEmbedded(filepath.Join(config.Data, "rows"), func(string) {})
+	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, metrics: telemetry.NewMetrics(),
+		tracer: tracer, point: func(string) {}}
+	var err error
+	if n.logger, err = telemetry.NewLog(log, telemetry.LogConfig{Node: n.name}, n.metrics); err != nil {
+		t.Fatal(err)
+	}
+	n.services, err = openServices(t.Context(), config.Services, n.name, filepath.Join(config.Data, "rows"), n.logger, n.point)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := services.close(); err != nil {
+		if err := n.services.close(); err != nil {
 			t.Error(err)
 		}
 	})
-	signals, err := openSignals(t.Context(), config, nodeName, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signals.tracer = tracer
-	t.Cleanup(signals.close)
-	n, err := newNode(config, services, signals, func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(n.close)
+	if err := n.build(); err != nil {
+		t.Fatal(err)
+	}
 	return n
 }
 
@@ -84,13 +84,13 @@ func whileServing(t *testing.T, web *synthweb.Web, log io.Writer, tracer *teleme
 	ready := make(chan string, 1)
 	config.Ready = func(listening string) { ready <- "http://" + listening }
 	n := newTestNode(t, config, log, tracer)
-	listener, err := net.Listen("tcp", config.Listen)
-	if err != nil {
+	if err := n.listen(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(n.closeListeners)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- lifecycle.Run(ctx, n.parts(listener)...) }()
+	go func() { ended <- lifecycle.Run(ctx, n.parts()...) }()
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -100,7 +100,7 @@ func whileServing(t *testing.T, web *synthweb.Web, log io.Writer, tracer *teleme
 	select {
 	case server := <-ready:
 		do(n, demo, server)
-	case err = <-ended:
+	case err := <-ended:
 		ended <- nil
 		t.Fatalf("the service ended: %v", err)
 	}

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -29,13 +30,15 @@ const (
 
 // methods is the one table of calls, with the roles that may make them.
 func (s *Server) methods() map[string]port.Method {
-	return map[string]port.Method{
+	methods := map[string]port.Method{
 		methodPropose:   port.Handle(s.servePropose),
 		methodConfirm:   port.Handle(s.serveConfirm),
 		methodHeartbeat: port.Handle(s.serveHeartbeat, identity.Fetcher),
 		methodMarkers:   port.Handle(s.serveMarkers, identity.Billing),
 		methodStatus:    port.Handle(s.serveStatus),
 	}
+	maps.Copy(methods, s.restoreMethods())
+	return methods
 }
 
 type (
@@ -109,8 +112,8 @@ func proposers() map[command.Number]string {
 		command.ClaimCall: identity.APIServer, command.RenewClaims: identity.APIServer,
 		command.ReleaseClaim: identity.APIServer, command.LaunchRun: identity.APIServer,
 		command.StopRun: identity.APIServer, command.AdjustWallet: identity.APIServer,
-		command.PutPrices: identity.APIServer,
-		command.Settle:    identity.Billing,
+		command.PutPrices: identity.APIServer, command.RemoveNode: identity.APIServer,
+		command.Settle: identity.Billing,
 	}
 }
 

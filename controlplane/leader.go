@@ -110,7 +110,7 @@ func (s *Server) createCluster(ctx context.Context) (cluster *state.Cluster, ok 
 		return cluster, true
 	}
 	secret := s.cfg.IDs.New()
-	first := command.CreateClusterPayload{ID: s.cfg.IDs.New(), Shards: s.cfg.Shards, FreeGrant: s.cfg.FreeGrant,
+	first := command.CreateClusterPayload{ID: s.clusterID(), Shards: s.cfg.Shards, FreeGrant: s.cfg.FreeGrant,
 		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: s.cfg.Prices}
 	if _, err := s.proposeHere(ctx, first); err != nil {
 		return nil, false
@@ -256,7 +256,7 @@ func (l *leadership) work(ctx context.Context) {
 	var routines sync.WaitGroup
 	for name, routine := range map[string]func(context.Context) error{
 		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover, "finish": l.finish,
-		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans,
+		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans, "autopilot": l.autopilot,
 	} {
 		routines.Go(func() { l.keep(ctx, name, routine) })
 	}

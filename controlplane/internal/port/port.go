@@ -34,7 +34,7 @@ const (
 	maxConnections    = 2048
 	handshakePatience = 5 * time.Second
 	dialPatience      = time.Second
-	stopPatience      = 3 * time.Second // for calls under way
+	stopPatience      = 3 * time.Second // for calls to notice that they are over
 )
 
 // Config makes a port.
@@ -107,7 +107,7 @@ func (p *Port) Refused() (connections, calls uint64) {
 	return p.refusedConnections.Load(), p.refusedCalls.Load()
 }
 
-// Close ends all connections and waits for what the port runs; calls under way have a few seconds to end.
+// Close ends calls, then all connections, and waits for what the port runs.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	server, again := p.http, p.closed
@@ -117,6 +117,7 @@ func (p *Port) Close() error {
 		return nil
 	}
 	err := p.listener.Close()
+	p.cancel()
 	if server != nil {
 		patience, cancel := context.WithTimeout(context.Background(), stopPatience)
 		if server.Shutdown(patience) != nil {
@@ -124,7 +125,6 @@ func (p *Port) Close() error {
 		}
 		cancel()
 	}
-	p.cancel()
 	p.voters.CloseIdleConnections()
 	p.nodes.CloseIdleConnections()
 	p.mu.Lock()

@@ -395,7 +395,7 @@ func TestMisbehavingCallersAreBounded(t *testing.T) {
 	for name, request := range map[string]string{
 		"garbage":     "\x00\xff\x13\x37\r\n\r\n",
 		"long header": "POST /echo HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("a", 1<<20) + "\r\n\r\n",
-		"no time":     "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+		"no time":     "POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
 		"long body": "POST /echo HTTP/1.1\r\nHost: a\r\nShoal-Timeout-Millis: 1000\r\nContent-Length: 9999999999\r\n\r\n" +
 			strings.Repeat("a", 2<<20),
 		"half a header": "POST /echo HTT",

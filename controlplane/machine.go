@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"sync"
 
@@ -147,16 +148,16 @@ func (m *machine) Restore(r io.ReadCloser) error {
 }
 
 // hash is that of the state's snapshot, which equal states have in common, and the index of its newest command.
-func (m *machine) hash() (index uint64, hash string, err error) {
+func (m *machine) hash() (index uint64, hash string) {
 	m.between.Lock()
 	now := m.fsm.Snapshot()
 	index, _ = m.fsm.Store().Progress()
 	m.between.Unlock()
 	digest := sha256.New()
 	if err := now.Write(digest); err != nil {
-		return 0, "", err
+		panic(fmt.Sprintf("controlplane: the state cannot be encoded: %v", err)) // records are plain structs
 	}
-	return index, hex.EncodeToString(digest.Sum(nil)), nil
+	return index, hex.EncodeToString(digest.Sum(nil))
 }
 
 type snapshot struct {

@@ -62,7 +62,7 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // StateHash is a hash of this node's copy of the state and the Raft index of the newest command in it. At one index it is
 // the same on every node. It costs as much as a snapshot.
-func (s *Server) StateHash() (index uint64, hash string, err error) { return s.machine.hash() }
+func (s *Server) StateHash() (index uint64, hash string) { return s.machine.hash() }
 
 // Refused counts the connections and the calls of other nodes that were refused.
 func (s *Server) Refused() (connections, calls uint64) {

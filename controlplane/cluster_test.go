@@ -258,7 +258,10 @@ func (c *nodes) sameHash() {
 	for ctx := patient(c.t); ; {
 		indexes, hashes := map[uint64]bool{}, map[string]bool{}
 		for n := range c.configs {
-			index, hash := c.at(n).StateHash()
+			index, hash, err := c.at(n).StateHash()
+			if err != nil {
+				c.t.Fatal(err)
+			}
 			indexes[index], hashes[hash] = true, true
 		}
 		if len(indexes) == 1 {

@@ -72,8 +72,9 @@ func (c caller) Settle(ctx context.Context, receipts []model.Receipt, markers []
 }
 
 // Heartbeat implements client.Client.
-func (c caller) Heartbeat(ctx context.Context, beat client.Heartbeat) (client.Leases, error) {
-	return c.s.heartbeat(ctx, beat)
+func (c caller) Heartbeat(ctx context.Context, heartbeat client.Heartbeat) (client.Leases, error) {
+	heartbeat.Applied, _ = c.s.machine.fsm.Store().Progress()
+	return c.s.heartbeat(ctx, heartbeat)
 }
 
 // Status implements client.Client.
@@ -86,6 +87,7 @@ func (s *Server) status() (client.Status, error) {
 	index, _ := store.Progress()
 	status := client.Status{Node: s.cfg.Node, Roles: s.cfg.Roles, Applied: index,
 		Commands: s.machine.fsm.Applied(), OpenJobs: len(view.OpenJobs()), Out: store.OutTotal()}
+	status.Pages, status.PageErrors = s.metrics.settled()
 	for _, shard := range view.Shards() {
 		status.Shards++
 		if shard.Owner != "" {

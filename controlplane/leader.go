@@ -131,7 +131,7 @@ func (s *Server) adopt(ctx context.Context, term uint64) *leadership {
 	l.tracker = shards.New(shards.Config{Lease: s.cfg.Lease, Fetch: s.cfg.FetchDeadline, Now: s.cfg.Clock.Now})
 	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: s.cfg.Store,
 		Log: s.cfg.Log, IDs: s.cfg.IDs, NowMicros: func() int64 { return s.cfg.Clock.Now().UnixMicro() },
-		Point: s.cfg.Point}
+		Point: s.cfg.Point, Counts: &s.metrics.steps, Tracer: s.cfg.Tracer}
 	s.machine.between.Lock()
 	defer s.machine.between.Unlock()
 	for _, job := range view().OpenJobs() {
@@ -168,13 +168,18 @@ func (l *leadership) propose(ctx context.Context, payload command.Payload) (any,
 	if err != nil {
 		return nil, err
 	}
+	if p, closes := payload.(command.CloseRunPayload); closes {
+		l.s.runClosed(p.Job)
+	}
 	return result.Value, result.Err
 }
 
 // observe sees every command that is applied, in order.
 func (l *leadership) observe(payload command.Payload, result any) {
 	l.dispatcher.Applied(payload, result)
-	switch payload.(type) {
+	switch p := payload.(type) {
+	case command.AssignShardsPayload:
+		l.s.metrics.assigned(l.view(), p.Changes)
 	case command.LaunchRunPayload, command.AdjustWalletPayload:
 		l.planNow.raise()
 	case command.SettlePayload, command.RedispatchPayload:
@@ -186,7 +191,7 @@ func (l *leadership) observe(payload command.Payload, result any) {
 		l.finishNow.raise() // a run that money does not reach any more has ended
 	case command.StopRunPayload:
 		l.finishNow.raise()
-	case command.RegisterNodePayload:
+	case command.RegisterNodePayload, command.DrainNodePayload:
 		l.assignNow.raise()
 	}
 }
@@ -221,7 +226,8 @@ func (l *leadership) heartbeat(ctx context.Context, beat client.Heartbeat) (clie
 		l.publishNow.raise()
 		l.markNow.raise()
 	}
-	return l.tracker.Answer(beat.Node, l.view().Shards()), nil
+	view := l.view()
+	return l.tracker.Answer(view.Node(beat.Node), view.Shards()), nil
 }
 
 // assign proposes the changes of owners that are due.
@@ -242,7 +248,7 @@ func (l *leadership) view() *state.View { return l.s.machine.fsm.Store().View() 
 // held says whether somebody reads a shard's tasks.
 func (l *leadership) held(view *state.View, shard int) bool {
 	record := view.Shard(uint16(shard))
-	return record != nil && l.tracker.Held(record)
+	return record != nil && l.tracker.Held(view.Node(record.Owner), record)
 }
 
 // work runs the routines until ctx ends, and waits for them.
@@ -264,6 +270,7 @@ func (l *leadership) keep(ctx context.Context, name string, routine func(context
 		if ctx.Err() != nil {
 			return
 		}
+		l.s.metrics.routines.WithLabelValues(name).Inc()
 		l.s.cfg.Logger.Warn("a routine of the leader failed and goes on", "routine", name, "error", err)
 		if !l.s.pause(ctx, time.Second) {
 			return

@@ -85,10 +85,12 @@ func (s *Server) append(ctx context.Context, id ids.ID, payload command.Payload,
 		return 0, errTooLarge
 	}
 	return askRaft(ctx, s, func(n *node) (uint64, error) {
+		began := s.metrics.now()
 		future := n.Apply(data, enqueuePatience)
 		if err := future.Error(); err != nil {
 			return 0, err
 		}
+		s.metrics.proposed(began)
 		return future.Index(), nil
 	})
 }

@@ -25,6 +25,7 @@ const (
 	methodConfirm   = "confirm"
 	methodHeartbeat = "heartbeat"
 	methodMarkers   = "markers"
+	methodNodes     = "nodes"
 	methodStatus    = "status"
 )
 
@@ -35,6 +36,7 @@ func (s *Server) methods() map[string]port.Method {
 		methodConfirm:   port.Handle(s.serveConfirm),
 		methodHeartbeat: port.Handle(s.serveHeartbeat, identity.Fetcher),
 		methodMarkers:   port.Handle(s.serveMarkers, identity.Billing),
+		methodNodes:     port.Handle(s.serveNodes, identity.APIServer),
 		methodStatus:    port.Handle(s.serveStatus),
 	}
 	maps.Copy(methods, s.restoreMethods())
@@ -112,8 +114,9 @@ func proposers() map[command.Number]string {
 		command.ClaimCall: identity.APIServer, command.RenewClaims: identity.APIServer,
 		command.ReleaseClaim: identity.APIServer, command.LaunchRun: identity.APIServer,
 		command.StopRun: identity.APIServer, command.AdjustWallet: identity.APIServer,
-		command.PutPrices: identity.APIServer, command.RemoveNode: identity.APIServer,
-		command.Settle: identity.Billing,
+		command.PutPrices: identity.APIServer, command.DrainNode: identity.APIServer,
+		command.RemoveNode: identity.APIServer,
+		command.Settle:     identity.Billing,
 	}
 }
 
@@ -136,6 +139,10 @@ func (s *Server) serveMarkers(_ context.Context, _ identity.Peer, back returned)
 	}
 	l.takeBack(back.Markers)
 	return nothing{}, nil
+}
+
+func (s *Server) serveNodes(ctx context.Context, _ identity.Peer, _ nothing) ([]client.NodeStatus, error) {
+	return s.nodesHere(ctx)
 }
 
 func (s *Server) serveStatus(_ context.Context, _ identity.Peer, _ nothing) (nodeStatus, error) {

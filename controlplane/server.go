@@ -24,8 +24,11 @@ type Server struct {
 	cfg     Config
 	machine *machine
 	gate    *gate
-	ready   chan struct{}
-	begun   atomic.Bool
+	// presence is what the cluster's members know of a node's life.
+	presence func(node string) client.NodeState
+	ready    chan struct{}
+	begun    atomic.Bool
+	metrics  *metrics
 
 	life  context.Context // ends when requests are answered no more
 	end   context.CancelFunc
@@ -39,6 +42,7 @@ type Server struct {
 	interludes  chan func()   // run while no leadership's routines do
 	restoring   sync.Mutex    // held while a backup is put in the state's place
 	uploads     uploads
+	hashing     sync.Mutex // held while the state is hashed
 }
 
 // New makes a node that Run starts. Its error names every setting that is out of range.
@@ -49,10 +53,13 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Boot.IsZero() {
 		cfg.Boot = cfg.IDs.New()
 	}
-	s := &Server{cfg: cfg, machine: newMachine(cfg.Point), gate: newGate(), ready: make(chan struct{}),
-		anew: newSignal(), again: newSignal(), interludes: make(chan func())}
+	m := newMetrics(&cfg)
+	s := &Server{cfg: cfg, machine: newMachine(cfg.Point, m), gate: newGate(), presence: onlyThis(cfg.Node),
+		ready: make(chan struct{}), metrics: m, anew: newSignal(), again: newSignal(),
+		interludes: make(chan func())}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.nextReign()
+	s.measure(cfg.Metrics)
 	return s, nil
 }
 
@@ -63,8 +70,12 @@ func (s *Server) Client() client.Client { return caller{s} }
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // StateHash is a hash of this node's copy of the state and the Raft index of the newest command in it. At one index it is
-// the same on every node. It costs as much as a snapshot.
-func (s *Server) StateHash() (index uint64, hash string, err error) { return s.machine.hash() }
+// the same on every node. It costs as much as a snapshot; one is made at a time.
+func (s *Server) StateHash() (index uint64, hash string, err error) {
+	s.hashing.Lock()
+	defer s.hashing.Unlock()
+	return s.machine.hash()
+}
 
 // Refused counts the connections and the calls of other nodes that were refused.
 func (s *Server) Refused() (connections, calls uint64) {
@@ -91,6 +102,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.gate.close()
 		return err
 	}
+	raft.RegisterObserver(s.metrics.leaderChanges())
 	s.machine.whenRestored(s.stateReplaced)
 	s.gate.open(raft)
 	if raft.port != nil {

@@ -13,6 +13,7 @@ const (
 	AssignShards  Number = 3
 	Tick          Number = 4
 	RemoveNode    Number = 5
+	DrainNode     Number = 6
 	OpenCustomer  Number = 10
 	MintKey       Number = 11
 	RevokeKey     Number = 12

@@ -150,9 +150,9 @@ func resolveOne(advertise string, port int) (string, int, error) {
 
 // Self is this node as the others see it.
 func (m *Membership) Self() Member {
+	node := m.list.LocalNode() // before mu: memberlist holds its lock while it calls what takes mu
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	node := m.list.LocalNode()
 	return Member{Name: node.Name, Gossip: addressOf(node), Info: m.self}
 }
 

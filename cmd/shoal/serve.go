@@ -25,6 +25,9 @@ type ServeConfig struct {
 	SelfKey   bool   // make the self-hosting customer and its key
 	Times     Times
 
+	OpsProfiles bool // profiles at OpsListen, too
+	Traces      Traces
+
 	EgressAllow []netip.Prefix    // private ranges that may be reached all the same
 	Origins     map[string]string // host or *.suffix → IP:PORT that is dialled instead of asking DNS
 
@@ -38,7 +41,8 @@ type ServeConfig struct {
 	// 0: the control plane's own measure.
 	SnapshotEntries uint64
 
-	// Ready is called once, when calls are served, with the address that is listened on. It may be nil.
+	// Ready is called once, when calls are served, with the address that is listened on, "" without an API server. It may
+	// be nil.
 	Ready func(listening string)
 }
 
@@ -61,6 +65,12 @@ type ServicesConfig struct {
 	ClickHouse    string // URL
 	Redis         string // HOST:PORT
 	RedisPrefix   string // of keys
+}
+
+// Traces says where spans go and how many calls begin some.
+type Traces struct {
+	Endpoint string // URL of an OTLP collector over HTTP; "": no traces
+	Ratio    float64
 }
 
 // Times are what a cluster's fetching is timed by; zero values take the defaults of the roles.
@@ -98,10 +108,13 @@ type serveCommand struct {
 	RedisAddr     string   `group:"services" help:"Redis, instead of limits and caches of each process." placeholder:"HOST:PORT"`
 	RedisPrefix   string   `group:"services" help:"Before the names of keys." default:"shoal:" placeholder:"TEXT"`
 
-	OpsListen string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
-	LogStderr bool          `group:"operation" help:"Log JSON lines to stderr instead of text into the data directory."`
-	SelfKey   bool          `group:"operation" help:"Make the self-hosting customer and write its key to the data directory, as a process alone always does."`
-	StopGrace time.Duration `group:"operation" help:"Serve on for so long after SIGTERM, no longer ready, so that a balancer looks elsewhere." default:"0s"`
+	OpsListen     string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
+	OpsProfiles   bool          `group:"operation" help:"Show profiles of the process at --ops-listen, too."`
+	TraceEndpoint string        `group:"operation" help:"OTLP collector (HTTP) that traces are sent to; none by default." placeholder:"URL"`
+	TraceRatio    float64       `group:"operation" help:"Share of API calls that are traced, and with them the runs that they launch." default:"0.01"`
+	LogStderr     bool          `group:"operation" help:"Log JSON lines to stderr instead of text into the data directory."`
+	SelfKey       bool          `group:"operation" help:"Make the self-hosting customer and write its key to the data directory, as a process alone always does."`
+	StopGrace     time.Duration `group:"operation" help:"Serve on for so long after SIGTERM, no longer ready, so that a balancer looks elsewhere." default:"0s"`
 
 	EgressAllow        []netip.Prefix    `help:"Private ranges that may be reached all the same; none by default." placeholder:"CIDR"`
 	EgressOrigin       map[string]string `hidden:"" mapsep:"," help:"Hosts that are dialled at a fixed place instead of asking DNS: HOST=IP:PORT or *.SUFFIX=IP:PORT. For test webs."`
@@ -155,6 +168,8 @@ func (c *serveCommand) Validate() error {
 	switch {
 	case !(c.HostRate > 0) || c.HostRate > c.MaxHostRate:
 		return fmt.Errorf("--host-rate: above 0 and at most --max-host-rate (%g)", c.MaxHostRate)
+	case c.TraceEndpoint != "" && !(c.TraceRatio > 0 && c.TraceRatio <= 1):
+		return fmt.Errorf("--trace-ratio: above 0, at most 1")
 	case c.HostConnections < 1 || c.HostConnections > c.MaxHostConnections:
 		return fmt.Errorf("--host-connections: at least 1 and at most --max-host-connections (%d)", c.MaxHostConnections)
 	}
@@ -196,6 +211,10 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 		if !config.SelfKey {
 			key = "Data in " + c.Data
 		}
+		if server == "" {
+			t.notef("Serving as a node of the cluster. %s. Ctrl-C stops.", key)
+			return
+		}
 		t.notef("Serving %s\n%s. Ctrl-C stops.", server, key)
 	})
 }
@@ -203,7 +222,8 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 func (c *serveCommand) config() ServeConfig {
 	config := ServeConfig{
 		Data: c.Data, Listen: c.Listen, Roles: c.roles(), Capacity: c.Capacity,
-		OpsListen: c.OpsListen, LogStderr: c.LogStderr, SelfKey: c.SelfKey || c.Identity == "",
+		OpsListen: c.OpsListen, OpsProfiles: c.OpsProfiles, LogStderr: c.LogStderr,
+		Traces: Traces{Endpoint: c.TraceEndpoint, Ratio: c.TraceRatio}, SelfKey: c.SelfKey || c.Identity == "",
 		Services: ServicesConfig{KafkaBrokers: c.KafkaBrokers, KafkaPrefix: c.KafkaPrefix, KafkaReplicas: c.KafkaReplicas,
 			ClickHouse: c.ClickhouseURL, Redis: c.RedisAddr, RedisPrefix: c.RedisPrefix},
 		Times:       Times{Fetch: c.FetchTimeout, Lease: c.Lease, Markers: c.MarkerEvery, Stop: c.StopWithin, Grace: c.StopGrace},
@@ -221,10 +241,15 @@ func (c *serveCommand) config() ServeConfig {
 	return config
 }
 
-// serve runs the roles until the context ends, with the address file in place as long as calls are served.
+// serve runs the roles until the context ends, with the address file in place as long as calls are served. ready hears
+// the base address of the API, "" without an API server.
 func (t *terminal) serve(ctx context.Context, config ServeConfig, ready func(server string)) error {
 	withdraw := func() {}
 	config.Ready = func(listening string) {
+		if listening == "" {
+			ready("")
+			return
+		}
 		server, undo, err := publishAddress(config.Data, listening)
 		if err != nil {
 			t.notef("shoal: %v", err)

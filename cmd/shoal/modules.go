@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -61,23 +61,27 @@ func runNode(ctx context.Context, config ServeConfig, on *services) (err error) 
 		return err
 	}
 	defer unlock()
-	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, metrics: telemetry.NewMetrics(),
-		point: crash.FromEnv(os.Getenv)}
+	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, point: crash.FromEnv(os.Getenv)}
 	if err := n.identify(); err != nil {
 		return err
 	}
-	closeLog, err := n.openLog()
+	// The roles have their say in a file, so that a terminal shows progress alone.
+	file, err := telemetry.OpenLogFile(config.Data, telemetry.MaxLogBytes)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeLog()) }()
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if n.signals, err = openSignals(ctx, config, n.name, file); err != nil {
+		return err
+	}
+	defer n.signals.close()
 	// Listening comes before the rest: a port that is taken is the commonest mistake, and nothing has been touched yet.
 	if err := n.listen(); err != nil {
 		return err
 	}
 	defer n.closeListeners()
 	if on == nil {
-		on, err = openServices(ctx, config.Services, n.name, filepath.Join(config.Data, "rows"), n.logger, n.point)
+		on, err = openServices(ctx, config.Services, n.name, filepath.Join(config.Data, "rows"), n.log, n.point)
 		if err != nil {
 			return err
 		}
@@ -116,23 +120,6 @@ func (n *node) identify() error {
 		return apiserver.PlaceSignInKey(n.config.Data, n.identity.SignInKey)
 	}
 	return nil
-}
-
-// openLog has the roles have their say in a file, so that a terminal shows progress alone, or on stderr, where a
-// container's belongs.
-func (n *node) openLog() (closed func() error, err error) {
-	config := telemetry.LogConfig{Format: telemetry.TextLog, Node: n.name}
-	if n.config.LogStderr {
-		config.Format = telemetry.JSONLog
-		n.logger, err = telemetry.NewLog(os.Stderr, config, n.metrics)
-		return func() error { return nil }, err
-	}
-	file, err := telemetry.OpenLogFile(n.config.Data, telemetry.MaxLogBytes)
-	if err != nil {
-		return nil, err
-	}
-	n.logger, err = telemetry.NewLog(file, config, n.metrics)
-	return file.Close, err
 }
 
 // listen opens the ports for customers and for operators.
@@ -177,9 +164,7 @@ type node struct {
 	name     string
 	identity *identity.Identity // nil: the process is a cluster of its own
 	ids      ids.Source
-	logger   *slog.Logger
-	metrics  *telemetry.Metrics
-	tracer   *telemetry.Tracer // nil: no traces
+	*signals
 	point    func(string)
 	services *services
 	listener net.Listener // of the API; nil without that role
@@ -203,14 +188,6 @@ func (n *node) build() (err error) {
 	}
 	about.Declare(n.metrics)
 	cache.Measure(on.cache, n.metrics)
-	if config.TraceEndpoint != "" {
-		n.tracer, err = telemetry.NewTracer(context.Background(), telemetry.TraceConfig{Endpoint: config.TraceEndpoint,
-			Ratio: config.TraceRatio, Node: n.name, Version: version(),
-			Failed: func(err error) { n.logger.Warn("the collector does not take traces", "error", err) }})
-		if err != nil {
-			return err
-		}
-	}
 	n.egress, err = egress.New(egress.Config{Allow: config.EgressAllow, Origins: config.Origins, Metrics: n.metrics})
 	if err != nil {
 		return err
@@ -222,26 +199,25 @@ func (n *node) build() (err error) {
 	}
 	client := n.control.Client()
 	on.state.Store(&client)
-	role := func(name string) *slog.Logger { return telemetry.ForRole(n.logger, name) }
 	n.ingest = ingest.New(ingest.Config{Log: log, Store: on.store, Control: ingest.FromClient(client),
-		Logger: role("ingest"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
-	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: role("billing"), Metrics: n.metrics,
+		Logger: n.forRole("ingest"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
+	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: n.forRole("billing"), Metrics: n.metrics,
 		Tracer: n.tracer, Point: n.point})
 	n.web = fetcher.NewHTTPWeb(n.egress, "", 0, clock.System{})
 	n.web.Measure(n.metrics)
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
-		Web: n.web, IDs: n.ids, ShardOf: settings.ShardOf, Timeout: config.Times.Fetch, StopWithin: config.Times.Stop,
+		Web: n.web, IDs: n.ids, ShardOf: settings.ShardOf, Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
-		Logger:  role("fetcher"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
+		Logger:  n.forRole("fetcher"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
 	if !n.has("apiserver") {
 		return nil
 	}
 	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: clock.System{},
 		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
-		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: role("apiserver"), Metrics: n.metrics,
-		Tracer: n.tracer, Limiter: on.cache,
-		Lag: on.lag, Recount: n.recount})
+		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"),
+		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Lag: on.lag, Recount: n.recount,
+		StopGrace: config.Times.Grace, FinishWithin: config.stopWithin()})
 	return err
 }
 
@@ -251,9 +227,16 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 	settings := controlplane.Defaults()
 	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, n.name, boot, config.Roles
 	settings.Version, settings.Metrics, settings.Tracer = version(), n.metrics, n.tracer
-	settings.Logger = telemetry.ForRole(n.logger, "controlplane")
+	settings.Logger = n.forRole("controlplane")
 	if n.has("fetcher") {
 		settings.Capacity = config.Capacity
+	}
+	if cluster := config.Cluster; cluster != nil {
+		host := cluster.advertised()
+		_, port, _ := net.SplitHostPort(cluster.Listen) // the flags were checked
+		settings.Cluster = &controlplane.Cluster{Identity: n.identity, Listen: cluster.Listen,
+			Advertise: net.JoinHostPort(host, port), GossipListen: cluster.GossipListen, GossipAdvertise: host,
+			Join: cluster.Join, Bootstrap: cluster.Bootstrap}
 	}
 	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
@@ -273,14 +256,21 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 	return settings
 }
 
+// Bounds of a stop: how long a process that is alone lets its fetcher finish what is under way, and then each of the
+// roles behind it what is in the log.
+const (
+	aloneStop     = 5 * time.Second
+	drainPatience = 2 * time.Second
+)
+
 // parts are the roles in the order in which they need each other: they stop in the reverse, which is a page's own way
-// round the loop, so that little of what was fetched has to be fetched again.
+// round the loop, so that nothing of what was fetched has to be fetched again.
 func (n *node) parts() []lifecycle.Part {
 	all := []lifecycle.Part{
 		{Name: "ops", Run: func(ctx context.Context) error { return n.operators().Serve(ctx, n.ops) }},
 		{Name: "controlplane", Run: n.control.Run, Ready: n.control.Ready()},
-		{Name: "billing", Run: n.billing.Run},
-		{Name: "ingest", Run: n.ingest.Run},
+		{Name: "billing", Run: n.billing.Run, Idle: n.services.idle(stream.Receipts), Patience: drainPatience},
+		{Name: "ingest", Run: n.ingest.Run, Idle: n.services.idle(stream.Pages), Patience: drainPatience},
 		{Name: "fetcher", Run: n.fetcher.Run},
 		{Name: "apiserver", Run: n.serveAPI},
 		{Name: "ready", Run: n.tellReady},
@@ -298,19 +288,36 @@ func (n *node) parts() []lifecycle.Part {
 	})
 }
 
-func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, role) }
-
-// operators is what operators may ask of this process.
-func (n *node) operators() telemetry.Ops {
-	return telemetry.Ops{Metrics: n.metrics, StateHash: n.control.StateHash, Pprof: n.config.OpsPprof, Ready: func(context.Context) error {
-		select {
-		case <-n.control.Ready():
-			return nil
-		default:
-			return errors.New("the state of the cluster is not known yet")
+// advertised is where other nodes reach this one: where it was told to say, or the address that it listens on, or, of
+// all addresses of the machine, the first that is not its loopback's.
+func (c *ClusterConfig) advertised() string {
+	if c.Advertise != "" {
+		return c.Advertise
+	}
+	host, _, _ := net.SplitHostPort(c.Listen) // the flags were checked
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return host
+	}
+	addresses, _ := net.InterfaceAddrs() // none: the loopback's
+	for _, address := range addresses {
+		if network, ok := address.(*net.IPNet); ok && network.IP.IsGlobalUnicast() {
+			return network.IP.String()
 		}
-	}}
+	}
+	return "127.0.0.1"
 }
+
+// stopWithin is how long what is under way may take to end: long enough to hand over, where there is somebody to take
+// over.
+func (c *ServeConfig) stopWithin() time.Duration {
+	stop := cmp.Or(c.Times.Stop, fetcher.DefaultStopWithin)
+	if c.Cluster == nil {
+		return min(stop, aloneStop)
+	}
+	return stop
+}
+
+func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, role) }
 
 // tellReady is the part that says that all before it have started.
 func (n *node) tellReady(ctx context.Context) error {
@@ -354,15 +361,7 @@ func (n *node) close() {
 	if n.egress != nil {
 		n.egress.Close()
 	}
-	flush, cancel := context.WithTimeout(context.Background(), traceFlush)
-	defer cancel()
-	if err := n.tracer.Close(flush); err != nil {
-		n.logger.Warn("spans are lost", "error", err)
-	}
 }
-
-// traceFlush is how long the last spans may take at the end.
-const traceFlush = 3 * time.Second
 
 // authorityOf is the host and port that politeness counts by. A listed address was checked at intake; one that cannot be
 // read all the same has the empty host.

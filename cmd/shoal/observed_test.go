@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -53,21 +54,24 @@ func TestMetricsAreListed(t *testing.T) {
 // newTestNode makes a process with all roles on embedded services.
 func newTestNode(t *testing.T, config ServeConfig, log io.Writer, tracer *telemetry.Tracer) *node {
 	t.Helper()
-	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, metrics: telemetry.NewMetrics(),
-		tracer: tracer, point: func(string) {}}
-	var err error
-	if n.logger, err = telemetry.NewLog(log, telemetry.LogConfig{Node: n.name}, n.metrics); err != nil {
-		t.Fatal(err)
-	}
-	n.services, err = openServices(t.Context(), config.Services, n.name, filepath.Join(config.Data, "rows"), n.logger, n.point)
+	services, err := openServices(t.Context(), config.Services, nodeName, filepath.Join(config.Data, "rows"),
+		slog.New(slog.DiscardHandler), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := n.services.close(); err != nil {
+		if err := services.close(); err != nil {
 			t.Error(err)
 		}
 	})
+	signals, err := openSignals(t.Context(), config, nodeName, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signals.tracer = tracer
+	t.Cleanup(signals.close)
+	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, signals: signals, services: services,
+		point: func(string) {}}
 	t.Cleanup(n.close)
 	if err := n.build(); err != nil {
 		t.Fatal(err)
@@ -87,7 +91,6 @@ func whileServing(t *testing.T, web *synthweb.Web, log io.Writer, tracer *teleme
 	if err := n.listen(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(n.closeListeners)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- lifecycle.Run(ctx, n.parts()...) }()

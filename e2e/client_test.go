@@ -281,6 +281,26 @@ func (c client) recountOfProduct(ctx context.Context) (runs, differ int, err err
 	return len(out), differ, err
 }
 
+// node is a node as an operator sees it.
+type node struct {
+	Name, State          string
+	Shards, Moving, Open int
+}
+
+func (c client) nodes(ctx context.Context) (list []node, err error) {
+	err = c.call(ctx, "GET", "/api/admin/nodes", nil, nil, &list)
+	return list, err
+}
+
+// drain tells a node to drain, or takes that back.
+func (c client) drain(ctx context.Context, name string, drain bool) error {
+	method := "PUT"
+	if !drain {
+		method = "DELETE"
+	}
+	return c.call(ctx, method, "/api/admin/nodes/"+name+"/drain", nil, nil, nil)
+}
+
 // progress is a message of the job stream.
 type progress struct {
 	State                        string

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/testkit/process"
@@ -122,27 +123,40 @@ func TestRestartKeepsEverything(t *testing.T) {
 	}
 }
 
-// TestStopUnderLoad stops the process in the middle of a run, which goes on at the next start as if nothing had been.
+// patientWeb has every kind of page that is answered within a stop, some of them slowly or not at once.
+func patientWeb(hosts, pages int) synthweb.Config {
+	return synthweb.Config{Seed: uint64(hosts), Hosts: hosts, PagesPerHost: pages, PageBytes: []int{3000, 8000},
+		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 70}, {Class: synthweb.Changing, Weight: 10},
+			{Class: synthweb.Redirect, Weight: 5}, {Class: synthweb.Flaky, Weight: 5}, {Class: synthweb.Busy, Weight: 2},
+			{Class: synthweb.Failing, Weight: 2}, {Class: synthweb.Drip, Weight: 2}, {Class: synthweb.NotFound, Weight: 2},
+			{Class: synthweb.Empty, Weight: 2}},
+		MaxLatency: 200 * time.Millisecond, SlowHosts: hosts / 10, SlowLatency: time.Second}
+}
+
+// TestStopUnderLoad stops the process in the middle of a run, which goes on at the next start as if nothing had been:
+// nothing that was asked for is asked for again.
 func TestStopUnderLoad(t *testing.T) {
-	cfg := rough(40, 25)
-	cfg.MinLatency, cfg.MaxLatency = 1, 50_000_000
-	web := newWeb(t, cfg)
-	s := newService(t, web, "--host-rate", "30", "--max-host-rate", "30")
-	s.fill(s.client, plenty)
-	o := productOrder(s.client, slices.Collect(web.URLs(1000)))
-	run := o.launch(t)
-	for _, pages := range []int64{100, 400} {
-		begun(t, s.client, run, pages)
-		took := must(s.p.Stop(stopLimit))(t)
-		s.deaths = append(s.deaths, s.p.Died())
-		t.Logf("stopped in %v", took)
-		s.start()
+	for name, kind := range moveKinds() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			web := newWeb(t, kind.web)
+			s := newService(t, web, "--host-rate", "30", "--max-host-rate", "30", "--host-connections", "4",
+				"--max-host-connections", "4")
+			s.fill(s.client, plenty)
+			o := kind.order(s.client, web)
+			run := o.launch(t)
+			for _, pages := range []int64{100, 300, 500, 700, 900, 1000} { // more often than a page may be lost
+				begun(t, s.client, run, pages)
+				t.Logf("stopped in %v", must(s.p.Stop(stopLimit))(t))
+				s.start()
+			}
+			reported := must(s.report(within(t, patience), run))(t)
+			checkWallet(t, s.client)
+			s.stopCleanly()
+			reported.Records = s.records(run.JobID)
+			t.Log(check(t, s.expected(o), reported))
+		})
 	}
-	reported := must(s.report(within(t, patience), run))(t)
-	checkWallet(t, s.client)
-	s.stopCleanly()
-	reported.Records = s.records(run.JobID)
-	t.Log(check(t, s.expected(o), reported))
 }
 
 // TestTwoCustomers run at the same time, see nothing of each other, and each pays for its own.

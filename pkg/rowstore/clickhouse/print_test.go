@@ -43,7 +43,7 @@ func TestPrintFilter(t *testing.T) {
 		{`{"a":{"startsWith":"s"}}`, `(KIND IN (5, 7) AND match(TEXT, '(?i:\\AS)'))`},
 		{`{"a":{"endsWith":"x"}}`, `(KIND IN (5, 7) AND positionCaseInsensitive(right(TEXT, 1), 'x') > 0)`},
 		{`{"a":{"endsWith":"s"}}`, `(KIND IN (5, 7) AND match(TEXT, '(?i:S\\z)'))`},
-		{`{"a":{"regex":"^x.$"}}`, `(KIND IN (5, 7) AND match(TEXT, '(?-s:\\Ax.$)'))`},
+		{`{"a":{"regex":"^x.$"}}`, `(KIND IN (5, 7) AND match(TEXT, '(?-ms:\\Ax.$)'))`},
 		{`{"$or":[{"a":{"gt":1}},{"a":{"exists":true}}],"$nor":[{"a":{"lt":0}}]}`,
 			`(((KIND >= 6 AND NUM > 1.) OR (KIND != 0)) AND NOT ((KIND >= 6 AND NUM < 0.)))`},
 	}

@@ -47,8 +47,8 @@ func (s *Store) list(ctx context.Context, list ids.ID) (info rowstore.ListInfo, 
 }
 
 func (s *Store) lists(ctx context.Context, where string) ([]rowstore.ListInfo, error) {
-	infos, err := read(ctx, s, fmt.Sprintf(`SELECT list, max(count), max(state) AS reached FROM %s %s GROUP BY list HAVING reached < %d
-		ORDER BY list`, s.table("lists"), where, listDropped), func(rows driver.Rows) (info rowstore.ListInfo, err error) {
+	infos, err := read(ctx, s, fmt.Sprintf(`SELECT list, max(count), max(state) AS reached FROM %s %s
+		GROUP BY list HAVING reached < %d ORDER BY list`, s.table("lists"), where, listDropped), func(rows driver.Rows) (info rowstore.ListInfo, err error) {
 		var id string
 		var state uint8
 		err = rows.Scan(&id, &info.Count, &state)
@@ -149,8 +149,9 @@ func (s *Store) unpacked(ctx context.Context, list ids.ID, numbers []uint32) (ma
 		n    uint32
 		data string
 	}
-	stored, err := read(ctx, s, fmt.Sprintf(`SELECT n, data FROM %s WHERE list = %s AND n IN (%s)`, s.table("chunks"), id(list),
-		join(missing, func(n uint32) string { return fmt.Sprint(n) })), func(rows driver.Rows) (c chunk, err error) {
+	wanted := join(missing, func(n uint32) string { return fmt.Sprint(n) })
+	stored, err := read(ctx, s, fmt.Sprintf(`SELECT n, data FROM %s WHERE list = %s AND n IN (%s)`,
+		s.table("chunks"), id(list), wanted), func(rows driver.Rows) (c chunk, err error) {
 		err = rows.Scan(&c.n, &c.data)
 		return c, err
 	})
@@ -204,7 +205,8 @@ func (s *Store) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWrite
 
 // mark writes that a list has reached a state.
 func (s *Store) mark(ctx context.Context, list ids.ID, count uint32, state int) error {
-	return s.exec(ctx, callTimeout, fmt.Sprintf(`INSERT INTO %s (list, count, state) VALUES (%s, %d, %d)`, s.table("lists"), id(list), count, state))
+	return s.exec(ctx, callTimeout, fmt.Sprintf(`INSERT INTO %s (list, count, state) VALUES (%s, %d, %d)`,
+		s.table("lists"), id(list), count, state))
 }
 
 // Add is rowstore.ListWriter. After an error that is not ctx's, only Abort makes sense.

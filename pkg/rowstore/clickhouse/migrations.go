@@ -126,15 +126,17 @@ func (s *Store) migrate(ctx context.Context) error {
 
 // version is what the schema has had; one that this program does not know is an error.
 func (s *Store) version(ctx context.Context) (int, error) {
-	versions, err := read(ctx, s, `SELECT max(version) FROM `+s.table("migrations"), func(rows driver.Rows) (v uint32, err error) {
-		err = rows.Scan(&v)
-		return v, err
-	})
+	versions, err := read(ctx, s, `SELECT max(version) FROM `+s.table("migrations"),
+		func(rows driver.Rows) (v uint32, err error) {
+			err = rows.Scan(&v)
+			return v, err
+		})
 	if err != nil {
 		return 0, fmt.Errorf("row store: schema version: %w", err)
 	}
 	if int(versions[0]) > len(migrations) {
-		return 0, fmt.Errorf("row store: the database has schema version %d, this program knows %d", versions[0], len(migrations))
+		return 0, fmt.Errorf("row store: the database has schema version %d, this program knows %d",
+			versions[0], len(migrations))
 	}
 	return int(versions[0]), nil
 }
@@ -183,8 +185,8 @@ func (s *Store) lock(ctx context.Context) error {
 
 // breakLock removes a lock that is older than a life.
 func (s *Store) breakLock(ctx context.Context, life time.Duration) error {
-	names, err := read(ctx, s, fmt.Sprintf(`SELECT toString(uuid) FROM system.tables WHERE database = %s AND name = 'migrating'
-		AND metadata_modification_time < now() - INTERVAL %d SECOND`, text(s.db), life/time.Second),
+	names, err := read(ctx, s, fmt.Sprintf(`SELECT toString(uuid) FROM system.tables WHERE database = %s
+		AND name = 'migrating' AND metadata_modification_time < now() - INTERVAL %d SECOND`, text(s.db), life/time.Second),
 		func(rows driver.Rows) (name string, err error) {
 			err = rows.Scan(&name)
 			return name, err

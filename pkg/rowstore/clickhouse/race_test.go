@@ -123,6 +123,26 @@ func TestPausedWriter(t *testing.T) {
 	}
 }
 
+// A fetch that two processes store at once, as after a redelivery, is stored once by the server itself.
+func TestRepeatedInsert(t *testing.T) {
+	c := newCluster(t)
+	g := newGate("rowstore.before_insert")
+	paused, other := c.open(g.point), c.open(nil)
+	pages := []rowstore.PageWrite{c.page(1, c.ids.New(), 3), c.page(2, c.ids.New(), 1)}
+	var receipts []*model.Receipt
+	var group sync.WaitGroup
+	group.Go(func() { receipts = c.put(paused, pages...) })
+	<-g.reached
+	first := c.put(other, pages...)
+	close(g.release)
+	group.Wait()
+	c.equal("receipts", first, receipts)
+	c.equal("rows", 4, len(c.rows(other)))
+	if counts := paused.Counts(); counts.Raced != 0 {
+		t.Errorf("the repeat was stored, and removed: %+v", counts)
+	}
+}
+
 // Two units with the same address, one of them from a process that slept: the later is a duplicate.
 func TestPausedDuplicate(t *testing.T) {
 	c := newCluster(t)

@@ -61,7 +61,8 @@ func scanDoc(rows driver.Rows) (json.RawMessage, error) {
 
 // Count is rowstore.Reads.
 func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) (int64, error) {
-	counts, err := read(ctx, s, fmt.Sprintf(`SELECT count() FROM %s WHERE %s AND %s`, s.table("rows"), printScope(scope), printFilter(f)),
+	counts, err := read(ctx, s, fmt.Sprintf(`SELECT count() FROM %s WHERE %s AND %s`,
+		s.table("rows"), printScope(scope), printFilter(f)),
 		func(rows driver.Rows) (n uint64, err error) {
 			err = rows.Scan(&n)
 			return n, err
@@ -121,6 +122,6 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 func places(after, upto int64) string {
 	const mask = 1<<posBits - 1
 	from, to := after>>posBits, upto>>posBits
-	return fmt.Sprintf(`_block_number >= %d AND _block_number <= %d AND (_block_number > %d OR pos > %d) AND (_block_number < %d OR pos <= %d)`,
-		from, to, from, after&mask, to, upto&mask)
+	return fmt.Sprintf(`_block_number >= %d AND _block_number <= %d `+
+		`AND (_block_number > %d OR pos > %d) AND (_block_number < %d OR pos <= %d)`, from, to, from, after&mask, to, upto&mask)
 }

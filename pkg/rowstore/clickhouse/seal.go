@@ -74,8 +74,8 @@ func (s *Store) inserts(ctx context.Context, named []string) ([]string, error) {
 	if len(named) > 0 {
 		among = ` AND query_id IN (` + join(named, text) + `)`
 	}
-	open, err := read(ctx, s, `SELECT query_id FROM system.processes WHERE startsWith(query, `+text(`INSERT INTO `+s.table("intake"))+`)`+
-		among, func(rows driver.Rows) (id string, err error) {
+	prefix := text(`INSERT INTO ` + s.table("intake"))
+	open, err := read(ctx, s, `SELECT query_id FROM system.processes WHERE startsWith(query, `+prefix+`)`+among, func(rows driver.Rows) (id string, err error) {
 		err = rows.Scan(&id)
 		return id, err
 	})
@@ -98,8 +98,8 @@ func (s *Store) removeLate(ctx context.Context, job ids.ID) error {
 	if err != nil {
 		return err
 	}
-	twice, err := read(ctx, s, fmt.Sprintf(`SELECT seq, page, arrayJoin(arrayPopFront(arraySort(groupArray(_block_number)))) FROM %s
-		WHERE %s AND kind = 0 GROUP BY seq, page HAVING count() > 1`, s.table("rows"), where), scanMark)
+	twice, err := read(ctx, s, fmt.Sprintf(`SELECT seq, page, arrayJoin(arrayPopFront(arraySort(groupArray(_block_number))))
+		FROM %s WHERE %s AND kind = 0 GROUP BY seq, page HAVING count() > 1`, s.table("rows"), where), scanMark)
 	if err != nil {
 		return fmt.Errorf("units with two records: %w", err)
 	}
@@ -150,7 +150,8 @@ func (s *Store) remove(ctx context.Context, job ids.ID, records []mark) error {
 	}
 	for part := range slices.Chunk(records, removeAtOnce) {
 		units := join(part, func(m mark) string { return fmt.Sprintf("(%d,%d,%d)", m.unit.Seq, m.unit.Page, m.block) })
-		err := s.exec(ctx, removeTimeout, `DELETE FROM `+s.table("rows")+` WHERE `+where+` AND (seq, page, _block_number) IN (`+units+`)`)
+		err := s.exec(ctx, removeTimeout, `DELETE FROM `+s.table("rows")+` WHERE `+where+
+			` AND (seq, page, _block_number) IN (`+units+`)`)
 		if err != nil {
 			return fmt.Errorf("remove: %w", err)
 		}
@@ -181,7 +182,8 @@ func (s *Store) Expire(ctx context.Context, before time.Time) error {
 	}
 	oldest := ids.ID{}
 	binary.BigEndian.PutUint32(oldest[:], uint32(max(0, before.Unix())))
-	old := fmt.Sprintf(`list < %s AND list IN (SELECT list FROM %s WHERE state = %d)`, id(oldest), s.table("lists"), listDropped)
+	old := fmt.Sprintf(`list < %s AND list IN (SELECT list FROM %s WHERE state = %d)`,
+		id(oldest), s.table("lists"), listDropped)
 	if err := s.removeIfAny(ctx, "lists", old); err != nil {
 		return fmt.Errorf("row store: expire lists: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -445,6 +447,7 @@ func (c *Client) Restore(ctx context.Context, from io.Reader, length int64, forc
 	var restored Restored
 	answer, err := c.do(ctx, request{method: http.MethodPost, path: "/api/admin/restore",
 		query: url.Values{"force": {strconv.FormatBool(force)}}, body: from, length: length,
+		header:      http.Header{"Idempotency-Key": {uuid.NewString()}},
 		contentType: "application/octet-stream"})
 	if err != nil {
 		return restored, err

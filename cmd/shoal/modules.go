@@ -216,7 +216,7 @@ func (n *node) build() (err error) {
 	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: clock.System{},
 		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"),
-		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Lag: on.lag, Recount: n.recount,
+		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Lag: on.lag, Recount: n.recount, Operator: n.control.Operator(),
 		StopGrace: config.Times.Grace, FinishWithin: config.stopWithin()})
 	return err
 }
@@ -236,8 +236,7 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 		_, port, _ := net.SplitHostPort(cluster.Listen) // the flags were checked
 		settings.Cluster = &controlplane.Cluster{Identity: n.identity, Listen: cluster.Listen,
 			Advertise: net.JoinHostPort(host, port), GossipListen: cluster.GossipListen, GossipAdvertise: host,
-			Join: cluster.Join, Bootstrap: cluster.Bootstrap,
-			LeaveOnStop: cluster.LeaveOnStop}
+			Join: cluster.Join, Bootstrap: cluster.Bootstrap, LeaveOnStop: cluster.LeaveOnStop}
 	}
 	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate

@@ -75,7 +75,7 @@ func (c *demoCommand) Run(ctx context.Context, t *terminal) error {
 // config is that of `shoal serve`, with the demo web within reach and a higher ceiling for its scraper.
 func (c *demoCommand) config(web *synthweb.Web) ServeConfig {
 	return ServeConfig{
-		Data: c.Data, Listen: c.Listen, Roles: roleNames(),
+		Data: c.Data, Listen: c.Listen, Roles: roleNames(), Capacity: 1, SelfKey: true,
 		EgressAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins:     map[string]string{web.Pattern(): web.Addr()},
 		HostRate:    1, HostConnections: 2, MaxHostRate: demoRate, MaxHostConnections: demoConnections,

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,15 +38,8 @@ const nodeName = "local"
 // tokenLife is how long a token of the local issuer is good for.
 const tokenLife = time.Hour
 
-// errNeedsCluster refuses a process with fewer than all roles: the embedded log and row store live in one process.
-var errNeedsCluster = errors.New("--roles: several processes need Kafka and ClickHouse, and neither is configured; " +
-	"leave --roles out to run everything in this process")
-
 // runServe runs the roles of one process until ctx ends, and then stops them in order; nil after a clean stop.
 func runServe(ctx context.Context, config ServeConfig) (err error) {
-	if len(config.Roles) < len(roleNames()) {
-		return errNeedsCluster
-	}
 	stopProfile, err := profile(os.Getenv("SHOAL_CPUPROFILE"))
 	if err != nil {
 		return err
@@ -139,10 +133,23 @@ func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(s
 		return nil, err
 	}
 	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, n.name, boot, config.Roles
-	settings.Version, settings.Capacity, settings.Logger = version(), 1, logger
+	settings.Version, settings.Logger = version(), logger
+	if n.has("fetcher") {
+		settings.Capacity = config.Capacity
+	}
 	settings.Log, settings.Store, settings.Point = on.log, on.store, point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardOf
+	times := config.Times
+	if times.Fetch > 0 {
+		settings.FetchDeadline = 2 * times.Fetch // a try that was begun, and room for what surrounds it
+	}
+	if times.Lease > 0 {
+		settings.Lease = times.Lease
+	}
+	if times.Markers > 0 {
+		settings.MarkerEvery = times.Markers
+	}
 	if n := config.SnapshotEntries; n > 0 {
 		settings.Snapshots.Entries, settings.Snapshots.Every = n, time.Duration(n)*time.Millisecond
 	}
@@ -156,7 +163,7 @@ func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(s
 	n.billing = billing.New(billing.Config{Log: on.log, Settle: client.Settle, Logger: logger, Point: point})
 	n.web = fetcher.NewHTTPWeb(n.egress, "", 0, clock.System{})
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: on.log, Control: fetcher.FromClient(client),
-		Web: n.web, IDs: n.ids, ShardOf: shardOf,
+		Web: n.web, IDs: n.ids, ShardOf: shardOf, Timeout: times.Fetch,
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
 		Logger:  logger, Crash: point})
@@ -176,19 +183,27 @@ func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(s
 // parts are the roles in the order in which they need each other: they stop in the reverse, which is a page's own way
 // round the loop, so that little of what was fetched has to be fetched again.
 func (n *node) parts(listener net.Listener) []lifecycle.Part {
-	return []lifecycle.Part{
+	all := []lifecycle.Part{
 		{Name: "controlplane", Run: n.control.Run, Ready: n.control.Ready()},
 		{Name: "billing", Run: n.billing.Run},
 		{Name: "ingest", Run: n.ingest.Run},
 		{Name: "fetcher", Run: n.fetcher.Run},
 		{Name: "apiserver", Run: func(ctx context.Context) error { return n.serveAPI(ctx, listener) }},
 	}
+	// Every process has a part of the control plane: a voter where that is its role, elsewhere a copy of the state.
+	return slices.DeleteFunc(all, func(part lifecycle.Part) bool {
+		return part.Name != "controlplane" && !n.has(part.Name)
+	})
 }
+
+func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, role) }
 
 // serveAPI makes the self-hosting customer's key before the first call is taken.
 func (n *node) serveAPI(ctx context.Context, listener net.Listener) error {
-	if _, err := apiserver.SelfKey(ctx, n.control.Client(), n.ids, n.config.Data); err != nil {
-		return errors.Join(err, listener.Close())
+	if n.config.SelfKey {
+		if _, err := apiserver.SelfKey(ctx, n.control.Client(), n.ids, n.config.Data); err != nil {
+			return errors.Join(err, listener.Close())
+		}
 	}
 	if n.config.Ready != nil {
 		n.config.Ready(listener.Addr().String())

@@ -44,7 +44,9 @@ func New() (*Network, error) {
 	return &Network{router: router, cuts: map[link]int{}}, nil
 }
 
-func address(subnet, host int) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, byte(subnet), byte(host)}) }
+func address(subnet, host int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, 77, byte(subnet), byte(host)})
+}
 
 // Prefix holds all addresses of a network.
 func Prefix() netip.Prefix { return netip.PrefixFrom(address(0, 0), 16) }

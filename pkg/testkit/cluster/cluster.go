@@ -9,12 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -72,9 +70,6 @@ type Cluster struct {
 	network *netns.Network
 	nodes   []*Node
 	next    atomic.Uint32 // the API server that the next connection goes to
-
-	mu        sync.Mutex
-	transport []*http.Transport
 }
 
 // New makes the network, the database and the identities. No process runs yet.
@@ -223,14 +218,11 @@ func (c *Cluster) Prefix() netip.Prefix { return netns.Prefix() }
 // Balanced is the address of a load balancer in front of the API servers, for clients of HTTP.
 const Balanced = "http://api.test"
 
-// HTTP makes a client that reaches the nodes. Each call on Balanced is a connection of its own, to one API server after
-// the other, past those that do not take it.
+// HTTP makes a client that reaches the nodes. Each call is a connection of its own; on Balanced they go to one API server
+// after the other, past those that do not take one.
 func (c *Cluster) HTTP() *http.Client {
-	transport := &http.Transport{DialContext: c.dial, DisableKeepAlives: true, ResponseHeaderTimeout: 30 * time.Second}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.transport = append(c.transport, transport)
-	return &http.Client{Transport: transport}
+	return &http.Client{Transport: &http.Transport{DialContext: c.dial, DisableKeepAlives: true,
+		ResponseHeaderTimeout: 30 * time.Second}}
 }
 
 func (c *Cluster) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -313,11 +305,6 @@ func (c *Cluster) Close() error {
 			}
 		}
 	}
-	c.mu.Lock()
-	for _, transport := range c.transport {
-		transport.CloseIdleConnections()
-	}
-	c.mu.Unlock()
 	errs = append(errs, c.network.Close())
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

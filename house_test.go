@@ -172,6 +172,7 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 		{"github.com/ClickHouse/clickhouse-go/v2", []string{"pkg/rowstore"}},
 		{"modernc.org/sqlite", []string{"pkg/rowstore"}},
 		{"github.com/redis/go-redis/v9", []string{"pkg/cache"}},
+		{"github.com/go-redis/redis_rate/v10", []string{"pkg/cache"}},
 		{"github.com/hashicorp/raft", []string{"controlplane"}},
 		{"github.com/hashicorp/raft-boltdb/v2", []string{"controlplane"}},
 		{"github.com/hashicorp/go-memdb", []string{"controlplane/internal/state"}},

@@ -24,6 +24,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -55,6 +56,8 @@ type Config struct {
 	// NoRateLimits turns decision 6 off; Rates changes its figures, by class.
 	NoRateLimits bool
 	Rates        map[string]Rate
+	// Limiter counts calls and open streams: for all servers together when it is shared, for this one when nil.
+	Limiter cache.Limiter
 	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of a host.
 	MaxHostRate        float64
 	MaxHostConnections int
@@ -102,6 +105,9 @@ func New(cfg Config) (*Server, error) {
 			return nil, fault.New(fault.Unavailable, "this process cannot recount")
 		}
 	}
+	if cfg.Limiter == nil {
+		cfg.Limiter = cache.NewLocal(cfg.Clock)
+	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
@@ -116,7 +122,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.chain = &operation.Chain{
 		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
-		Limits: limiter, Streams: &limits.Streams{Unbounded: cfg.NoRateLimits},
+		Limits: limiter, Streams: &limits.Streams{Cache: cfg.Limiter, Unbounded: cfg.NoRateLimits},
 		Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Log, Observe: observe,
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
@@ -145,7 +151,7 @@ func newLimiter(cfg Config) (limits.Limiter, error) {
 		}
 		figures[limits.Class(class)] = rate
 	}
-	return limits.NewBuckets(cfg.Clock, figures), nil
+	return &limits.Buckets{Cache: cfg.Limiter, Figures: figures}, nil
 }
 
 // operations is everything that is served. The description describes itself, too.

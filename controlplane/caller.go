@@ -65,6 +65,9 @@ func (c caller) Settle(ctx context.Context, receipts []model.Receipt, markers []
 
 // Heartbeat implements client.Client.
 func (c caller) Heartbeat(ctx context.Context, beat client.Heartbeat) (client.Leases, error) {
+	if beat.Applied == 0 { // on the fetcher's own node, not where the heartbeat was forwarded to
+		beat.Applied, _ = c.s.machine.fsm.Store().Progress()
+	}
 	view, err := c.s.fresh(ctx) // after the beat arrived: a leader deposed meanwhile must not lend what it lost
 	if err != nil {
 		return client.Leases{}, err

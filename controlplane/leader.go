@@ -176,7 +176,7 @@ func (l *leadership) observe(payload command.Payload, result any) {
 		l.finishNow.raise() // a run that money does not reach any more has ended
 	case command.StopRunPayload:
 		l.finishNow.raise()
-	case command.RegisterNodePayload:
+	case command.RegisterNodePayload, command.DrainNodePayload:
 		l.assignNow.raise()
 	}
 }
@@ -211,7 +211,8 @@ func (l *leadership) heartbeat(ctx context.Context, beat client.Heartbeat) (clie
 		l.publishNow.raise()
 		l.markNow.raise()
 	}
-	return l.tracker.Answer(beat.Node, l.view().Shards()), nil
+	view := l.view()
+	return l.tracker.Answer(view.Node(beat.Node), view.Shards()), nil
 }
 
 // assign proposes the changes of owners that are due.
@@ -232,7 +233,7 @@ func (l *leadership) view() *state.View { return l.s.machine.fsm.Store().View() 
 // held says whether somebody reads a shard's tasks.
 func (l *leadership) held(view *state.View, shard int) bool {
 	record := view.Shard(uint16(shard))
-	return record != nil && l.tracker.Held(record)
+	return record != nil && l.tracker.Held(view.Node(record.Owner), record)
 }
 
 // work runs the routines until ctx ends, and waits for them.

@@ -28,6 +28,7 @@ type forwarder interface {
 	propose(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (fsm.Result, error)
 	readIndex(ctx context.Context) (uint64, error)
 	heartbeat(ctx context.Context, beat client.Heartbeat) (client.Leases, error)
+	nodes(ctx context.Context) ([]client.NodeStatus, error)
 }
 
 // nowhere is the forwarder of a node that knows no way to another one.
@@ -42,6 +43,8 @@ func (nowhere) readIndex(context.Context) (uint64, error) { return 0, errNoLeade
 func (nowhere) heartbeat(context.Context, client.Heartbeat) (client.Leases, error) {
 	return client.Leases{}, errNoLeader
 }
+
+func (nowhere) nodes(context.Context) ([]client.NodeStatus, error) { return nil, errNoLeader }
 
 var (
 	errNoLeader = fault.New(fault.Unavailable, "no leader can be reached from this node")

@@ -22,8 +22,10 @@ type Server struct {
 	cfg     Config
 	machine *machine
 	forward forwarder
-	ready   chan struct{}
-	begun   atomic.Bool
+	// presence is what the cluster's members know of a node's life.
+	presence func(node string) client.NodeState
+	ready    chan struct{}
+	begun    atomic.Bool
 
 	// gate is held for reading while Raft is asked for something, and for writing when raft is set and taken away: a
 	// request under way at a shutdown would wait for ever.
@@ -43,7 +45,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Boot.IsZero() {
 		cfg.Boot = cfg.IDs.New()
 	}
-	return &Server{cfg: cfg, machine: &machine{fsm: fsm.New(), point: cfg.Point}, forward: nowhere{},
+	return &Server{cfg: cfg, machine: &machine{fsm: fsm.New(), point: cfg.Point}, forward: nowhere{}, presence: onlyThis(cfg.Node),
 		ready: make(chan struct{})}, nil
 }
 

@@ -22,9 +22,10 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultWorkers  = 256
-	DefaultMaxBytes = 64 << 20
-	DefaultTimeout  = 30 * time.Second
+	DefaultWorkers    = 256
+	DefaultMaxBytes   = 64 << 20
+	DefaultTimeout    = 30 * time.Second
+	DefaultStopWithin = 30 * time.Second
 )
 
 // maxOpen bounds the tasks held open: twice what a leader sends out by default. A task beyond it is dropped, and found
@@ -55,6 +56,7 @@ type Config struct {
 	Extractions int           // extractions at once; GOMAXPROCS when 0
 	MaxBytes    int64         // nothing is started while as many bytes of bodies and unpublished pages are held
 	Timeout     time.Duration // of one try at a page, redirects included
+	StopWithin  time.Duration // for letting go of the shards at the end; what is left then is dropped
 
 	Clock  clock.Clock
 	Logger *slog.Logger
@@ -74,6 +76,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
+	}
+	if c.StopWithin <= 0 {
+		c.StopWithin = DefaultStopWithin
 	}
 	if c.Clock == nil {
 		c.Clock = clock.System{}
@@ -103,6 +108,7 @@ type Fetcher struct {
 	open     int   // tasks held open
 	held     int64 // bytes of bodies and unpublished pages
 	fetchers int   // that share a host which none of our shards has
+	leaving  bool  // the process stops: no shard is taken, all are let go of
 }
 
 // New makes a fetcher that Run starts.
@@ -121,14 +127,18 @@ func New(config Config) *Fetcher {
 	}
 }
 
-// Run works until ctx ends, which is no error. It returns when all that it started has ended; what was open then is
-// found by the markers of whoever takes the shards over.
+// Run works until ctx ends, which is no error. Then it begins no page any more, finishes and publishes those that have
+// begun, lets go of its shards and tells the leader, all within StopWithin. It returns when all that it started has
+// ended; what it did not begin is found by the markers of whoever takes the shards over.
 func (f *Fetcher) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	f.running.Go(func() { f.keepLeases(ctx) })
-	f.running.Go(func() { f.sweep(ctx) })
-	f.startRequests(ctx)
+	f.running.Go(func() {
+		defer cancel()
+		f.keepLeases(ctx, work)
+	})
+	f.running.Go(func() { f.sweep(work) })
+	f.startRequests(work)
 	f.running.Wait()
 	return nil
 }
@@ -178,8 +188,8 @@ func (f *Fetcher) awaitTurn(ctx context.Context) *chain {
 	return nil
 }
 
-// sweep takes back what waits in vain: the tasks of shards whose lease has lapsed, and those of ended runs, which are
-// answered at once, however slow their hosts are.
+// sweep takes back what waits in vain: the tasks of shards whose lease has lapsed, or whose release takes too long, and
+// those of ended runs, which are answered at once, however slow their hosts are.
 func (f *Fetcher) sweep(ctx context.Context) {
 	for {
 		select {
@@ -190,9 +200,12 @@ func (f *Fetcher) sweep(ctx context.Context) {
 		f.mu.Lock()
 		now := f.config.Clock.Now()
 		for _, s := range f.shards {
-			if !s.fresh(now) {
+			switch {
+			case !s.fresh(now):
 				f.config.Logger.Warn("fetcher: lease lapsed", "shard", s.number)
 				f.drop(s)
+			case s.releasing && !now.Before(s.finishBy):
+				f.layDown(s, func(*chain) bool { return true })
 			}
 		}
 		f.mu.Unlock()
@@ -212,7 +225,7 @@ func (f *Fetcher) cancelEnded() {
 				continue // a missing one may be new: it is looked up when its turn comes
 			}
 			for _, c := range chains {
-				if f.frontier.Remove(&c.item, now) {
+				if f.takeUp(c) || f.frontier.Remove(&c.item, now) {
 					f.finish(c, cancelledPage(c))
 				}
 			}

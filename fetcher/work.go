@@ -67,7 +67,7 @@ func (f *Fetcher) work(ctx context.Context, c *chain) {
 	if next.goesOn() {
 		c.item.Host = model.HostOf(c.fetch.at)
 		c.item.Pace = f.paceAt(c.item.Host, pace)
-		f.frontier.Resume(&c.item, now.Add(next.wait), now)
+		f.goOn(c, next)
 	}
 }
 

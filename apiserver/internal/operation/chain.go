@@ -181,7 +181,7 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 		x.from.Call = &client.Call{Customer: x.from.Customer, Operation: x.op.ID, Key: key, Request: x.hash(in, raw)}
 	}
 	if x.op.Streams() {
-		if x.ended = x.Streams.Open(x.from.Customer); x.ended == nil {
+		if x.ended = x.Streams.Open(ctx, x.from.Customer); x.ended == nil {
 			return nil, fault.New(fault.TooManyStreams, "at most %d streams may be open", limits.MaxStreams)
 		}
 	}
@@ -191,12 +191,12 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 // identify finds out who calls and takes the call from its bucket.
 func (x *exchange) identify(ctx context.Context) error {
 	if x.op.Access == auth.Public {
-		return x.take("address "+x.rc.RemoteIP().String(), x.op.Rate)
+		return x.take(ctx, "address "+x.rc.RemoteIP().String(), x.op.Rate)
 	}
 	h := &x.rc.Request.Header
 	principal, view, err := x.Auth.Authenticate(ctx, string(h.Peek("Authorization")), string(h.Peek("X-Customer-Ref")))
 	if err != nil {
-		if limited := x.take("address "+x.rc.RemoteIP().String(), limits.Anonymous); limited != nil {
+		if limited := x.take(ctx, "address "+x.rc.RemoteIP().String(), limits.Anonymous); limited != nil {
 			return limited
 		}
 		return err
@@ -206,15 +206,15 @@ func (x *exchange) identify(ctx context.Context) error {
 	if principal.SignIn() && (class == limits.General || class == limits.Read) {
 		class = limits.SignIn
 	}
-	return x.take(principal.Holder(), class)
+	return x.take(ctx, principal.Holder(), class)
 }
 
 // take takes the call from a bucket and says on the answer what is left.
-func (x *exchange) take(holder string, class limits.Class) error {
+func (x *exchange) take(ctx context.Context, holder string, class limits.Class) error {
 	if class == limits.Unlimited {
 		return nil
 	}
-	v := x.Limits.Take(holder, class)
+	v := x.Limits.Take(ctx, holder, class)
 	if v.Limit > 0 {
 		h := &x.rc.Response.Header
 		h.Set("RateLimit-Limit", itoa(v.Limit))

@@ -180,7 +180,9 @@ func redispatch(tx *state.Tx, p command.RedispatchPayload) (command.Window, erro
 			window.Gone = append(window.Gone, command.SeqRef{Job: lost.Job, Seq: lost.Seq})
 			continue
 		}
-		out.Attempt++
+		if lost.Number > p.Moved {
+			out.Attempt++
+		}
 		out.Number = tx.NextDispatch()
 		window.Grants = append(window.Grants, grantOf(lost.Job, lost.Seq, out))
 	}

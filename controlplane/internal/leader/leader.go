@@ -189,13 +189,18 @@ func (l *Leader) Returned(ctx context.Context, m model.Marker) error {
 	if err := l.settleStored(ctx, lost); err != nil {
 		return err
 	}
+	// What nobody began before its shard was handed over is sent again without counting it.
+	var moved uint64
+	if shard := l.State().View().Shard(m.Shard); shard != nil {
+		moved = shard.Moved
+	}
 	var again []command.DispatchRef
 	var exhausted []rowstore.PageWrite
 	for _, ref := range lost {
 		out, page, ok := l.stillOut(ref)
 		switch {
 		case !ok:
-		case out.Attempt >= MaxAttempts && !l.ended(ref.Job):
+		case out.Attempt >= MaxAttempts && ref.Number > moved && !l.ended(ref.Job):
 			if write, ok := l.exhausted(ref, page); ok {
 				exhausted = append(exhausted, write)
 			}
@@ -208,7 +213,7 @@ func (l *Leader) Returned(ctx context.Context, m model.Marker) error {
 	}
 	for refs := range slices.Chunk(again, planMost) {
 		l.Point("leader.before_redispatch")
-		_, err := l.Propose(ctx, command.RedispatchPayload{Lost: refs})
+		_, err := l.Propose(ctx, command.RedispatchPayload{Lost: refs, Moved: moved})
 		l.Point("leader.after_redispatch")
 		if err != nil {
 			return err

@@ -106,6 +106,9 @@ func (t *Tx) NextDispatch() uint64 {
 	return t.store.dispatched
 }
 
+// LastDispatch is the number of the newest dispatch.
+func (t *Tx) LastDispatch() uint64 { return t.store.dispatched }
+
 // put and remove panic on a record that does not fit its table: only a programmer's slip does that.
 func put[R any](t *Tx, table string, record *R) {
 	if err := t.txn.Insert(table, record); err != nil {

@@ -1,0 +1,78 @@
+package controlplane
+
+import (
+	"context"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/client"
+)
+
+// Nodes implements client.Client.
+func (c caller) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
+	if _, err := c.s.fresh(ctx); err != nil { // a leader deposed meanwhile must not tell what it thought
+		return nil, err
+	}
+	if l := c.s.leading.Load(); l != nil {
+		return l.nodes()
+	}
+	return c.s.forward.nodes(ctx)
+}
+
+// nodes describes the registered nodes by their heartbeats, the assignment, Raft and what the cluster's members see.
+func (l *leadership) nodes() ([]client.NodeStatus, error) {
+	suffrages, err := l.s.suffrages()
+	if err != nil {
+		return nil, err
+	}
+	view := l.view()
+	applied, _ := l.s.machine.fsm.Store().Progress()
+	shards := view.Shards()
+	list := make([]client.NodeStatus, 0, len(view.Nodes()))
+	for _, node := range view.Nodes() {
+		status := client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version, Capacity: node.Capacity,
+			Boot: node.Boot, Draining: node.Draining, Suffrage: suffrages[node.Name]}
+		if seen := l.tracker.Describe(node, shards, &status); seen > 0 && status.Suffrage != client.RaftLeader {
+			status.Lag = applied - min(applied, seen)
+		}
+		if status.State == "" {
+			status.State = l.s.presence(node.Name)
+		}
+		list = append(list, status)
+	}
+	return list, nil
+}
+
+// onlyThis is what a node knows of the others' life when no members tell it: nothing.
+func onlyThis(name string) func(string) client.NodeState {
+	return func(node string) client.NodeState {
+		if node == name {
+			return client.NodeAlive
+		}
+		return client.NodeUnknown
+	}
+}
+
+// suffrages are what the nodes are in Raft, as this leader sees it.
+func (s *Server) suffrages() (map[string]client.Suffrage, error) {
+	found := map[string]client.Suffrage{}
+	err := s.askRaft(func(n *node) error {
+		future := n.GetConfiguration()
+		if err := future.Error(); err != nil {
+			return err
+		}
+		_, leader := n.LeaderWithID()
+		for _, server := range future.Configuration().Servers {
+			switch {
+			case server.ID == leader:
+				found[string(server.ID)] = client.RaftLeader
+			case server.Suffrage == raft.Voter:
+				found[string(server.ID)] = client.RaftVoter
+			default:
+				found[string(server.ID)] = client.RaftNonvoter
+			}
+		}
+		return nil
+	})
+	return found, err
+}

@@ -194,6 +194,11 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 	}
 }
 
+// operators dial what the operator named: the cluster's own nodes, which mutual TLS tells from strangers, and its own
+// services. They stand in networks that the guard is there to keep customers from, and no customer names an address there.
+var operators = []string{"controlplane/internal/port", "controlplane/internal/membership", "pkg/stream/kafka",
+	"pkg/rowstore/clickhouse", "pkg/cache"}
+
 // TestEveryConnectionGoesThroughEgress keeps the address guard whole: whoever dials elsewhere goes round it.
 func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 	dials := map[string][]string{
@@ -203,7 +208,7 @@ func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 			"DoDeadline", "DoRedirects", "Get", "GetTimeout", "GetDeadline", "Post", "Dial", "DialTimeout", "TCPDialer"},
 	}
 	for _, s := range sources(t) {
-		if s.test || forTests(s.dir) || under(s.dir, "pkg/egress", "cmd", "bench") {
+		if s.test || forTests(s.dir) || under(s.dir, "pkg/egress", "cmd", "bench") || under(s.dir, operators...) {
 			continue
 		}
 		for library, names := range dials {

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/api"
@@ -29,6 +28,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // Bounds of the server.
@@ -69,8 +69,12 @@ type Config struct {
 	Node string
 	Boot ids.ID
 	Log  *slog.Logger
-	// Metrics is where the server counts, and what /metrics answers; a registry of its own when nil.
-	Metrics *prometheus.Registry
+	// Metrics is where the server counts, and what /metrics answers; metrics of its own when nil.
+	Metrics *telemetry.Metrics
+	Tracer  *telemetry.Tracer // nil: no traces
+	// Fallbacks counts the calls that were limited by this process alone, because the shared limits could not be asked;
+	// nil: nothing is shared.
+	Fallbacks func() uint64
 }
 
 // Recounted is one run's ledger entry and what its page records say.
@@ -109,21 +113,24 @@ func New(cfg Config) (*Server, error) {
 		cfg.Limiter = cache.NewLocal(cfg.Clock)
 	}
 	if cfg.Metrics == nil {
-		cfg.Metrics = prometheus.NewRegistry()
+		cfg.Metrics = telemetry.NewMetrics()
 	}
-	observe, err := counters(cfg.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("apiserver: %w", err)
+	if cfg.Fallbacks == nil {
+		cfg.Fallbacks = func() uint64 { return 0 }
 	}
+	m := newMetrics(cfg.Metrics)
+	cfg.Recount = m.counted(cfg.Clock.Now, cfg.Recount)
 	s := &Server{cfg: cfg, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log), streamed: map[string]bool{}}
 	limiter, err := newLimiter(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
+	streams := &limits.Streams{Cache: cfg.Limiter, Unbounded: cfg.NoRateLimits}
+	measure(cfg.Metrics, streams, cfg.Fallbacks)
 	s.chain = &operation.Chain{
 		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
-		Limits: limiter, Streams: &limits.Streams{Cache: cfg.Limiter, Unbounded: cfg.NoRateLimits},
-		Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Log, Observe: observe,
+		Limits: limiter, Streams: streams,
+		Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Log, Observer: m, Tracer: cfg.Tracer,
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)
@@ -253,22 +260,4 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 		return fasthttp.RequestConfig{ReadTimeout: listTimeout}
 	}
 	return fasthttp.RequestConfig{}
-}
-
-// counters registers what is counted of calls.
-func counters(registry prometheus.Registerer) (func(operation string, status int, took time.Duration), error) {
-	calls := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "shoal_api_calls_total", Help: "Calls answered.",
-	}, []string{"operation", "status"})
-	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "shoal_api_call_seconds", Help: "Time from a call's header to its answer.",
-		Buckets: []float64{.001, .005, .02, .1, .5, 2, 10},
-	}, []string{"operation"})
-	if err := errors.Join(registry.Register(calls), registry.Register(durations)); err != nil {
-		return nil, err
-	}
-	return func(operation string, status int, took time.Duration) {
-		calls.WithLabelValues(operation, fmt.Sprint(status)).Inc()
-		durations.WithLabelValues(operation).Observe(took.Seconds())
-	}, nil
 }

@@ -89,6 +89,7 @@ func (c caller) Status(context.Context) (client.Status, error) {
 	index, _ := store.Progress()
 	status := client.Status{Node: c.s.cfg.Node, Roles: c.s.cfg.Roles, Applied: index,
 		Commands: c.s.machine.fsm.Applied(), OpenJobs: len(view.OpenJobs()), Out: store.OutTotal()}
+	status.Pages, status.PageErrors = c.s.metrics.settled()
 	for _, shard := range view.Shards() {
 		status.Shards++
 		if shard.Owner != "" {

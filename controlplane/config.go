@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // Config makes a node. Begin with Defaults; what they leave empty has none.
@@ -48,8 +49,10 @@ type Config struct {
 	Snapshots     Snapshots
 
 	// Point is called at named places, for crash tests.
-	Point  func(name string)
-	Logger *slog.Logger
+	Point   func(name string)
+	Logger  *slog.Logger
+	Metrics *telemetry.Metrics // may be nil
+	Tracer  *telemetry.Tracer  // nil: no traces
 
 	// What only tests set, until members find each other: how nodes speak, and who votes at first.
 	transport raft.Transport

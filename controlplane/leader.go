@@ -123,7 +123,7 @@ func (s *Server) adopt(term uint64) *leadership {
 	l.tracker = shards.New(shards.Config{Lease: s.cfg.Lease, Fetch: s.cfg.FetchDeadline, Now: s.cfg.Clock.Now})
 	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: s.cfg.Store,
 		Log: s.cfg.Log, IDs: s.cfg.IDs, NowMicros: func() int64 { return s.cfg.Clock.Now().UnixMicro() },
-		Point: s.cfg.Point}
+		Point: s.cfg.Point, Counts: &s.metrics.steps, Tracer: s.cfg.Tracer}
 	s.machine.between.Lock()
 	defer s.machine.between.Unlock()
 	for _, job := range view().OpenJobs() {
@@ -158,13 +158,18 @@ func (l *leadership) propose(ctx context.Context, payload command.Payload) (any,
 	if err != nil {
 		return nil, err
 	}
+	if p, closes := payload.(command.CloseRunPayload); closes {
+		l.s.runClosed(p.Job)
+	}
 	return result.Value, result.Err
 }
 
 // observe sees every command that is applied, in order.
 func (l *leadership) observe(payload command.Payload, result any) {
 	l.dispatcher.Applied(payload, result)
-	switch payload.(type) {
+	switch p := payload.(type) {
+	case command.AssignShardsPayload:
+		l.s.metrics.assigned(l.view(), p.Changes)
 	case command.LaunchRunPayload, command.AdjustWalletPayload:
 		l.planNow.raise()
 	case command.SettlePayload, command.RedispatchPayload:
@@ -255,6 +260,7 @@ func (l *leadership) keep(ctx context.Context, name string, routine func(context
 		if ctx.Err() != nil {
 			return
 		}
+		l.s.metrics.routines.WithLabelValues(name).Inc()
 		l.s.cfg.Logger.Warn("a routine of the leader failed and goes on", "routine", name, "error", err)
 		if !l.s.pause(ctx, time.Second) {
 			return

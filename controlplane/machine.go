@@ -13,8 +13,9 @@ import (
 
 // machine is the state machine as Raft drives it.
 type machine struct {
-	fsm   *fsm.FSM
-	point func(string)
+	fsm     *fsm.FSM
+	point   func(string)
+	metrics *metrics
 
 	between sync.Mutex // held while a command is applied: whoever has it stands between two commands
 
@@ -32,7 +33,9 @@ var (
 func (m *machine) Apply(entry *raft.Log) any {
 	m.between.Lock()
 	m.point("raft.before_apply")
+	began := m.metrics.now()
 	result := m.fsm.Apply(entry.Index, entry.Data)
+	m.metrics.applied(result, began)
 	m.point("raft.after_apply")
 	m.between.Unlock()
 	m.passed(entry.Index)
@@ -80,7 +83,7 @@ func (m *machine) waitFor(ctx context.Context, index uint64) error {
 // Snapshot implements raft.FSM.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	m.point("raft.before_snapshot")
-	return &snapshot{state: m.fsm.Snapshot(), point: m.point}, nil
+	return &snapshot{state: m.fsm.Snapshot(), point: m.point, metrics: m.metrics}, nil
 }
 
 // Restore implements raft.FSM.
@@ -97,19 +100,22 @@ func (m *machine) Restore(r io.ReadCloser) error {
 }
 
 type snapshot struct {
-	state *state.Snapshot
-	point func(string)
+	state   *state.Snapshot
+	point   func(string)
+	metrics *metrics
 }
 
 // Persist implements raft.FSMSnapshot.
 func (s *snapshot) Persist(sink raft.SnapshotSink) error {
-	if err := s.state.Write(sink); err != nil {
+	began, counted := s.metrics.now(), countedWriter{to: sink}
+	if err := s.state.Write(&counted); err != nil {
 		_ = sink.Cancel() // the snapshot failed already
 		return err
 	}
 	if err := sink.Close(); err != nil {
 		return err
 	}
+	s.metrics.snapshot(counted.bytes, began)
 	s.point("raft.after_snapshot")
 	return nil
 }

@@ -70,10 +70,12 @@ func (s *Server) propose(ctx context.Context, id ids.ID, payload command.Payload
 		if len(data) > maxCommandBytes {
 			return errTooLarge
 		}
+		began := s.metrics.now()
 		future := n.Apply(data, enqueuePatience)
 		if err := future.Error(); err != nil {
 			return err
 		}
+		s.metrics.proposed(began)
 		result = future.Response().(fsm.Result)
 		return nil
 	})

@@ -35,6 +35,7 @@ type Server struct {
 
 	leading   atomic.Pointer[leadership]
 	confirmer confirmer
+	metrics   *metrics
 }
 
 // New makes a node that Run starts. Its error names every setting that is out of range.
@@ -45,8 +46,11 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Boot.IsZero() {
 		cfg.Boot = cfg.IDs.New()
 	}
-	return &Server{cfg: cfg, machine: &machine{fsm: fsm.New(), point: cfg.Point}, forward: nowhere{}, presence: onlyThis(cfg.Node),
-		ready: make(chan struct{})}, nil
+	m := newMetrics(&cfg)
+	s := &Server{cfg: cfg, machine: &machine{fsm: fsm.New(), point: cfg.Point, metrics: m}, forward: nowhere{},
+		presence: onlyThis(cfg.Node), ready: make(chan struct{}), metrics: m}
+	s.measure(cfg.Metrics)
+	return s, nil
 }
 
 // Client is the control plane as the other roles see it.
@@ -66,6 +70,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.close()
 		return err
 	}
+	raft.RegisterObserver(s.metrics.leaderChanges())
 	s.gate.Lock()
 	s.raft = raft
 	s.gate.Unlock()

@@ -77,6 +77,7 @@ func (f *Fetcher) beat(ctx context.Context, timeout time.Duration) (next time.Du
 	leases, err := f.config.Control.Heartbeat(ctx, beat)
 	if err != nil {
 		f.config.Logger.Warn("fetcher: heartbeat failed", "error", err)
+		f.counts.lostBeats.Add(1)
 		return 0, false
 	}
 	owners := map[string]bool{}
@@ -88,6 +89,7 @@ func (f *Fetcher) beat(ctx context.Context, timeout time.Duration) (next time.Du
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fetchers = max(len(owners), 1)
+	f.leased = sent
 	f.obey(leases, sent.Add(leases.For))
 	next = leases.For / 3
 	if leases.Soon {
@@ -137,6 +139,7 @@ func (f *Fetcher) take(held client.ShardEpoch, until time.Time) {
 	}
 	s := newShard(held, until, reader)
 	f.shards[held.Shard] = s
+	f.counts.taken.Add(1)
 	f.running.Go(func() { f.readTasks(s) })
 	f.running.Go(func() { f.publishPages(s) })
 	notify(f.beatNow)

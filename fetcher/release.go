@@ -74,6 +74,7 @@ func (f *Fetcher) goOn(c *chain, next step) {
 // releaseWhenDone lets go of a shard once no page of it is begun and all its pages are published. It needs mu.
 func (f *Fetcher) releaseWhenDone(s *shard) {
 	if s.releasing && !s.gone && s.tasks == s.down && len(s.outbox) == 0 && !s.publishing {
+		f.counts.released.Add(1)
 		f.drop(s)
 		notify(f.beatNow)
 	}

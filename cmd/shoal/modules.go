@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/apiserver"
@@ -29,6 +27,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/testkit/crash"
 )
 
@@ -72,7 +72,7 @@ func runServe(ctx context.Context, config ServeConfig) (err error) {
 // dataDirectory is a data directory that this process alone has, with the log file in it.
 type dataDirectory struct {
 	unlock func()
-	file   *logFile
+	file   *telemetry.LogFile
 	logger *slog.Logger
 }
 
@@ -85,7 +85,7 @@ func openData(dir string) (*dataDirectory, error) {
 		return nil, err
 	}
 	// The roles have their say in a file, so that a terminal shows progress alone.
-	file, err := openLogFile(dir, maxLogBytes)
+	file, err := telemetry.OpenLogFile(dir, telemetry.MaxLogBytes)
 	if err != nil {
 		unlock()
 		return nil, err
@@ -115,6 +115,7 @@ type node struct {
 	name     string
 	ids      ids.Source
 	services *services
+	metrics  *telemetry.Metrics
 	egress   *egress.Client
 	web      *fetcher.HTTPWeb
 	control  *controlplane.Server
@@ -125,19 +126,22 @@ type node struct {
 }
 
 func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(string)) (_ *node, err error) {
-	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, services: on}
+	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, services: on, metrics: telemetry.NewMetrics()}
+	telemetry.Node{Name: n.name, Roles: config.Roles, Version: version(), Dir: config.Data}.Declare(n.metrics)
+	log := stream.Measured(on.log, clock.System{}, n.metrics)
 	boot := n.ids.New()
 	settings := controlplane.Defaults()
 	shardOf := shardBy(int(settings.Shards))
-	if n.egress, err = egress.New(egress.Config{Allow: config.EgressAllow, Origins: config.Origins}); err != nil {
+	if n.egress, err = egress.New(egress.Config{Allow: config.EgressAllow, Origins: config.Origins,
+		Metrics: n.metrics}); err != nil {
 		return nil, err
 	}
 	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, n.name, boot, config.Roles
-	settings.Version, settings.Logger = version(), logger
+	settings.Version, settings.Logger, settings.Metrics = version(), logger, n.metrics
 	if n.has("fetcher") {
 		settings.Capacity = config.Capacity
 	}
-	settings.Log, settings.Store, settings.Point = on.log, on.store, point
+	settings.Log, settings.Store, settings.Point = log, on.store, point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardOf
 	times := config.Times
@@ -158,20 +162,20 @@ func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(s
 		return nil, err
 	}
 	client := n.control.Client()
-	n.ingest = ingest.New(ingest.Config{Log: on.log, Store: on.store, Control: ingest.FromClient(client), Logger: logger,
-		Crash: point})
-	n.billing = billing.New(billing.Config{Log: on.log, Settle: client.Settle, Logger: logger, Point: point})
+	n.ingest = ingest.New(ingest.Config{Log: log, Store: on.store, Control: ingest.FromClient(client), Logger: logger,
+		Metrics: n.metrics, Crash: point})
+	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: logger, Metrics: n.metrics,
+		Point: point})
 	n.web = fetcher.NewHTTPWeb(n.egress, "", 0, clock.System{})
-	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: on.log, Control: fetcher.FromClient(client),
+	n.web.Measure(n.metrics)
+	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
 		Web: n.web, IDs: n.ids, ShardOf: shardOf, Timeout: times.Fetch,
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
-		Logger:  logger, Crash: point})
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		Logger:  logger, Metrics: n.metrics, Crash: point})
 	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: clock.System{},
 		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
-		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: logger, Metrics: metrics,
+		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: logger, Metrics: n.metrics,
 		Lag: on.lag, Recount: n.recount})
 	if err != nil {
 		n.close()

@@ -133,6 +133,9 @@ type Status struct {
 	Owned    int // shards with an owner
 	OpenJobs int
 	Out      int // units out
+	// Pages and PageErrors were settled since the process started: delivered or errored, and those errored.
+	Pages      uint64
+	PageErrors uint64
 }
 
 // NodeState says what is known of a node's life.

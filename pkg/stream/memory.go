@@ -52,8 +52,8 @@ func NewMemory(config Config) (*Memory, error) {
 	}
 	topicBytes := config.MaxBytes / int64(topicCount)
 	switch {
-	case config.Partitions < 1 || config.Partitions > maxPartitions:
-		return nil, fmt.Errorf("stream: Partitions is %d, want 1 to %d", config.Partitions, maxPartitions)
+	case config.Partitions < 1 || config.Partitions > MaxPartitions:
+		return nil, fmt.Errorf("stream: Partitions is %d, want 1 to %d", config.Partitions, MaxPartitions)
 	case config.MaxRecords < 1:
 		return nil, fmt.Errorf("stream: MaxRecords is %d, want 1 or more", config.MaxRecords)
 	case topicBytes < MaxRecordBytes+recordOverheadBytes:
@@ -76,7 +76,7 @@ func (m *Memory) Partitions() int { return m.partitions }
 
 // Publish appends records, waiting for room.
 func (m *Memory) Publish(ctx context.Context, topic Topic, partition int, records ...[]byte) error {
-	if err := checkPublish(m, topic, partition, records); err != nil {
+	if err := CheckPublish(m, topic, partition, records); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -87,7 +87,7 @@ func (m *Memory) Publish(ctx context.Context, topic Topic, partition int, record
 
 // TryPublish appends all records or none. More than MaxRecords at once never fit.
 func (m *Memory) TryPublish(topic Topic, partition int, records ...[]byte) error {
-	if err := checkPublish(m, topic, partition, records); err != nil {
+	if err := CheckPublish(m, topic, partition, records); err != nil {
 		return err
 	}
 	return m.topics[topic].tryPublish(partition, records)
@@ -95,7 +95,7 @@ func (m *Memory) TryPublish(topic Topic, partition int, records ...[]byte) error
 
 // Tail takes the partition over from its end.
 func (m *Memory) Tail(topic Topic, partition int) (Reader, error) {
-	if err := checkPlace(m, topic, partition); err != nil {
+	if err := CheckPlace(m, topic, partition); err != nil {
 		return nil, err
 	}
 	return m.topics[topic].openTail(partition)
@@ -104,7 +104,7 @@ func (m *Memory) Tail(topic Topic, partition int) (Reader, error) {
 // Consume joins the group. A partition that changes hands goes on from its committed position; a commit of the member
 // that had it before still counts.
 func (m *Memory) Consume(topic Topic, group string) (Reader, error) {
-	if err := checkPlace(m, topic, 0); err != nil {
+	if err := CheckPlace(m, topic, 0); err != nil {
 		return nil, err
 	}
 	return m.topics[topic].join(group)
@@ -124,24 +124,4 @@ func (m *Memory) Close() error {
 		t.close()
 	}
 	return nil
-}
-
-const maxPartitions = 1<<16 - 1
-
-// checkPlace refuses a topic or partition that log does not have.
-func checkPlace(log Log, topic Topic, partition int) error {
-	if topic >= topicCount || partition < 0 || partition >= log.Partitions() {
-		return fmt.Errorf("stream: no partition %d of %d of topic %s", partition, log.Partitions(), topic)
-	}
-	return nil
-}
-
-// checkPublish refuses what no log may accept.
-func checkPublish(log Log, topic Topic, partition int, records [][]byte) error {
-	for _, record := range records {
-		if len(record) > MaxRecordBytes {
-			return fmt.Errorf("%w: %d bytes of at most %d", ErrTooLarge, len(record), MaxRecordBytes)
-		}
-	}
-	return checkPlace(log, topic, partition)
 }

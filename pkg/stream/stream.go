@@ -6,6 +6,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // Topic is one of the three.
@@ -18,6 +19,9 @@ const (
 	Receipts
 	topicCount
 )
+
+// Topics are all of them, in the same order.
+func Topics() []Topic { return []Topic{Tasks, Pages, Receipts} }
 
 // String is the topic's name.
 func (t Topic) String() string {
@@ -82,4 +86,25 @@ type Reader interface {
 	Commit(ctx context.Context, messages []Message) error
 	// Close gives the partitions back. Idempotent.
 	Close() error
+}
+
+// MaxPartitions bounds Log.Partitions.
+const MaxPartitions = 1<<16 - 1
+
+// CheckPlace refuses a topic or partition that log does not have. It and CheckPublish are for implementations.
+func CheckPlace(log Log, topic Topic, partition int) error {
+	if topic >= topicCount || partition < 0 || partition >= log.Partitions() {
+		return fmt.Errorf("stream: no partition %d of %d of topic %s", partition, log.Partitions(), topic)
+	}
+	return nil
+}
+
+// CheckPublish refuses what no log may accept.
+func CheckPublish(log Log, topic Topic, partition int, records [][]byte) error {
+	for _, record := range records {
+		if len(record) > MaxRecordBytes {
+			return fmt.Errorf("%w: %d bytes of at most %d", ErrTooLarge, len(record), MaxRecordBytes)
+		}
+	}
+	return CheckPlace(log, topic, partition)
 }

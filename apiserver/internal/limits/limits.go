@@ -5,6 +5,8 @@ package limits
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"shoal.dev/shoal/pkg/cache"
@@ -94,17 +96,30 @@ func (b *Buckets) Take(ctx context.Context, holder string, class Class) Verdict 
 // MaxStreams is how many streams a customer may have open.
 const MaxStreams = 10
 
-// Streams counts open streams, unless Unbounded.
+// Streams counts open streams, of a customer over all servers, and altogether of this one.
 type Streams struct {
 	Cache     cache.Limiter
-	Unbounded bool
+	Unbounded bool // a customer may have any number
+
+	open atomic.Int64
 }
+
+// Total is how many streams this server has open, over all customers.
+func (s *Streams) Total() int { return int(s.open.Load()) }
 
 // Open counts one more stream of a customer, unless there are too many. What it returns ends the stream, and is nil
 // when it was refused.
 func (s *Streams) Open(ctx context.Context, customer string) (end func()) {
-	if s.Unbounded {
-		return func() {}
+	leave := func() {}
+	if !s.Unbounded {
+		leave = s.Cache.Enter(ctx, "streams "+customer, MaxStreams)
 	}
-	return s.Cache.Enter(ctx, "streams "+customer, MaxStreams)
+	if leave == nil {
+		return nil
+	}
+	s.open.Add(1)
+	return sync.OnceFunc(func() {
+		s.open.Add(-1)
+		leave()
+	})
 }

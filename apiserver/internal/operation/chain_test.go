@@ -51,7 +51,7 @@ func serve(t *testing.T, figures map[limits.Class]limits.Figure, ops ...*Operati
 	counts := cache.NewLocal(r.clock)
 	r.chain = &Chain{Auth: everyone{}, Limits: &limits.Buckets{Cache: counts, Figures: figures},
 		Streams: &limits.Streams{Cache: counts}, Clock: r.clock,
-		IDs: ids.Random{Now: r.clock.Now}, Log: slog.New(slog.DiscardHandler), Observe: func(string, int, time.Duration) {},
+		IDs: ids.Random{Now: r.clock.Now}, Log: slog.New(slog.DiscardHandler), Observer: unobserved{},
 		Work: t.Context(), Streaming: streaming}
 	server := &fasthttp.Server{Handler: r.chain.Handler(ops), ErrorHandler: r.chain.Unreadable, StreamRequestBody: true,
 		ReadBufferSize: 4096}
@@ -407,3 +407,9 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 		}
 	}
 }
+
+// unobserved counts nothing.
+type unobserved struct{}
+
+func (unobserved) Answered(string, int, time.Duration) {}
+func (unobserved) Limited(limits.Class)                {}

@@ -177,7 +177,7 @@ func (x *exchange) stream(events Events) {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	x.rc.Response.ImmediateHeaderFlush = true
-	end, log := x.ended, x.Log.With("operation", x.op.ID, "request", x.id)
+	end, log := x.ended, x.Log.With("operation", x.op.ID, "correlationId", x.id)
 	x.underway.begin()
 	x.rc.SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer x.underway.end()
@@ -202,10 +202,14 @@ func (x *exchange) finish() {
 		x.rc.SetConnectionClose()
 	}
 	took, status := x.Clock.Now().Sub(x.started), x.rc.Response.StatusCode()
-	x.Observe(x.op.ID, status, took)
+	x.Observer.Answered(x.op.ID, status, took)
+	x.endSpan(status)
 	level := slog.LevelInfo
 	attributes := []any{"operation", x.op.ID, "method", string(x.rc.Method()), "path", string(x.rc.Path()),
-		"status", status, "took", took, "request", x.id, "customer", x.from.Customer}
+		"status", status, "took", took, "correlationId", x.id, "customer", x.from.Customer}
+	if !x.from.Job.IsZero() {
+		attributes = append(attributes, "job", x.from.Job)
+	}
 	if x.from.Impersonates() {
 		attributes = append(attributes, "subject", x.from.Subject) // who acts for the customer
 	}
@@ -219,4 +223,22 @@ func (x *exchange) finish() {
 		level = slog.LevelDebug // machines ask these all the time
 	}
 	x.Log.Log(x.Work, level, "call", attributes...)
+}
+
+// endSpan ends the call's span, if it is traced.
+func (x *exchange) endSpan(status int) {
+	if x.span == nil {
+		return
+	}
+	x.span.Text("operation", x.op.ID)
+	x.span.Text("correlationId", x.id)
+	x.span.Int("status", status)
+	if !x.from.Job.IsZero() {
+		x.span.Text("job", x.from.Job.String())
+	}
+	problem := ""
+	if x.err != nil {
+		problem = string(fault.CodeOf(x.err))
+	}
+	x.span.End(x.Clock.Now(), problem)
 }

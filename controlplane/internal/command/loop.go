@@ -32,6 +32,17 @@ type RegisterNodePayload struct {
 // Number implements Payload.
 func (RegisterNodePayload) Number() Number { return RegisterNode }
 
+// RemoveNodePayload forgets a node that is gone for good. Its shards move by the rules of leases, its calls under way
+// expire. A node that is there after all registers again. Result: nil; a node that is not known, or was started again
+// since, is left alone.
+type RemoveNodePayload struct {
+	Name string `cbor:"1,keyasint"`
+	Boot ids.ID `cbor:"2,keyasint"` // the start of it that is meant
+}
+
+// Number implements Payload.
+func (RemoveNodePayload) Number() Number { return RemoveNode }
+
 // ShardChange gives a shard to a node, or names who comes next.
 type ShardChange struct {
 	Number uint16 `cbor:"1,keyasint"`
@@ -107,9 +118,12 @@ type SeqRef struct {
 	Closed bool
 }
 
-// Settled answers SettlePayload: the seqs that are not out any more.
+// Settled answers SettlePayload: the seqs that are not out any more, and how many units were settled by it.
 type Settled struct {
-	Gone []SeqRef
+	Gone      []SeqRef
+	Delivered int
+	Errored   int
+	Other     int // empty ends of chains and duplicates
 }
 
 // SettlePayload is a batch of receipts in the order in which billing read them. Result: Settled.

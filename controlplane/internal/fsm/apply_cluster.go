@@ -41,6 +41,13 @@ func drainNode(tx *state.Tx, p command.DrainNodePayload) (None, error) {
 	return None{}, nil
 }
 
+func removeNode(tx *state.Tx, p command.RemoveNodePayload) (None, error) {
+	if node := tx.Node(p.Name); node != nil && node.Boot == p.Boot {
+		tx.RemoveNode(node)
+	}
+	return None{}, nil
+}
+
 func assignShards(tx *state.Tx, p command.AssignShardsPayload) (None, error) {
 	for _, change := range p.Changes {
 		shard := tx.Shard(change.Number)

@@ -92,6 +92,7 @@ func registerAll(m *FSM) {
 	register(m, false, registerNode)
 	register(m, false, assignShards)
 	register(m, false, tick)
+	register(m, false, removeNode)
 	register(m, false, drainNode)
 	register(m, true, openCustomer)
 	register(m, true, mintKey)

@@ -172,25 +172,22 @@ func (p *plan) next(s *state.Shard) command.ShardChange {
 	change := command.ShardChange{Number: s.Number, Owner: s.Owner, Epoch: s.Epoch}
 	best := Best(s.Number, p.live)
 	owner := p.nodes[s.Owner]
+	departing := departs(owner, p.t.of(owner))
 	switch {
 	case best == s.Owner:
 	case s.Owner == "":
 		change.Owner = best
-	case p.t.letGo(owner, s):
-		if best != "" || departs(owner, p.t.of(owner)) {
-			change.Owner, change.Planned = best, true
-		}
-	case p.t.silent(owner, p.now):
-		if best != "" {
-			change.Owner = best
-		}
-	case p.stays[s.Owner] && s.Next == "":
-		if p.room > 0 {
-			p.room--
-			change.Next = best
-		}
-	default:
+	case p.t.letGo(owner, s) && (best != "" || departing):
+		change.Owner, change.Planned = best, true
+	case p.t.silent(owner, p.now) && best != "":
+		change.Owner = best
+	case departing || p.stays[s.Owner] && s.Next != "":
 		change.Next = best
+	case p.stays[s.Owner] && p.room > 0:
+		p.room--
+		change.Next = best
+	default: // as soon as more is known of the owner
+		change.Next = s.Next
 	}
 	return change
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"shoal.dev/shoal/pkg/clock"
@@ -47,6 +48,8 @@ type Robots struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+
+	fetches, failures atomic.Uint64
 
 	mu     sync.Mutex
 	sites  map[string]*list.Element // by scheme, host and port
@@ -175,7 +178,11 @@ func (r *Robots) drop(element *list.Element) {
 
 // load fetches the file.
 func (r *Robots) load(entry *site) {
+	r.fetches.Add(1)
 	found, err := r.fetch(entry.origin)
+	if err != nil {
+		r.failures.Add(1)
+	}
 	r.keep(entry, found, err)
 }
 

@@ -1,4 +1,4 @@
-package main
+package telemetry
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 func TestLogIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 { // the second start goes on where the first one ended
-		l, err := openLogFile(dir, 10)
+		l, err := OpenLogFile(dir, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

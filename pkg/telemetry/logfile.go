@@ -1,4 +1,4 @@
-package main
+package telemetry
 
 import (
 	"errors"
@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// maxLogBytes bounds the log file: at that size it becomes shoal.log.1, whose own end that is.
-const maxLogBytes = 64 << 20
+// MaxLogBytes bounds the log file: at that size it becomes shoal.log.1, whose own end that is.
+const MaxLogBytes = 64 << 20
 
-// logFile is the service's log in its data directory, at most two files of maxLogBytes.
-type logFile struct {
+// LogFile is a process's log in its data directory, at most two files.
+type LogFile struct {
 	path string
 	most int64
 
@@ -21,16 +21,16 @@ type logFile struct {
 	size int64
 }
 
-// openLogFile opens the directory's log to add to it.
-func openLogFile(dir string, most int64) (*logFile, error) {
-	l := &logFile{path: filepath.Join(dir, "shoal.log"), most: most}
+// OpenLogFile opens the directory's log to add to it; each of its files has at most most bytes.
+func OpenLogFile(dir string, most int64) (*LogFile, error) {
+	l := &LogFile{path: filepath.Join(dir, "shoal.log"), most: most}
 	if err := l.open(); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	return l, nil
 }
 
-func (l *logFile) open() error {
+func (l *LogFile) open() error {
 	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (l *logFile) open() error {
 }
 
 // Write adds a line. A line that does not fit any more begins a new file.
-func (l *logFile) Write(line []byte) (int, error) {
+func (l *LogFile) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.size > 0 && l.size+int64(len(line)) > l.most {
@@ -58,7 +58,7 @@ func (l *logFile) Write(line []byte) (int, error) {
 }
 
 // Close closes the file.
-func (l *logFile) Close() error {
+func (l *LogFile) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.file.Close()

@@ -1,0 +1,326 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	segmentio "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/metadata"
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Time limits towards brokers.
+const (
+	dialTimeout  = 3 * time.Second
+	adminTimeout = 10 * time.Second // a request that no data waits for
+	layoutTTL    = time.Second      // how old the knowledge of who leads what may be
+)
+
+// maxBatchBytes bounds a batch at the broker: one record of the largest size and what stands around it.
+const maxBatchBytes = stream.MaxRecordBytes + 4096
+
+// SASL says how to sign in.
+type SASL struct {
+	Mechanism string // PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512
+	User      string
+	Password  string
+}
+
+func (s *SASL) mechanism() (sasl.Mechanism, error) {
+	switch strings.ToUpper(s.Mechanism) {
+	case "PLAIN":
+		return plain.Mechanism{Username: s.User, Password: s.Password}, nil
+	case "SCRAM-SHA-256":
+		return scram.Mechanism(scram.SHA256, s.User, s.Password)
+	case "SCRAM-SHA-512":
+		return scram.Mechanism(scram.SHA512, s.User, s.Password)
+	}
+	return nil, fmt.Errorf("kafka: SASL.Mechanism is %q, want PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.Mechanism)
+}
+
+// cluster is the connection to the brokers, and the topics there.
+type cluster struct {
+	config    *Config
+	client    segmentio.Client
+	transport *segmentio.Transport
+	names     []string // by topic
+	missing   chan struct{}
+	ctx       context.Context
+	cancel    context.CancelFunc
+	running   sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	conns  map[net.Conn]bool
+}
+
+// newCluster completes and checks the config. It connects to nothing yet.
+func newCluster(config *Config) (*cluster, error) {
+	if config.Prefix == "" {
+		config.Prefix = DefaultPrefix
+	}
+	if config.Retention == 0 {
+		config.Retention = DefaultRetention
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Clock == nil {
+		config.Clock = clock.System{}
+	}
+	switch {
+	case len(config.Brokers) == 0:
+		return nil, errors.New("kafka: Brokers is empty")
+	case config.Partitions < 1 || config.Partitions > stream.MaxPartitions:
+		return nil, fmt.Errorf("kafka: Partitions is %d, want 1 to %d", config.Partitions, stream.MaxPartitions)
+	case config.Replicas < 0:
+		return nil, fmt.Errorf("kafka: Replicas is %d, want 0 or more", config.Replicas)
+	case config.Retention < 0:
+		return nil, fmt.Errorf("kafka: Retention is %v, want more than 0", config.Retention)
+	}
+	c := &cluster{config: config, missing: make(chan struct{}, 1), conns: map[net.Conn]bool{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	for _, topic := range stream.Topics() {
+		c.names = append(c.names, config.Prefix+topic.String())
+	}
+	c.transport = &segmentio.Transport{Dial: c.dial, DialTimeout: dialTimeout, MetadataTTL: layoutTTL,
+		MetadataTopics: c.names, ClientID: config.Node, TLS: config.TLS, Context: c.ctx}
+	if config.SASL != nil {
+		mechanism, err := config.SASL.mechanism()
+		if err != nil {
+			return nil, err
+		}
+		c.transport.SASL = mechanism
+	}
+	c.client = segmentio.Client{Addr: segmentio.TCP(config.Brokers...), Transport: c.transport}
+	return c, nil
+}
+
+// conn is a connection that close finds. Without that, one that waits for an answer would outlive the log.
+type conn struct {
+	net.Conn
+	cluster *cluster
+}
+
+func (c *cluster) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	opened, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		opened.Close()
+		return nil, stream.ErrClosed
+	}
+	c.conns[opened] = true
+	return &conn{Conn: opened, cluster: c}, nil
+}
+
+// Close forgets the connection.
+func (c *conn) Close() error {
+	c.cluster.mu.Lock()
+	delete(c.cluster.conns, c.Conn)
+	c.cluster.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// close ends all requests and connections.
+func (c *cluster) close() {
+	c.cancel()
+	c.running.Wait()
+	c.transport.CloseIdleConnections()
+	c.mu.Lock()
+	c.closed = true
+	conns := slices.Collect(maps.Keys(c.conns))
+	c.mu.Unlock()
+	for _, opened := range conns {
+		opened.Close()
+	}
+}
+
+// layout is who leads what, as known for layoutTTL at most; the transport sends by it.
+type layout struct{ topics []metadata.ResponseTopic }
+
+func (c *cluster) layout(ctx context.Context) (layout, error) {
+	response, err := c.transport.RoundTrip(ctx, c.client.Addr, &metadata.Request{TopicNames: c.names})
+	if err != nil {
+		return layout{}, err
+	}
+	return layout{response.(*metadata.Response).Topics}, nil
+}
+
+// leader is a broker's id, or -1 when it is not known.
+func (l layout) leader(topic stream.Topic, partition int) int32 {
+	partitions := l.topics[topic].Partitions
+	if l.topics[topic].ErrorCode != 0 || partition >= len(partitions) {
+		return -1
+	}
+	return partitions[partition].LeaderID
+}
+
+// makeTopics makes the topics that are missing and returns when all are there with all their leaders.
+func (c *cluster) makeTopics(ctx context.Context) error {
+	err := c.attempt(ctx, "make topics", c.tryMakeTopics)
+	if err != nil {
+		return err
+	}
+	return c.attempt(ctx, "wait for topics", func(ctx context.Context) error {
+		known, err := c.layout(ctx)
+		if err != nil {
+			return err
+		}
+		return c.check(known)
+	})
+}
+
+func (c *cluster) tryMakeTopics(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	known, err := c.client.Metadata(ctx, &segmentio.MetadataRequest{Topics: c.names})
+	if err != nil {
+		return err
+	}
+	replicas := c.config.Replicas
+	if replicas == 0 {
+		replicas = min(DefaultReplicas, max(len(known.Brokers), len(c.config.Brokers)))
+	}
+	settings := []segmentio.ConfigEntry{
+		{ConfigName: "cleanup.policy", ConfigValue: "delete"},
+		{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(c.config.Retention.Milliseconds(), 10)},
+		{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(maxBatchBytes)},
+	}
+	if replicas >= 3 {
+		settings = append(settings, segmentio.ConfigEntry{ConfigName: "min.insync.replicas", ConfigValue: "2"})
+	}
+	request := segmentio.CreateTopicsRequest{}
+	for _, name := range c.names {
+		request.Topics = append(request.Topics, segmentio.TopicConfig{Topic: name, NumPartitions: c.config.Partitions,
+			ReplicationFactor: replicas, ConfigEntries: settings})
+	}
+	response, err := c.client.CreateTopics(ctx, &request)
+	if err != nil {
+		return err
+	}
+	for name, err := range response.Errors {
+		if err != nil && !errors.Is(err, segmentio.TopicAlreadyExists) {
+			return fmt.Errorf("topic %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// check says what is missing in a layout.
+func (c *cluster) check(known layout) error {
+	for topic, name := range c.names {
+		if err := errorOf(known.topics[topic].ErrorCode); err != nil {
+			return fmt.Errorf("topic %s: %w", name, err)
+		}
+		if n := len(known.topics[topic].Partitions); n != c.config.Partitions {
+			return fmt.Errorf("%w: topic %s has %d partitions, but Partitions is %d, and they never change",
+				errForGood, name, n, c.config.Partitions)
+		}
+		for partition := range c.config.Partitions {
+			if known.leader(stream.Topic(topic), partition) < 0 {
+				return fmt.Errorf("topic %s: partition %d has no leader", name, partition)
+			}
+		}
+	}
+	return nil
+}
+
+// start begins to make topics again that are reported missing.
+func (c *cluster) start() {
+	c.running.Go(func() {
+		for {
+			select {
+			case <-c.missing:
+			case <-c.ctx.Done():
+				return
+			}
+			c.config.Logger.Warn("kafka: a topic seems to be missing")
+			if err := c.attempt(c.ctx, "make topics", c.tryMakeTopics); err != nil {
+				return // closed
+			}
+		}
+	})
+}
+
+// reportMissing asks for the topics to be made again. Topics that are there are left alone.
+func (c *cluster) reportMissing() {
+	select {
+	case c.missing <- struct{}{}:
+	default:
+	}
+}
+
+// bound is one end of a partition's records.
+type bound int64
+
+const (
+	firstRecord = bound(segmentio.FirstOffset)
+	afterLast   = bound(segmentio.LastOffset)
+)
+
+// boundsAtOnce is how many partitions are asked for at a time: kafka-go opens a connection for each.
+const boundsAtOnce = 8
+
+// offsets asks for the offsets of one end of partitions, in their order.
+func (c *cluster) offsets(ctx context.Context, topic stream.Topic, end bound, partitions []int) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	found := make(map[int]int64, len(partitions))
+	for some := range slices.Chunk(partitions, boundsAtOnce) {
+		asked := make([]segmentio.OffsetRequest, len(some))
+		for i, partition := range some {
+			asked[i] = segmentio.OffsetRequest{Partition: partition, Timestamp: int64(end)}
+		}
+		response, err := c.client.ListOffsets(ctx, &segmentio.ListOffsetsRequest{
+			Topics: map[string][]segmentio.OffsetRequest{c.names[topic]: asked}})
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range response.Topics[c.names[topic]] {
+			if p.Error != nil {
+				return nil, fmt.Errorf("partition %d: %w", p.Partition, p.Error)
+			}
+			found[p.Partition] = max(p.FirstOffset, p.LastOffset)
+		}
+	}
+	offsets := make([]int64, len(partitions))
+	for i, partition := range partitions {
+		offset, ok := found[partition]
+		if !ok {
+			return nil, fmt.Errorf("no answer for partition %d", partition)
+		}
+		offsets[i] = offset
+	}
+	return offsets, nil
+}
+
+// missing says whether a topic was not there when the layout was learned.
+func (l layout) missing(topic stream.Topic) bool {
+	return errors.Is(errorOf(l.topics[topic].ErrorCode), segmentio.UnknownTopicOrPartition)
+}
+
+// suspectMissing reports a topic that is missing in a layout.
+func (c *cluster) suspectMissing(known layout, topic stream.Topic) {
+	if known.missing(topic) {
+		c.reportMissing()
+	}
+}

@@ -1,0 +1,72 @@
+package kafka_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"go.uber.org/goleak"
+
+	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/stream/kafka"
+	"shoal.dev/shoal/pkg/stream/streamtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestConformanceOnFake needs nothing installed.
+func TestConformanceOnFake(t *testing.T) {
+	streamtest.Run(t, func(t *testing.T) stream.Log { return open(t, fakeBrokers(t), 4) })
+}
+
+// TestConformance runs on real brokers.
+func TestConformance(t *testing.T) {
+	brokers := realBrokers(t)
+	streamtest.Run(t, func(t *testing.T) stream.Log { return open(t, brokers, 4) })
+}
+
+// realBrokers are Kafka's own.
+func realBrokers(t testing.TB) []string {
+	t.Helper()
+	brokers := os.Getenv("KAFKA_BROKERS")
+	if brokers == "" {
+		if os.Getenv("SHOAL_CLUSTER_SUITE") == "1" {
+			t.Fatal("KAFKA_BROKERS is not set")
+		}
+		t.Skip("KAFKA_BROKERS is not set")
+	}
+	return strings.Split(brokers, ",")
+}
+
+func fakeBrokers(t testing.TB, options ...kfake.Opt) []string {
+	t.Helper()
+	fake, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(3)}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	return fake.ListenAddrs()
+}
+
+// open makes a log with topics of its own.
+func open(t testing.TB, brokers []string, partitions int) *kafka.Log {
+	t.Helper()
+	prefix := fmt.Sprintf("test.%x.", time.Now().UnixNano())
+	return openPrefix(t, brokers, partitions, prefix)
+}
+
+func openPrefix(t testing.TB, brokers []string, partitions int, prefix string) *kafka.Log {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	log, err := kafka.Open(ctx, kafka.Config{Brokers: brokers, Prefix: prefix, Partitions: partitions, Node: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	return log
+}

@@ -1,0 +1,222 @@
+// Package kafka is the log on a Kafka cluster. It owns the three topics there (it makes them, and makes them again), what
+// waits to be written, and the membership of consumer groups. It does not know what records mean. DESIGN.md says what
+// holds here and why.
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	segmentio "github.com/segmentio/kafka-go"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Defaults of Config.
+const (
+	DefaultPrefix    = "shoal."
+	DefaultRetention = 24 * time.Hour
+	DefaultReplicas  = 3
+)
+
+// Config says where the cluster is and what the topics are like. Only Brokers and Partitions have no default.
+type Config struct {
+	// Brokers are addresses HOST:PORT of some brokers; the others are learned from them.
+	Brokers []string
+	// Prefix stands before the names of topics and groups, so that several logs share one cluster.
+	Prefix string
+	// Partitions of each topic, 1 to 65,535. Topics that exist must have as many.
+	Partitions int
+	// Replicas of each partition in topics that are made here. 0 is 3, or as many as there are brokers. With 3 or more,
+	// a record counts as written when 2 have it.
+	Replicas int
+	// Retention is how long a record is kept at most, read or not, in topics that are made here.
+	Retention time.Duration
+	// Node names this process to the brokers.
+	Node string
+	// TLS is for connections to the brokers; nil is none.
+	TLS *tls.Config
+	// SASL signs in at the brokers; nil is without.
+	SASL *SASL
+
+	Logger *slog.Logger
+	Clock  clock.Clock
+}
+
+// Counts are what was done with one topic since the log was opened.
+type Counts struct {
+	Published  uint64 // records that the brokers have acknowledged
+	Lost       uint64 // records that TryPublish accepted and that could not be written
+	Fetched    uint64 // records that readers were given
+	Retries    uint64 // requests about a partition that failed and were repeated
+	Rebalances uint64 // generations of groups that this process's members joined
+}
+
+type counters struct{ published, lost, fetched, retries, rebalances atomic.Uint64 }
+
+// Log is a stream.Log on a Kafka cluster. All its calls outlast brokers that are away: they repeat, with a pause of at
+// most a second, until their context ends or the log is closed.
+type Log struct {
+	config   Config
+	cluster  *cluster
+	producer *producer
+	counters []counters // by topic
+	ctx      context.Context
+	cancel   context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	tails  []*poller                // by topic; nil before the first Tail
+	tailOf []map[int]*tailReader    // by topic, by partition
+	groups []map[string]*membership // by topic: every group ever consumed here, with its open members
+	lags   []lag                    // by topic
+	ended  chan struct{}            // closed when Close has ended
+}
+
+var _ stream.Log = (*Log)(nil)
+
+// Open connects, and makes the topics that are missing; it repeats what fails until ctx ends. It is an error at once if
+// the config is impossible or a topic has another number of partitions.
+func Open(ctx context.Context, config Config) (*Log, error) {
+	cluster, err := newCluster(&config)
+	if err != nil {
+		return nil, err
+	}
+	topics := len(stream.Topics())
+	l := &Log{config: config, cluster: cluster, counters: make([]counters, topics), tails: make([]*poller, topics),
+		tailOf: make([]map[int]*tailReader, topics), groups: make([]map[string]*membership, topics),
+		lags: make([]lag, topics), ended: make(chan struct{})}
+	if err := cluster.makeTopics(ctx); err != nil {
+		cluster.close()
+		return nil, err
+	}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	for topic := range topics {
+		l.tailOf[topic], l.groups[topic] = map[int]*tailReader{}, map[string]*membership{}
+	}
+	cluster.start()
+	l.producer = newProducer(cluster, l.counters)
+	return l, nil
+}
+
+// Partitions is what the log was opened with.
+func (l *Log) Partitions() int { return l.config.Partitions }
+
+// Publish waits until every in-sync replica has the records.
+func (l *Log) Publish(ctx context.Context, topic stream.Topic, partition int, records ...[]byte) error {
+	if err := stream.CheckPublish(l, topic, partition, records); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return l.producer.publish(ctx, topic, partition, records)
+}
+
+// TryPublish leaves the records to a queue of this process. They are lost when they cannot be written in time, or the
+// process ends; what is written is in order.
+func (l *Log) TryPublish(topic stream.Topic, partition int, records ...[]byte) error {
+	if err := stream.CheckPublish(l, topic, partition, records); err != nil {
+		return err
+	}
+	return l.producer.tryPublish(topic, partition, records)
+}
+
+// Counts is safe to call at any time.
+func (l *Log) Counts() map[stream.Topic]Counts {
+	counts := map[stream.Topic]Counts{}
+	for _, topic := range stream.Topics() {
+		c := &l.counters[topic]
+		counts[topic] = Counts{Published: c.published.Load(), Lost: c.lost.Load(), Fetched: c.fetched.Load(),
+			Retries: c.retries.Load(), Rebalances: c.rebalances.Load()}
+	}
+	return counts
+}
+
+// Close gives what is queued a second to be written, then ends every call, leaves the groups and closes all connections.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		<-l.ended
+		return nil
+	}
+	l.closed = true
+	var readers []stream.Reader
+	for topic := range l.tails {
+		for _, tail := range l.tailOf[topic] {
+			readers = append(readers, tail)
+		}
+		for _, membership := range l.groups[topic] {
+			for m := range membership.members {
+				readers = append(readers, m)
+			}
+		}
+	}
+	l.mu.Unlock()
+	l.producer.close()
+	l.cancel()
+	var closing sync.WaitGroup
+	for _, r := range readers {
+		closing.Go(func() { _ = r.Close() })
+	}
+	closing.Wait()
+	for _, p := range l.tails {
+		if p != nil {
+			p.close()
+		}
+	}
+	l.cluster.close()
+	close(l.ended)
+	return nil
+}
+
+// pauses are how long to wait after failures in a row.
+const (
+	minPause = 50 * time.Millisecond
+	maxPause = time.Second
+)
+
+// pauseAfter is how long to wait after so many failures in a row, 1 or more.
+func pauseAfter(failures int) time.Duration {
+	return min(minPause<<min(failures-1, 10), maxPause)
+}
+
+// worthWarning says whether a failure is one to log: the first, second, fourth… in a row.
+func worthWarning(failures int) bool { return failures&(failures-1) == 0 }
+
+// errorOf is an error code of a response.
+func errorOf(code int16) error {
+	if code == 0 {
+		return nil
+	}
+	return segmentio.Error(code)
+}
+
+// attempt calls try until it succeeds or ctx ends, and then says what went wrong last.
+func (c *cluster) attempt(ctx context.Context, what string, try func(context.Context) error) error {
+	for failures := 1; ; failures++ {
+		err := try(ctx)
+		if err == nil || errors.Is(err, errForGood) || errors.Is(err, stream.ErrClosed) {
+			return err
+		}
+		if ctx.Err() == nil && worthWarning(failures) {
+			c.config.Logger.Warn("kafka: repeating", "call", what, "failures", failures, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("kafka: %s: %w (%v)", what, ctx.Err(), err)
+		case <-c.config.Clock.After(pauseAfter(failures)):
+		}
+	}
+}
+
+// errForGood is wrapped by errors that repeating does not help.
+var errForGood = errors.New("kafka")

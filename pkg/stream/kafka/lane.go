@@ -1,0 +1,233 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Bounds of what one partition holds in this process.
+const (
+	laneRecords = 8192
+	laneBytes   = 1 << 20 // only the first records of an empty lane may be more
+)
+
+// tryFor is how long a record of TryPublish may wait to be written. Its publisher may have been replaced meanwhile, and
+// what it said long ago would only be done twice.
+const tryFor = 30 * time.Second
+
+// call is one Publish or TryPublish.
+type call struct {
+	records [][]byte   // of a Publish: those that have no room yet
+	left    int        // records that are not written
+	done    chan error // of a Publish: room for the one result; nil for TryPublish
+	expires time.Time  // of a TryPublish
+	gone    bool       // of a Publish: it has its result, or waits no longer
+}
+
+// entry is one record that waits to be written.
+type entry struct {
+	value []byte
+	call  *call
+}
+
+// lane is what waits to be written to one partition, in order. A batch stays at its head until it is acknowledged, and
+// there is never more than one under way; that is what keeps the order.
+type lane struct {
+	topic     stream.Topic
+	partition int
+
+	entries  []entry
+	bytes    int
+	waiting  []*call // Publish calls with records that have no room, oldest first
+	sending  int     // entries at the head that are under way
+	most     int     // entries of the next batch, when not 0
+	failures int     // in a row
+	failure  error   // the last one
+	retryAt  time.Time
+}
+
+// fits says whether there is room. An empty lane has room for a record of any size.
+func (l *lane) fits(records, bytes int) bool {
+	return len(l.entries)+records <= laneRecords && (l.bytes+bytes <= laneBytes || len(l.entries) == 0)
+}
+
+func (l *lane) push(value []byte, c *call) {
+	l.entries = append(l.entries, entry{value, c})
+	l.bytes += len(value)
+}
+
+// admit gives room to the calls that wait for it, in their order.
+func (l *lane) admit() {
+	for len(l.waiting) > 0 {
+		c := l.waiting[0]
+		for len(c.records) > 0 && l.fits(1, len(c.records[0])) {
+			l.push(c.records[0], c)
+			c.records = c.records[1:]
+		}
+		if len(c.records) > 0 {
+			return
+		}
+		l.waiting = l.waiting[1:]
+	}
+	l.waiting = nil
+}
+
+// batch takes records from the head, and returns how many of TryPublish were dropped because they are too old.
+func (l *lane) batch(now time.Time) (values [][]byte, expired int) {
+	for expired < len(l.entries) && l.entries[expired].call.done == nil && now.After(l.entries[expired].call.expires) {
+		l.bytes -= len(l.entries[expired].value)
+		expired++
+	}
+	if expired > 0 {
+		l.drop(expired)
+		l.admit()
+	}
+	size := 0
+	for i := range l.entries {
+		size += len(l.entries[i].value)
+		if i > 0 && (size > laneBytes || l.most > 0 && i >= l.most) {
+			break
+		}
+		values = append(values, l.entries[i].value)
+	}
+	l.sending = len(values)
+	return values, expired
+}
+
+// written takes the batch off and tells the callers.
+func (l *lane) written() {
+	for _, e := range l.entries[:l.sending] {
+		l.bytes -= len(e.value)
+		e.call.finish(1, nil)
+	}
+	l.drop(l.sending)
+	l.sending, l.most, l.failures, l.failure = 0, 0, 0, nil
+	l.admit()
+}
+
+// failed keeps the batch for another try, except for what nobody waits for any more.
+func (l *lane) failed(now time.Time, err error) {
+	l.failures++
+	l.failure = err
+	l.retryAt = now.Add(pauseAfter(l.failures))
+	l.sending = 0
+	l.forget(func(c *call) bool { return c.gone })
+}
+
+// refused drops the batch, whose one record is never going to be written, and returns how many of TryPublish are lost.
+func (l *lane) refused(err error) (lost int) {
+	for _, e := range l.entries[:l.sending] {
+		l.bytes -= len(e.value)
+		if e.call.done == nil {
+			lost++
+			continue
+		}
+		e.call.fail(err)
+	}
+	l.drop(l.sending)
+	l.sending, l.most, l.failures = 0, 0, 0
+	l.forget(func(c *call) bool { return c.gone })
+	return lost
+}
+
+// forget takes off the entries and waiting calls that it is told to, but nothing that is under way.
+func (l *lane) forget(which func(*call) bool) {
+	kept := l.entries[:l.sending]
+	for _, e := range l.entries[l.sending:] {
+		if which(e.call) {
+			l.bytes -= len(e.value)
+			continue
+		}
+		kept = append(kept, e)
+	}
+	clear(l.entries[len(kept):])
+	l.entries = kept
+	l.waiting = slices.DeleteFunc(l.waiting, which)
+	l.admit()
+}
+
+// drop takes entries off the head. The slice moves on through its array, which append leaves behind when it is full.
+func (l *lane) drop(n int) {
+	clear(l.entries[:n])
+	l.entries = l.entries[n:]
+	if len(l.entries) == 0 {
+		l.entries = nil
+	}
+}
+
+// finish notes that n more records are written, and tells the caller when that is all.
+func (c *call) finish(n int, err error) {
+	c.left -= n
+	if c.left == 0 && c.done != nil && !c.gone {
+		c.gone = true
+		c.done <- err
+	}
+}
+
+func (c *call) fail(err error) {
+	if !c.gone {
+		c.gone = true
+		c.done <- err
+	}
+}
+
+// publish queues records and waits until they are written.
+func (p *producer) publish(ctx context.Context, topic stream.Topic, partition int, records [][]byte) error {
+	if len(records) == 0 {
+		return p.errIfClosed()
+	}
+	c := &call{records: records, left: len(records), done: make(chan error, 1)}
+	l := p.lane(topic, partition)
+	p.mu.Lock()
+	if p.closing {
+		p.mu.Unlock()
+		return stream.ErrClosed
+	}
+	l.waiting = append(l.waiting, c)
+	l.admit()
+	p.mu.Unlock()
+	p.wake.notify()
+	select {
+	case err := <-c.done:
+		return err
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.gone {
+		return <-c.done
+	}
+	c.gone = true
+	l.forget(func(other *call) bool { return other == c })
+	if l.failure != nil {
+		return fmt.Errorf("kafka: publish to %s/%d: %w (%v)", topic, partition, ctx.Err(), l.failure)
+	}
+	return ctx.Err()
+}
+
+// tryPublish queues all records or none.
+func (p *producer) tryPublish(topic stream.Topic, partition int, records [][]byte) error {
+	bytes := 0
+	for _, record := range records {
+		bytes += len(record)
+	}
+	c := &call{left: len(records), expires: p.cluster.config.Clock.Now().Add(tryFor)}
+	l := p.lane(topic, partition)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closing {
+		return stream.ErrClosed
+	}
+	if len(l.waiting) > 0 || !l.fits(len(records), bytes) {
+		return stream.ErrFull
+	}
+	for _, record := range records {
+		l.push(record, c)
+	}
+	p.wake.notify()
+	return nil
+}

@@ -1,0 +1,437 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	segmentio "github.com/segmentio/kafka-go"
+
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Timing of groups.
+const (
+	heartbeatEvery   = 500 * time.Millisecond // a member that comes or goes is noticed by the others in this time
+	sessionTimeout   = 10 * time.Second       // a member that is silent for so long is dead
+	rebalanceTimeout = 10 * time.Second       // a member that does not join again in this time is left behind
+	leaveTimeout     = 2 * time.Second
+)
+
+// protocolName names the way partitions are dealt out (deal). All members of a group must use the same.
+const protocolName = "shoal"
+
+// membership is a group as this process knows it: its name at the brokers and the members that are open here.
+type membership struct {
+	name    string
+	members map[*member]bool
+}
+
+// member is one member of a consumer group. Its goroutine joins, sends heartbeats and joins again when the coordinator
+// says so. A partition that it keeps from one generation to the next goes on where it was; one that it gets goes on at
+// the committed position.
+type member struct {
+	reader
+	log     *Log
+	group   *membership
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	closing sync.Once
+
+	// The poller's mu guards these.
+	id         string // given by the coordinator; "" before
+	generation int    // -1 before the first
+}
+
+// Consume joins the group in the background: Fetch waits until partitions are dealt out.
+func (l *Log) Consume(topic stream.Topic, group string) (stream.Reader, error) {
+	if err := stream.CheckPlace(l, topic, 0); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, stream.ErrClosed
+	}
+	g := l.groups[topic][group]
+	if g == nil {
+		g = &membership{name: l.cluster.names[topic] + "." + group, members: map[*member]bool{}}
+		l.groups[topic][group] = g
+	}
+	p := newPoller(l.cluster, topic, &l.counters[topic])
+	m := &member{reader: reader{poller: p, wake: make(wake, 1)}, log: l, group: g, generation: -1}
+	g.members[m] = true
+	var ctx context.Context
+	ctx, m.cancel = context.WithCancel(context.Background())
+	m.running.Go(func() { m.run(ctx) })
+	return m, nil
+}
+
+// Close leaves the group, so that the others need not wait for the session to time out.
+func (m *member) Close() error {
+	m.closing.Do(func() {
+		m.end()
+		m.cancel()
+		m.running.Wait()
+		m.poller.close()
+		m.log.mu.Lock()
+		defer m.log.mu.Unlock()
+		delete(m.group.members, m)
+	})
+	return nil
+}
+
+// run is a member until ctx ends, then leaves.
+func (m *member) run(ctx context.Context) {
+	failures := 0
+	for ctx.Err() == nil {
+		joined, err := m.session(ctx)
+		if joined {
+			failures = 0
+		}
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		failures++
+		if worthWarning(failures) {
+			m.log.config.Logger.Warn("kafka: not in the group", "group", m.group.name, "failures", failures, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-m.log.config.Clock.After(pauseAfter(failures)):
+		}
+	}
+	m.leave()
+}
+
+func (m *member) leave() {
+	if m.id == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	_, err := m.client().LeaveGroup(ctx, &segmentio.LeaveGroupRequest{GroupID: m.group.name,
+		Members: []segmentio.LeaveGroupRequestMember{{ID: m.id}}})
+	if err != nil {
+		m.log.config.Logger.Warn("kafka: cannot leave the group", "group", m.group.name, "error", err)
+	}
+}
+
+func (m *member) client() *segmentio.Client { return &m.log.cluster.client }
+
+func (m *member) topic() string { return m.log.cluster.names[m.poller.topic] }
+
+// session joins the group and stays in it until it must join again, which is no error.
+func (m *member) session(ctx context.Context) (joined bool, err error) {
+	generation, assignments, err := m.join(ctx)
+	if err != nil {
+		return false, m.answered(err)
+	}
+	partitions, err := m.sync(ctx, generation, assignments)
+	if err != nil {
+		return false, m.answered(err)
+	}
+	committed, err := m.positions(ctx, partitions)
+	if err != nil {
+		return false, err
+	}
+	m.adopt(generation, partitions, committed)
+	m.log.counters[m.poller.topic].rebalances.Add(1)
+	return true, m.heartbeats(ctx, generation)
+}
+
+// positions asks for the group's positions for as long as the session lasts without heartbeats.
+func (m *member) positions(ctx context.Context, partitions []int) (committed []int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sessionTimeout/2)
+	defer cancel()
+	err = m.log.cluster.attempt(ctx, "look up positions of "+m.group.name, func(ctx context.Context) (err error) {
+		committed, err = m.log.cluster.committed(ctx, m.poller.topic, m.group.name, partitions)
+		return err
+	})
+	return committed, err
+}
+
+// answered acts on an error of the coordinator: nil says to join again at once.
+func (m *member) answered(err error) error {
+	switch {
+	case errors.Is(err, segmentio.RebalanceInProgress):
+		return nil
+	case errors.Is(err, segmentio.UnknownMemberId), errors.Is(err, segmentio.IllegalGeneration):
+		m.forfeit()
+	}
+	return err
+}
+
+// forfeit gives up what the member owns: the coordinator has dealt it out without it.
+func (m *member) forfeit() {
+	m.setID("")
+	m.adopt(-1, nil, nil)
+}
+
+func (m *member) setID(id string) {
+	m.poller.mu.Lock()
+	defer m.poller.mu.Unlock()
+	m.id = id
+}
+
+// join returns the new generation and, to the member that the coordinator calls the leader, how to deal out.
+func (m *member) join(ctx context.Context) (int, []segmentio.SyncGroupRequestAssignment, error) {
+	ctx, cancel := context.WithTimeout(ctx, rebalanceTimeout+adminTimeout)
+	defer cancel()
+	m.poller.mu.Lock()
+	owned := make([]int, len(m.owned))
+	for i, c := range m.owned {
+		owned[i] = c.partition
+	}
+	m.poller.mu.Unlock()
+	request := &segmentio.JoinGroupRequest{GroupID: m.group.name, MemberID: m.id, SessionTimeout: sessionTimeout,
+		RebalanceTimeout: rebalanceTimeout, ProtocolType: "consumer",
+		Protocols: []segmentio.GroupProtocol{{Name: protocolName, Metadata: segmentio.GroupProtocolSubscription{
+			Topics: []string{m.topic()}, OwnedPartitions: map[string][]int{m.topic(): owned}}}}}
+	response, err := m.client().JoinGroup(ctx, request)
+	if err == nil && errors.Is(response.Error, segmentio.MemberIDRequired) {
+		m.setID(response.MemberID)
+		request.MemberID = response.MemberID
+		response, err = m.client().JoinGroup(ctx, request)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	if response.Error != nil {
+		return 0, nil, fmt.Errorf("join: %w", response.Error)
+	}
+	m.setID(response.MemberID)
+	if response.LeaderID != response.MemberID {
+		return response.GenerationID, nil, nil
+	}
+	members := map[string][]int{}
+	for _, other := range response.Members {
+		members[other.ID] = other.Metadata.OwnedPartitions[m.topic()]
+	}
+	var assignments []segmentio.SyncGroupRequestAssignment
+	for id, partitions := range deal(members, m.log.config.Partitions) {
+		assignments = append(assignments, segmentio.SyncGroupRequestAssignment{MemberID: id,
+			Assignment: segmentio.GroupProtocolAssignment{AssignedPartitions: map[string][]int{m.topic(): partitions}}})
+	}
+	return response.GenerationID, assignments, nil
+}
+
+// sync learns what the member owns.
+func (m *member) sync(ctx context.Context, generation int, assignments []segmentio.SyncGroupRequestAssignment) ([]int,
+	error) {
+	ctx, cancel := context.WithTimeout(ctx, rebalanceTimeout+adminTimeout)
+	defer cancel()
+	response, err := m.client().SyncGroup(ctx, &segmentio.SyncGroupRequest{GroupID: m.group.name,
+		GenerationID: generation, MemberID: m.id, ProtocolType: "consumer", ProtocolName: protocolName,
+		Assignments: assignments})
+	if err != nil {
+		return nil, err
+	}
+	if response.Error != nil {
+		return nil, fmt.Errorf("sync: %w", response.Error)
+	}
+	partitions := response.Assignment.AssignedPartitions[m.topic()]
+	for _, partition := range partitions {
+		if partition < 0 || partition >= m.log.config.Partitions {
+			return nil, fmt.Errorf("dealt partition %d of %d", partition, m.log.config.Partitions)
+		}
+	}
+	return partitions, nil
+}
+
+// committed is a group's position in each partition: the offset after the last message committed, -1 for none.
+func (c *cluster) committed(ctx context.Context, topic stream.Topic, group string, partitions []int) ([]int64, error) {
+	if len(partitions) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	response, err := c.client.OffsetFetch(ctx, &segmentio.OffsetFetchRequest{GroupID: group,
+		Topics: map[string][]int{c.names[topic]: partitions}})
+	if err == nil {
+		err = response.Error
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := map[int]int64{}
+	for _, p := range response.Topics[c.names[topic]] {
+		if p.Error != nil {
+			return nil, fmt.Errorf("position in partition %d: %w", p.Partition, p.Error)
+		}
+		found[p.Partition] = p.CommittedOffset
+	}
+	committed := make([]int64, len(partitions))
+	for i, partition := range partitions {
+		offset, ok := found[partition]
+		if !ok {
+			return nil, fmt.Errorf("no answer for the position in partition %d", partition)
+		}
+		committed[i] = offset
+	}
+	return committed, nil
+}
+
+// adopt makes the partitions the member's.
+func (m *member) adopt(generation int, partitions []int, committed []int64) {
+	m.poller.mu.Lock()
+	kept := map[int]*cursor{}
+	// When a generation was missed, somebody else may have read on in between.
+	if generation >= 0 && generation == m.generation+1 {
+		for _, c := range m.owned {
+			kept[c.partition] = c
+		}
+	}
+	before := m.owned
+	m.owned, m.turn, m.generation = nil, 0, generation
+	for i, partition := range partitions {
+		c := kept[partition]
+		if c == nil {
+			c = newCursor(partition, m.wake, committed[i])
+			c.given, c.committed = committed[i], committed[i]
+			c.restarting = committed[i] < 0
+		}
+		m.owned = append(m.owned, c)
+	}
+	m.poller.mu.Unlock()
+	for _, c := range before {
+		if !slices.Contains(m.owned, c) {
+			m.poller.remove(c)
+		}
+	}
+	for _, c := range m.owned {
+		m.poller.put(c)
+	}
+	m.wake.notify() // there may be messages in what was kept
+}
+
+// heartbeats keeps the membership until it must be renewed.
+func (m *member) heartbeats(ctx context.Context, generation int) error {
+	heard := m.log.config.Clock.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-m.log.config.Clock.After(heartbeatEvery):
+		}
+		err := m.heartbeat(ctx, generation)
+		switch {
+		case err == nil:
+			heard = m.log.config.Clock.Now()
+		case errors.Is(err, segmentio.RebalanceInProgress), errors.Is(err, segmentio.UnknownMemberId),
+			errors.Is(err, segmentio.IllegalGeneration), errors.Is(err, segmentio.FencedInstanceID):
+			return m.answered(err)
+		case m.log.config.Clock.Now().Sub(heard) > sessionTimeout:
+			return err // by now the coordinator counts the member as dead
+		}
+	}
+}
+
+func (m *member) heartbeat(ctx context.Context, generation int) error {
+	ctx, cancel := context.WithTimeout(ctx, sessionTimeout/3)
+	defer cancel()
+	response, err := m.client().Heartbeat(ctx, &segmentio.HeartbeatRequest{GroupID: m.group.name,
+		GenerationID: int32(generation), MemberID: m.id})
+	if err != nil {
+		return err
+	}
+	return response.Error
+}
+
+// Commit repeats until the coordinator has the positions. What the member does not own any more is left out: it comes
+// again to its new owner.
+func (m *member) Commit(ctx context.Context, messages []stream.Message) error {
+	after := map[int]int64{}
+	for _, message := range messages {
+		after[message.Partition] = max(after[message.Partition], message.Offset+1)
+	}
+	return m.log.cluster.attempt(ctx, "commit to "+m.group.name, func(ctx context.Context) error {
+		return m.commit(ctx, after)
+	})
+}
+
+func (m *member) commit(ctx context.Context, after map[int]int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	request := segmentio.OffsetCommitRequest{GroupID: m.group.name}
+	var commits []segmentio.OffsetCommit
+	cursors := map[int]*cursor{}
+	m.poller.mu.Lock()
+	closed := m.closed
+	request.GenerationID, request.MemberID = m.generation, m.id
+	for _, c := range m.owned {
+		// What lies beyond what was given was given before the partition changed hands or the topic was made anew.
+		offset := after[c.partition]
+		if offset > c.committed && offset <= c.given {
+			commits = append(commits, segmentio.OffsetCommit{Partition: c.partition, Offset: offset})
+			cursors[c.partition] = c
+		}
+	}
+	m.poller.mu.Unlock()
+	if closed {
+		return stream.ErrClosed
+	}
+	if len(commits) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	request.Topics = map[string][]segmentio.OffsetCommit{m.topic(): commits}
+	response, err := m.client().OffsetCommit(ctx, &request)
+	if err != nil {
+		return err
+	}
+	m.poller.mu.Lock()
+	defer m.poller.mu.Unlock()
+	for _, p := range response.Topics[m.topic()] {
+		c := cursors[p.Partition]
+		switch {
+		case c == nil:
+		case p.Error != nil:
+			err = fmt.Errorf("partition %d: %w", p.Partition, p.Error)
+		default:
+			c.committed = max(c.committed, after[p.Partition])
+		}
+	}
+	return err
+}
+
+// deal gives every partition to one member: those that it owns stay with it as far as its share allows, the others go to
+// the members with the fewest. It moves no more than it must. members says who owns what; of two that claim a partition,
+// the one with the smaller name has it.
+func deal(members map[string][]int, partitions int) map[string][]int {
+	ids := slices.Sorted(maps.Keys(members))
+	owners := make([]string, partitions)
+	dealt := make(map[string][]int, len(ids))
+	most := (partitions + len(ids) - 1) / len(ids)
+	for _, id := range ids {
+		dealt[id] = nil
+		for _, partition := range members[id] {
+			if partition >= 0 && partition < partitions && owners[partition] == "" && len(dealt[id]) < most {
+				owners[partition] = id
+				dealt[id] = append(dealt[id], partition)
+			}
+		}
+	}
+	fewer := func(a, b string) int { return len(dealt[a]) - len(dealt[b]) }
+	for partition, owner := range owners {
+		if owner == "" {
+			id := slices.MinFunc(ids, fewer)
+			dealt[id] = append(dealt[id], partition)
+		}
+	}
+	for {
+		from, to := slices.MaxFunc(ids, fewer), slices.MinFunc(ids, fewer)
+		if len(dealt[from]) <= len(dealt[to])+1 {
+			return dealt
+		}
+		last := len(dealt[from]) - 1
+		dealt[to] = append(dealt[to], dealt[from][last])
+		dealt[from] = dealt[from][:last]
+	}
+}

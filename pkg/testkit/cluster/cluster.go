@@ -32,7 +32,7 @@ const (
 // Config says what cluster to run.
 type Config struct {
 	Binary   string
-	Dir      string // of identities and data directories, kept after the end
+	Dir      string // of the operator: authority, identities and data directories, kept after the end
 	Services Services
 	Prefix   string   // of topics, of keys and, without dots and hyphens, the database
 	Args     []string // of every node, beside those that make it one
@@ -87,7 +87,7 @@ func New(ctx context.Context, config Config) (_ *Cluster, err error) {
 	if err := config.Services.query(ctx, "CREATE DATABASE IF NOT EXISTS "+c.database()); err != nil {
 		return nil, err
 	}
-	if _, err := c.shoal(ctx, "cluster", "init", "--name", "test", c.file("authority.pem")); err != nil {
+	if _, err := c.shoal(ctx, "cluster", "init", "--name", "test"); err != nil {
 		return nil, err
 	}
 	for _, spec := range config.Nodes {
@@ -143,24 +143,23 @@ func (c *Cluster) Add(ctx context.Context, spec Spec) (*Node, error) {
 			n.services[service] = append(n.services[service], forward)
 		}
 	}
-	_, err = c.shoal(ctx, "cluster", "cert", "--authority", c.file("authority.pem"), "--name", spec.Name,
-		"--roles", strings.Join(spec.Roles, ","), n.identity())
-	if err != nil {
+	if _, err := c.shoal(ctx, "cluster", "cert", spec.Name, "--roles", strings.Join(spec.Roles, ",")); err != nil {
 		return nil, err
 	}
 	c.nodes = append(c.nodes, n)
 	return n, nil
 }
 
-// shoal runs a command of the binary that needs no server.
+// shoal runs a command of the binary in the directory of the cluster's operator.
 func (c *Cluster) shoal(ctx context.Context, args ...string) (string, error) {
-	return process.Run(ctx, process.Config{Binary: c.config.Binary, Data: c.config.Dir}, args...)
+	return c.Command(ctx, nil, args...)
 }
 
-// Command runs a command of the binary as a user of the cluster's API with a credential.
-func (c *Cluster) Command(ctx context.Context, server, key string, args ...string) (string, error) {
-	return process.Run(ctx, process.Config{Binary: c.config.Binary, Data: c.config.Dir,
-		Env: []string{"SHOAL_SERVER=" + server, "SHOAL_KEY=" + key}, Launch: c.network.Router().Start}, args...)
+// Command runs a command of the binary as the cluster's operator, with some more environment (KEY=VALUE), where it
+// reaches the nodes.
+func (c *Cluster) Command(ctx context.Context, env []string, args ...string) (string, error) {
+	return process.Run(ctx, process.Config{Binary: c.config.Binary, Data: c.config.Dir, Env: env,
+		Launch: c.network.Router().Start}, args...)
 }
 
 // Start starts all nodes and waits until they serve.

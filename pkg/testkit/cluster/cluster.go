@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +30,7 @@ const (
 
 // Config says what cluster to run.
 type Config struct {
+	Network  *netns.Network // its owner closes it, after the cluster
 	Binary   string
 	Dir      string // of the operator: authority, identities and data directories, kept after the end
 	Services Services
@@ -72,13 +72,9 @@ type Cluster struct {
 	next    atomic.Uint32 // the API server that the next connection goes to
 }
 
-// New makes the network, the database and the identities. No process runs yet.
+// New makes the database, the nodes and their identities. No process runs yet.
 func New(ctx context.Context, config Config) (_ *Cluster, err error) {
-	network, err := netns.New()
-	if err != nil {
-		return nil, err
-	}
-	c := &Cluster{config: config, network: network}
+	c := &Cluster{config: config, network: config.Network}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -205,15 +201,6 @@ func (c *Cluster) With(role string) []*Node {
 	return slices.DeleteFunc(c.Nodes(), func(n *Node) bool { return !slices.Contains(n.Roles, role) })
 }
 
-// Listen listens where every node reaches it, on a free port: for synthetic webs.
-func (c *Cluster) Listen() (net.Listener, error) {
-	router := c.network.Router()
-	return router.Listen(netip.AddrPortFrom(router.Addr(), 0))
-}
-
-// Prefix holds the addresses of the network, for --egress-allow.
-func (c *Cluster) Prefix() netip.Prefix { return netns.Prefix() }
-
 // Balanced is the address of a load balancer in front of the API servers, for clients of HTTP.
 const Balanced = "http://api.test"
 
@@ -304,7 +291,6 @@ func (c *Cluster) Close() error {
 			}
 		}
 	}
-	errs = append(errs, c.network.Close())
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	topics, err := c.config.Services.topics(ctx, c.config.Prefix)

@@ -337,3 +337,73 @@ func (c *Cluster) SameState(ctx context.Context) error {
 	})
 	return errors.Join(err, differ)
 }
+
+// Leader is the node that leads, by its own metrics; of two that say so the one with the newer term.
+func (c *Cluster) Leader(ctx context.Context) (*Node, error) {
+	var leader *Node
+	err := await(ctx, "there is a leader", func() error {
+		var term float64
+		for _, n := range c.With(ControlPlane) {
+			if !n.Running() || n.frozen() {
+				continue
+			}
+			metrics, err := n.Metrics(ctx)
+			if err != nil {
+				return err
+			}
+			if metrics["shoal_controlplane_leading"] == 1 && metrics["shoal_controlplane_term"] > term {
+				leader, term = n, metrics["shoal_controlplane_term"]
+			}
+		}
+		if leader == nil {
+			return errors.New("no node says that it leads")
+		}
+		return nil
+	})
+	return leader, err
+}
+
+// Settled waits until the cluster stands as it was meant to: every control-plane node that runs votes, and every shard is
+// held by a fetcher.
+func (c *Cluster) Settled(ctx context.Context) error {
+	return await(ctx, "the cluster has settled", func() error {
+		leader, err := c.Leader(ctx)
+		if err != nil {
+			return err
+		}
+		metrics, err := leader.Metrics(ctx)
+		if err != nil {
+			return err
+		}
+		voters := len(slices.DeleteFunc(c.With(ControlPlane), func(n *Node) bool { return !n.Running() }))
+		if got := int(metrics["shoal_controlplane_voters"]); got != voters {
+			return fmt.Errorf("%d of %d control-plane nodes vote", got, voters)
+		}
+		if unowned, moving := metrics["shoal_controlplane_shards_unowned"], metrics["shoal_controlplane_shards_moving"]; unowned+moving > 0 {
+			return fmt.Errorf("%v shards without an owner, %v moving", unowned, moving)
+		}
+		var held, owned float64
+		for series, shards := range metrics {
+			if strings.HasPrefix(series, "shoal_controlplane_shards_owned") {
+				owned += shards
+			}
+		}
+		for _, n := range c.With(Fetcher) {
+			if !n.Running() || n.frozen() {
+				continue
+			}
+			of, err := n.Metrics(ctx)
+			if err != nil {
+				return err
+			}
+			if of["shoal_fetcher_shards_held"] == 0 {
+				return fmt.Errorf("%s holds no shard", n.Name)
+			}
+			held += of["shoal_fetcher_shards_held"]
+		}
+		if held != owned {
+			return fmt.Errorf("%v of %v shards are held", held, owned)
+		}
+		return nil
+	})
+}

@@ -20,6 +20,7 @@ import (
 	"shoal.dev/shoal/billing"
 	"shoal.dev/shoal/controlplane"
 	controlclient "shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/ingest"
 	"shoal.dev/shoal/pkg/clock"
@@ -39,63 +40,123 @@ const nodeName = "local"
 const tokenLife = time.Hour
 
 // runServe runs the roles of one process until ctx ends, and then stops them in order; nil after a clean stop.
-func runServe(ctx context.Context, config ServeConfig) (err error) {
+func runServe(ctx context.Context, config ServeConfig) error {
 	stopProfile, err := profile(os.Getenv("SHOAL_CPUPROFILE"))
 	if err != nil {
 		return err
 	}
 	defer stopProfile()
-	data, err := openData(config.Data)
+	return runNode(ctx, config, nil)
+}
+
+// runNode runs one node. on are the services that it shares with others in this process, which outlive it; nil: it opens
+// its own.
+func runNode(ctx context.Context, config ServeConfig, on *services) (err error) {
+	if err := os.MkdirAll(config.Data, 0o700); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	unlock, err := lockDirectory(config.Data)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, data.close()) }()
+	defer unlock()
+	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, metrics: telemetry.NewMetrics(),
+		point: crash.FromEnv(os.Getenv)}
+	if err := n.identify(); err != nil {
+		return err
+	}
+	closeLog, err := n.openLog()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeLog()) }()
 	// Listening comes before the rest: a port that is taken is the commonest mistake, and nothing has been touched yet.
-	listener, err := listenAPI(config.Listen)
-	if err != nil {
+	if err := n.listen(); err != nil {
 		return err
 	}
-	point := crash.FromEnv(os.Getenv)
-	services, err := openEmbedded(filepath.Join(config.Data, "rows"), point)
-	if err != nil {
-		return errors.Join(err, listener.Close())
+	defer n.closeListeners()
+	if on == nil {
+		on, err = openServices(ctx, config.Services, n.name, filepath.Join(config.Data, "rows"), n.logger, n.point)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, on.close()) }()
 	}
-	defer func() { err = errors.Join(err, services.close()) }()
-	n, err := newNode(config, services, data.logger, point)
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
+	n.services = on
 	defer n.close()
-	return lifecycle.Run(ctx, n.parts(listener)...)
-}
-
-// dataDirectory is a data directory that this process alone has, with the log file in it.
-type dataDirectory struct {
-	unlock func()
-	file   *telemetry.LogFile
-	logger *slog.Logger
-}
-
-func openData(dir string) (*dataDirectory, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
+	if err := n.build(); err != nil {
+		return err
 	}
-	unlock, err := lockDirectory(dir)
+	return lifecycle.Run(ctx, n.parts()...)
+}
+
+// identify takes the node's name and roles from its identity, when it has one.
+func (n *node) identify() error {
+	if n.config.Cluster == nil {
+		return nil
+	}
+	var err error
+	if n.identity, err = identity.Read(n.config.Cluster.Identity); err != nil {
+		return err
+	}
+	if err := n.identity.Check(time.Now()); err != nil {
+		return err
+	}
+	n.name = n.identity.Node
+	if len(n.config.Roles) == 0 {
+		n.config.Roles = n.identity.Roles
+	}
+	for _, role := range n.config.Roles {
+		if !n.identity.Has(role) {
+			return fmt.Errorf("--roles: the identity of node %q is not good for %s", n.name, role)
+		}
+	}
+	if n.has("apiserver") {
+		return apiserver.PlaceSignInKey(n.config.Data, n.identity.SignInKey)
+	}
+	return nil
+}
+
+// openLog has the roles have their say in a file, so that a terminal shows progress alone, or on stderr, where a
+// container's belongs.
+func (n *node) openLog() (closed func() error, err error) {
+	config := telemetry.LogConfig{Format: telemetry.TextLog, Node: n.name}
+	if n.config.LogStderr {
+		config.Format = telemetry.JSONLog
+		n.logger, err = telemetry.NewLog(os.Stderr, config, n.metrics)
+		return func() error { return nil }, err
+	}
+	file, err := telemetry.OpenLogFile(n.config.Data, telemetry.MaxLogBytes)
 	if err != nil {
 		return nil, err
 	}
-	// The roles have their say in a file, so that a terminal shows progress alone.
-	file, err := telemetry.OpenLogFile(dir, telemetry.MaxLogBytes)
-	if err != nil {
-		unlock()
-		return nil, err
-	}
-	return &dataDirectory{unlock: unlock, file: file, logger: slog.New(slog.NewTextHandler(file, nil))}, nil
+	n.logger, err = telemetry.NewLog(file, config, n.metrics)
+	return file.Close, err
 }
 
-func (d *dataDirectory) close() error {
-	d.unlock()
-	return d.file.Close()
+// listen opens the ports for customers and for operators.
+func (n *node) listen() (err error) {
+	if n.has("apiserver") {
+		if n.listener, err = listenAPI(n.config.Listen); err != nil {
+			return err
+		}
+	}
+	if n.config.OpsListen != "" {
+		if n.ops, err = net.Listen("tcp", n.config.OpsListen); err != nil {
+			n.closeListeners()
+			return fmt.Errorf("--ops-listen: %w", err)
+		}
+	}
+	return nil
+}
+
+// closeListeners closes what nobody came to serve; a server has closed its own.
+func (n *node) closeListeners() {
+	for _, listener := range []net.Listener{n.listener, n.ops} {
+		if listener != nil {
+			_ = listener.Close()
+		}
+	}
 }
 
 func listenAPI(address string) (net.Listener, error) {
@@ -113,38 +174,87 @@ func listenAPI(address string) (net.Listener, error) {
 type node struct {
 	config   ServeConfig
 	name     string
+	identity *identity.Identity // nil: the process is a cluster of its own
 	ids      ids.Source
-	services *services
+	logger   *slog.Logger
 	metrics  *telemetry.Metrics
-	egress   *egress.Client
-	web      *fetcher.HTTPWeb
-	control  *controlplane.Server
-	fetcher  *fetcher.Fetcher
-	ingest   *ingest.Ingest
-	billing  *billing.Billing
-	api      *apiserver.Server
+	tracer   *telemetry.Tracer // nil: no traces
+	point    func(string)
+	services *services
+	listener net.Listener // of the API; nil without that role
+	ops      net.Listener // nil: operators are not served
+
+	egress  *egress.Client
+	web     *fetcher.HTTPWeb
+	control *controlplane.Server
+	fetcher *fetcher.Fetcher
+	ingest  *ingest.Ingest
+	billing *billing.Billing
+	api     *apiserver.Server
 }
 
-func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(string)) (_ *node, err error) {
-	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, services: on, metrics: telemetry.NewMetrics()}
-	telemetry.Node{Name: n.name, Roles: config.Roles, Version: version(), Dir: config.Data}.Declare(n.metrics)
-	log := stream.Measured(on.log, clock.System{}, n.metrics)
-	boot := n.ids.New()
-	settings := controlplane.Defaults()
-	shardOf := shardBy(int(settings.Shards))
-	if n.egress, err = egress.New(egress.Config{Allow: config.EgressAllow, Origins: config.Origins,
-		Metrics: n.metrics}); err != nil {
-		return nil, err
+// build makes the roles; nothing runs yet. close must be called, whatever it answers.
+func (n *node) build() (err error) {
+	config, on, boot := n.config, n.services, n.ids.New()
+	about := telemetry.Node{Name: n.name, Roles: config.Roles, Version: version(), Dir: config.Data}
+	if n.identity != nil {
+		about.CertificateExpires = n.identity.Expires()
 	}
+	about.Declare(n.metrics)
+	if config.TraceEndpoint != "" {
+		n.tracer, err = telemetry.NewTracer(context.Background(), telemetry.TraceConfig{Endpoint: config.TraceEndpoint,
+			Ratio: config.TraceRatio, Node: n.name, Version: version()})
+		if err != nil {
+			return err
+		}
+	}
+	n.egress, err = egress.New(egress.Config{Allow: config.EgressAllow, Origins: config.Origins, Metrics: n.metrics})
+	if err != nil {
+		return err
+	}
+	log := stream.Measured(on.log, clock.System{}, n.metrics)
+	settings := n.controlSettings(log, boot)
+	if n.control, err = controlplane.New(settings); err != nil {
+		return err
+	}
+	client := n.control.Client()
+	on.state.Store(&client)
+	role := func(name string) *slog.Logger { return telemetry.ForRole(n.logger, name) }
+	n.ingest = ingest.New(ingest.Config{Log: log, Store: on.store, Control: ingest.FromClient(client),
+		Logger: role("ingest"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
+	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: role("billing"), Metrics: n.metrics,
+		Tracer: n.tracer, Point: n.point})
+	n.web = fetcher.NewHTTPWeb(n.egress, "", 0, clock.System{})
+	n.web.Measure(n.metrics)
+	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
+		Web: n.web, IDs: n.ids, ShardOf: settings.ShardOf, Timeout: config.Times.Fetch, StopWithin: config.Times.Stop,
+		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
+		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
+		Logger:  role("fetcher"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
+	if !n.has("apiserver") {
+		return nil
+	}
+	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: clock.System{},
+		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
+		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: role("apiserver"), Metrics: n.metrics,
+		Tracer: n.tracer, Limiter: on.cache, Fallbacks: func() uint64 { return on.cache.Counts().Alone },
+		Lag: on.lag, Recount: n.recount})
+	return err
+}
+
+// controlSettings are those of the control plane's part in this process.
+func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config {
+	config, times := n.config, n.config.Times
+	settings := controlplane.Defaults()
 	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, n.name, boot, config.Roles
-	settings.Version, settings.Logger, settings.Metrics = version(), logger, n.metrics
+	settings.Version, settings.Metrics, settings.Tracer = version(), n.metrics, n.tracer
+	settings.Logger = telemetry.ForRole(n.logger, "controlplane")
 	if n.has("fetcher") {
 		settings.Capacity = config.Capacity
 	}
-	settings.Log, settings.Store, settings.Point = log, on.store, point
+	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
-	settings.HostOf, settings.ShardOf = authorityOf, shardOf
-	times := config.Times
+	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))
 	if times.Fetch > 0 {
 		settings.FetchDeadline = 2 * times.Fetch // a try that was begun, and room for what surrounds it
 	}
@@ -157,62 +267,68 @@ func newNode(config ServeConfig, on *services, logger *slog.Logger, point func(s
 	if n := config.SnapshotEntries; n > 0 {
 		settings.Snapshots.Entries, settings.Snapshots.Every = n, time.Duration(n)*time.Millisecond
 	}
-	if n.control, err = controlplane.New(settings); err != nil {
-		n.close()
-		return nil, err
-	}
-	client := n.control.Client()
-	n.ingest = ingest.New(ingest.Config{Log: log, Store: on.store, Control: ingest.FromClient(client), Logger: logger,
-		Metrics: n.metrics, Crash: point})
-	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: logger, Metrics: n.metrics,
-		Point: point})
-	n.web = fetcher.NewHTTPWeb(n.egress, "", 0, clock.System{})
-	n.web.Measure(n.metrics)
-	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
-		Web: n.web, IDs: n.ids, ShardOf: shardOf, Timeout: times.Fetch,
-		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
-		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
-		Logger:  logger, Metrics: n.metrics, Crash: point})
-	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: clock.System{},
-		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
-		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: logger, Metrics: n.metrics,
-		Lag: on.lag, Recount: n.recount})
-	if err != nil {
-		n.close()
-		return nil, err
-	}
-	return n, nil
+	return settings
 }
 
 // parts are the roles in the order in which they need each other: they stop in the reverse, which is a page's own way
 // round the loop, so that little of what was fetched has to be fetched again.
-func (n *node) parts(listener net.Listener) []lifecycle.Part {
+func (n *node) parts() []lifecycle.Part {
 	all := []lifecycle.Part{
+		{Name: "ops", Run: func(ctx context.Context) error { return n.operators().Serve(ctx, n.ops) }},
 		{Name: "controlplane", Run: n.control.Run, Ready: n.control.Ready()},
 		{Name: "billing", Run: n.billing.Run},
 		{Name: "ingest", Run: n.ingest.Run},
 		{Name: "fetcher", Run: n.fetcher.Run},
-		{Name: "apiserver", Run: func(ctx context.Context) error { return n.serveAPI(ctx, listener) }},
+		{Name: "apiserver", Run: n.serveAPI},
+		{Name: "ready", Run: n.tellReady},
 	}
-	// Every process has a part of the control plane: a voter where that is its role, elsewhere a copy of the state.
 	return slices.DeleteFunc(all, func(part lifecycle.Part) bool {
-		return part.Name != "controlplane" && !n.has(part.Name)
+		switch part.Name {
+		case "ops":
+			return n.ops == nil
+		case "controlplane": // a voter where that is the role, elsewhere a copy of the state
+			return false
+		case "ready": // the API says so itself, when it has an address
+			return n.has("apiserver")
+		}
+		return !n.has(part.Name)
 	})
 }
 
 func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, role) }
 
+// operators is what operators may ask of this process.
+func (n *node) operators() telemetry.Ops {
+	return telemetry.Ops{Metrics: n.metrics, Pprof: n.config.OpsPprof, Ready: func(context.Context) error {
+		select {
+		case <-n.control.Ready():
+			return nil
+		default:
+			return errors.New("the state of the cluster is not known yet")
+		}
+	}}
+}
+
+// tellReady is the part that says that all before it have started.
+func (n *node) tellReady(ctx context.Context) error {
+	if n.config.Ready != nil {
+		n.config.Ready("")
+	}
+	<-ctx.Done()
+	return nil
+}
+
 // serveAPI makes the self-hosting customer's key before the first call is taken.
-func (n *node) serveAPI(ctx context.Context, listener net.Listener) error {
+func (n *node) serveAPI(ctx context.Context) error {
 	if n.config.SelfKey {
 		if _, err := apiserver.SelfKey(ctx, n.control.Client(), n.ids, n.config.Data); err != nil {
-			return errors.Join(err, listener.Close())
+			return err
 		}
 	}
 	if n.config.Ready != nil {
-		n.config.Ready(listener.Addr().String())
+		n.config.Ready(n.listener.Addr().String())
 	}
-	return n.api.Serve(ctx, listener)
+	return n.api.Serve(ctx, n.listener)
 }
 
 // recount holds the ledger against the page records, for an operator.
@@ -232,8 +348,18 @@ func (n *node) close() {
 	if n.web != nil {
 		n.web.Close()
 	}
-	n.egress.Close()
+	if n.egress != nil {
+		n.egress.Close()
+	}
+	flush, cancel := context.WithTimeout(context.Background(), traceFlush)
+	defer cancel()
+	if err := n.tracer.Close(flush); err != nil {
+		n.logger.Warn("spans are lost", "error", err)
+	}
 }
+
+// traceFlush is how long the last spans may take at the end.
+const traceFlush = 3 * time.Second
 
 // authorityOf is the host and port that politeness counts by. A listed address was checked at intake; one that cannot be
 // read all the same has the empty host.

@@ -21,9 +21,13 @@ type ServeConfig struct {
 	Services  ServicesConfig
 	Capacity  uint32 // the fetcher's weight when shards are dealt out
 	OpsListen string // HOST:PORT of metrics and health; "": none
+	OpsPprof  bool   // profiles there, too
 	LogStderr bool   // log JSON lines to stderr, instead of text into the data directory
-	SelfKey   bool   // make the self-hosting customer and its key
-	Times     Times
+	// TraceEndpoint is the URL of an OTLP collector, "": no traces; TraceRatio the share of API calls that begin one.
+	TraceEndpoint string
+	TraceRatio    float64
+	SelfKey       bool // make the self-hosting customer and its key
+	Times         Times
 
 	EgressAllow []netip.Prefix    // private ranges that may be reached all the same
 	Origins     map[string]string // host or *.suffix → IP:PORT that is dialled instead of asking DNS
@@ -38,7 +42,8 @@ type ServeConfig struct {
 	// 0: the control plane's own measure.
 	SnapshotEntries uint64
 
-	// Ready is called once, when calls are served, with the address that is listened on. It may be nil.
+	// Ready is called once, when calls are served, with the address that is listened on, "" without an API server. It may
+	// be nil.
 	Ready func(listening string)
 }
 
@@ -99,8 +104,11 @@ type serveCommand struct {
 	RedisPrefix   string   `group:"services" help:"Before the names of keys." default:"shoal:" placeholder:"TEXT"`
 
 	OpsListen string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
+	OpsPprof  bool          `group:"operation" help:"Profiles at the ops address, too."`
 	LogStderr bool          `group:"operation" help:"Log JSON lines to stderr instead of text into the data directory."`
 	SelfKey   bool          `group:"operation" help:"Make the self-hosting customer and write its key to the data directory, as a process alone always does."`
+	OtlpURL   string        `group:"operation" help:"OpenTelemetry collector (OTLP over HTTP) for traces; none by default." placeholder:"URL"`
+	OtlpRatio float64       `group:"operation" help:"Share of API calls, and with them of runs, that are traced." default:"1"`
 	StopGrace time.Duration `group:"operation" help:"Serve on for so long after SIGTERM, no longer ready, so that a balancer looks elsewhere." default:"0s"`
 
 	EgressAllow        []netip.Prefix    `help:"Private ranges that may be reached all the same; none by default." placeholder:"CIDR"`
@@ -174,6 +182,8 @@ func (c *serveCommand) checkCluster() error {
 		return fmt.Errorf("--identity: --join names members of the cluster, or --bootstrap creates it")
 	case c.Capacity < 1 || c.Capacity > maxCapacity:
 		return fmt.Errorf("--capacity: 1 to %d", maxCapacity)
+	case !(c.OtlpRatio > 0 && c.OtlpRatio <= 1):
+		return fmt.Errorf("--otlp-ratio: above 0 and at most 1")
 	case c.KafkaReplicas < 0:
 		return fmt.Errorf("--kafka-replicas: 0 or more")
 	}
@@ -196,6 +206,10 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 		if !config.SelfKey {
 			key = "Data in " + c.Data
 		}
+		if server == "" {
+			t.notef("Serving as a node of the cluster. %s. Ctrl-C stops.", key)
+			return
+		}
 		t.notef("Serving %s\n%s. Ctrl-C stops.", server, key)
 	})
 }
@@ -203,7 +217,7 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 func (c *serveCommand) config() ServeConfig {
 	config := ServeConfig{
 		Data: c.Data, Listen: c.Listen, Roles: c.roles(), Capacity: c.Capacity,
-		OpsListen: c.OpsListen, LogStderr: c.LogStderr, SelfKey: c.SelfKey || c.Identity == "",
+		TraceEndpoint: c.OtlpURL, TraceRatio: c.OtlpRatio, OpsPprof: c.OpsPprof, OpsListen: c.OpsListen, LogStderr: c.LogStderr, SelfKey: c.SelfKey || c.Identity == "",
 		Services: ServicesConfig{KafkaBrokers: c.KafkaBrokers, KafkaPrefix: c.KafkaPrefix, KafkaReplicas: c.KafkaReplicas,
 			ClickHouse: c.ClickhouseURL, Redis: c.RedisAddr, RedisPrefix: c.RedisPrefix},
 		Times:       Times{Fetch: c.FetchTimeout, Lease: c.Lease, Markers: c.MarkerEvery, Stop: c.StopWithin, Grace: c.StopGrace},
@@ -221,10 +235,15 @@ func (c *serveCommand) config() ServeConfig {
 	return config
 }
 
-// serve runs the roles until the context ends, with the address file in place as long as calls are served.
+// serve runs the roles until the context ends, with the address file in place as long as calls are served. ready hears
+// the base address of the API, "" without an API server.
 func (t *terminal) serve(ctx context.Context, config ServeConfig, ready func(server string)) error {
 	withdraw := func() {}
 	config.Ready = func(listening string) {
+		if listening == "" {
+			ready("")
+			return
+		}
 		server, undo, err := publishAddress(config.Data, listening)
 		if err != nil {
 			t.notef("shoal: %v", err)

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/dispatch"
+	"shoal.dev/shoal/controlplane/internal/fsm"
 	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/shards"
 	"shoal.dev/shoal/controlplane/internal/state"
@@ -24,11 +26,13 @@ const maxReturned = 1024
 // leadership is this node's time as leader: what it remembers, and the routines that work.
 type leadership struct {
 	s          *Server
+	ctx        context.Context // ends with it
 	term       uint64
 	steps      *leader.Leader
 	dispatcher *dispatch.Dispatcher
 	tracker    *shards.Tracker
 	returned   chan model.Marker
+	turns      turns // of heartbeats
 
 	planNow     signal // a command made room, brought work or money
 	planLater   signal // the leader's own steps may have made room
@@ -66,9 +70,10 @@ func (s *Server) lead(ctx context.Context) error {
 	if cluster.Shards != s.cfg.Shards {
 		return fmt.Errorf("the cluster was created with %d shards, this node is set to %d", cluster.Shards, s.cfg.Shards)
 	}
-	l := s.adopt(term)
+	l := s.adopt(ctx, term)
 	s.cfg.Logger.Info("leading", "term", term)
 	s.leading.Store(l)
+	s.nextReign() // who waits for a leader to begin need wait no longer
 	defer func() {
 		s.leading.CompareAndSwap(l, nil)
 		s.machine.fsm.Observe(nil)
@@ -77,18 +82,21 @@ func (s *Server) lead(ctx context.Context) error {
 	return nil
 }
 
-// settleIn waits until everything of earlier terms is applied here, and returns the term.
+// settleIn has a command of its own term applied, and thereby everything of earlier terms, and returns the term. It is a
+// command, not a barrier, because other nodes wait for the index of what is committed, and a barrier is never applied.
 func (s *Server) settleIn(ctx context.Context) (term uint64, ok bool) {
-	err := s.retry(ctx, func(n *node) error {
-		term = n.CurrentTerm()
-		barrier := n.Barrier(enqueuePatience)
-		if err := barrier.Error(); err != nil {
+	id := s.cfg.IDs.New()
+	current := func(n *node) (uint64, error) { return n.CurrentTerm(), nil }
+	err := s.retry(ctx, func() (err error) {
+		if term, err = askRaft(ctx, s, current); err != nil {
 			return err
 		}
-		if n.CurrentTerm() != term {
-			return raft.ErrLeadershipLost
+		if _, err := s.append(ctx, id, command.TickPayload{}, nil); err != nil {
+			return err
 		}
-		s.machine.passed(barrier.(raft.IndexFuture).Index())
+		if now, err := askRaft(ctx, s, current); err != nil || now != term {
+			return errors.Join(raft.ErrLeadershipLost, err)
+		}
 		return nil
 	})
 	return term, err == nil
@@ -104,7 +112,7 @@ func (s *Server) createCluster(ctx context.Context) (cluster *state.Cluster, ok 
 	secret := s.cfg.IDs.New()
 	first := command.CreateClusterPayload{ID: s.cfg.IDs.New(), Shards: s.cfg.Shards, FreeGrant: s.cfg.FreeGrant,
 		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: s.cfg.Prices}
-	if _, err := s.propose(ctx, s.cfg.IDs.New(), first, nil); err != nil {
+	if _, err := s.proposeHere(ctx, first); err != nil {
 		return nil, false
 	}
 	return view().Cluster(), true
@@ -112,8 +120,8 @@ func (s *Server) createCluster(ctx context.Context) (cluster *state.Cluster, ok 
 
 // adopt makes the leadership's memory from the replicated state, between two commands: what is applied before is in the
 // state, what is applied after is observed.
-func (s *Server) adopt(term uint64) *leadership {
-	l := &leadership{s: s, term: term, returned: make(chan model.Marker, maxReturned), planNow: newSignal(),
+func (s *Server) adopt(ctx context.Context, term uint64) *leadership {
+	l := &leadership{s: s, ctx: ctx, term: term, returned: make(chan model.Marker, maxReturned), planNow: newSignal(),
 		planLater: newSignal(), publishNow: newSignal(), finishNow: newSignal(), assignNow: newSignal(),
 		markNow: newSignal(), marksWanted: map[uint16]struct{}{}}
 	store := s.machine.fsm.Store
@@ -152,9 +160,11 @@ func (c *Config) pace(view *state.View, job *state.Job) float64 {
 // propose applies a step's command.
 func (l *leadership) propose(ctx context.Context, payload command.Payload) (any, error) {
 	if p, settles := payload.(command.SettlePayload); settles {
-		return nil, l.s.settle(ctx, p.Receipts)
+		return nil, l.s.settle(p.Receipts, func(payload command.Payload) (fsm.Result, error) {
+			return l.s.proposeHere(ctx, payload)
+		})
 	}
-	result, err := l.s.propose(ctx, l.s.cfg.IDs.New(), payload, nil)
+	result, err := l.s.proposeHere(ctx, payload)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 
 	"github.com/hashicorp/raft"
 
@@ -10,18 +11,33 @@ import (
 
 // Nodes implements client.Client.
 func (c caller) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
-	if _, err := c.s.fresh(ctx); err != nil { // a leader deposed meanwhile must not tell what it thought
+	var nodes []client.NodeStatus
+	err := c.s.retry(ctx, func() (err error) {
+		nodes, err = c.s.nodesHere(ctx)
+		if errors.Is(err, raft.ErrNotLeader) {
+			nodes = nil
+			err = c.s.forward(ctx, methodNodes, nothing{}, &nodes)
+		}
+		return err
+	})
+	return nodes, err
+}
+
+// nodesHere describes the nodes, which the leader alone can. It is one attempt.
+func (s *Server) nodesHere(ctx context.Context) ([]client.NodeStatus, error) {
+	if _, err := s.confirmHere(ctx); err != nil { // a leader deposed meanwhile must not tell what it thought
 		return nil, err
 	}
-	if l := c.s.leading.Load(); l != nil {
-		return l.nodes()
+	l := s.leading.Load()
+	if l == nil {
+		return nil, raft.ErrNotLeader
 	}
-	return c.s.forward.nodes(ctx)
+	return l.nodes(ctx)
 }
 
 // nodes describes the registered nodes by their heartbeats, the assignment, Raft and what the cluster's members see.
-func (l *leadership) nodes() ([]client.NodeStatus, error) {
-	suffrages, err := l.s.suffrages()
+func (l *leadership) nodes(ctx context.Context) ([]client.NodeStatus, error) {
+	suffrages, err := l.s.suffrages(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -54,13 +70,13 @@ func onlyThis(name string) func(string) client.NodeState {
 }
 
 // suffrages are what the nodes are in Raft, as this leader sees it.
-func (s *Server) suffrages() (map[string]client.Suffrage, error) {
-	found := map[string]client.Suffrage{}
-	err := s.askRaft(func(n *node) error {
+func (s *Server) suffrages(ctx context.Context) (map[string]client.Suffrage, error) {
+	return askRaft(ctx, s, func(n *node) (map[string]client.Suffrage, error) {
 		future := n.GetConfiguration()
 		if err := future.Error(); err != nil {
-			return err
+			return nil, err
 		}
+		found := map[string]client.Suffrage{}
 		_, leader := n.LeaderWithID()
 		for _, server := range future.Configuration().Servers {
 			switch {
@@ -72,7 +88,6 @@ func (s *Server) suffrages() (map[string]client.Suffrage, error) {
 				found[string(server.ID)] = client.RaftNonvoter
 			}
 		}
-		return nil
+		return found, nil
 	})
-	return found, err
 }

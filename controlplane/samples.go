@@ -44,26 +44,28 @@ type raftSample struct {
 }
 
 func (s *Server) sampleRaft() (sample raftSample, ok bool) {
-	err := s.askRaft(func(n *node) error {
-		_, leader := n.LeaderWithID()
-		sample = raftSample{commit: n.CommitIndex(), term: n.CurrentTerm(), leads: n.State() == raft.Leader, led: leader != ""}
-		if first, err := n.logs.FirstIndex(); err == nil && first > 0 {
-			sample.entries = n.LastIndex() - first + 1
+	n, err := s.gate.enter()
+	if err != nil {
+		return sample, false
+	}
+	defer s.gate.leave()
+	_, leader := n.LeaderWithID()
+	sample = raftSample{commit: n.CommitIndex(), term: n.CurrentTerm(), leads: n.State() == raft.Leader, led: leader != ""}
+	if first, err := n.logs.FirstIndex(); err == nil && first > 0 {
+		sample.entries = n.LastIndex() - first + 1
+	}
+	for _, server := range n.GetConfiguration().Configuration().Servers {
+		if server.Suffrage == raft.Voter {
+			sample.voters++
+		} else {
+			sample.others++
 		}
-		for _, server := range n.GetConfiguration().Configuration().Servers {
-			if server.Suffrage == raft.Voter {
-				sample.voters++
-			} else {
-				sample.others++
-			}
-		}
-		return nil
-	})
+	}
 	if info, err := os.Stat(filepath.Join(s.cfg.Dir, "raft", "log.db")); err == nil {
 		sample.logBytes = info.Size()
 	}
 	sample.applied, _ = s.machine.fsm.Store().Progress()
-	return sample, err == nil
+	return sample, true
 }
 
 func (s *Server) measureRaft(to *telemetry.Metrics) {

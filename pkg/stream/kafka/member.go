@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -139,6 +140,7 @@ func (m *member) session(ctx context.Context) (joined bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	m.log.config.Logger.Debug("ADOPT", "id", m.id, "gen", generation, "parts", partitions, "committed", committed)
 	m.adopt(generation, partitions, committed)
 	m.log.counters[m.poller.topic].rebalances.Add(1)
 	return true, m.heartbeats(ctx, generation)
@@ -228,6 +230,10 @@ func (m *member) sync(ctx context.Context, generation int, assignments []segment
 	response, err := m.client().SyncGroup(ctx, &segmentio.SyncGroupRequest{GroupID: m.group.name,
 		GenerationID: generation, MemberID: m.id, ProtocolType: "consumer", ProtocolName: protocolName,
 		Assignments: assignments})
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		// kafka-go 0.4.51 cannot read an answer without an assignment, which is how a refusal looks.
+		return nil, segmentio.RebalanceInProgress
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -339,7 +345,9 @@ func (m *member) heartbeat(ctx context.Context, generation int) error {
 	if err != nil {
 		return err
 	}
-	return response.Error
+	// kafka-go 0.4.51 reads the answer's two fields in the wrong order: four bytes of throttle time, then two of error
+	// code. So the error code is the lower half of what it calls the throttle time.
+	return errorOf(int16(response.Throttle.Milliseconds()))
 }
 
 // Commit repeats until the coordinator has the positions. What the member does not own any more is left out: it comes

@@ -31,6 +31,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/testkit/crash"
+	"shoal.dev/shoal/pkg/testkit/skew"
 )
 
 // nodeName is the node of a process that is its own cluster.
@@ -60,8 +61,9 @@ func runNode(ctx context.Context, config ServeConfig, on *services) (err error) 
 		return err
 	}
 	defer unlock()
-	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, metrics: telemetry.NewMetrics(),
-		point: crash.FromEnv(os.Getenv)}
+	clock := skew.FromEnv(os.Getenv)
+	n := &node{config: config, name: nodeName, clock: clock, ids: ids.Random{Now: clock.Now},
+		metrics: telemetry.NewMetrics(), point: crash.FromEnv(os.Getenv)}
 	if err := n.identify(); err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func runNode(ctx context.Context, config ServeConfig, on *services) (err error) 
 	}
 	defer n.closeListeners()
 	if on == nil {
-		on, err = openServices(ctx, config.Services, n.name, filepath.Join(config.Data, "rows"), n.logger, n.point)
+		on, err = openServices(ctx, config.Services, n.name, filepath.Join(config.Data, "rows"), n.logger, n.clock, n.point)
 		if err != nil {
 			return err
 		}
@@ -99,7 +101,7 @@ func (n *node) identify() error {
 	if n.identity, err = identity.Read(n.config.Cluster.Identity); err != nil {
 		return err
 	}
-	if err := n.identity.Check(time.Now()); err != nil {
+	if err := n.identity.Check(n.clock.Now()); err != nil {
 		return err
 	}
 	n.name = n.identity.Node
@@ -175,6 +177,7 @@ type node struct {
 	config   ServeConfig
 	name     string
 	identity *identity.Identity // nil: the process is a cluster of its own
+	clock    clock.Clock
 	ids      ids.Source
 	logger   *slog.Logger
 	metrics  *telemetry.Metrics
@@ -212,7 +215,7 @@ func (n *node) build() (err error) {
 	if err != nil {
 		return err
 	}
-	log := stream.Measured(on.log, clock.System{}, n.metrics)
+	log := stream.Measured(on.log, n.clock, n.metrics)
 	settings := n.controlSettings(log, boot)
 	if n.control, err = controlplane.New(settings); err != nil {
 		return err
@@ -221,20 +224,21 @@ func (n *node) build() (err error) {
 	on.state.Store(&client)
 	role := func(name string) *slog.Logger { return telemetry.ForRole(n.logger, name) }
 	n.ingest = ingest.New(ingest.Config{Log: log, Store: on.store, Control: ingest.FromClient(client),
-		Logger: role("ingest"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
+		Logger: role("ingest"), Metrics: n.metrics, Tracer: n.tracer, Clock: n.clock, Crash: n.point})
 	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: role("billing"), Metrics: n.metrics,
-		Tracer: n.tracer, Point: n.point})
-	n.web = fetcher.NewHTTPWeb(n.egress, "", 0, clock.System{})
+		Tracer: n.tracer, Clock: n.clock, Point: n.point})
+	n.web = fetcher.NewHTTPWeb(n.egress, "", 0, n.clock)
 	n.web.Measure(n.metrics)
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
-		Web: n.web, IDs: n.ids, ShardOf: settings.ShardOf, Timeout: config.Times.Fetch, StopWithin: config.Times.Stop,
+		Web: n.web, IDs: n.ids, Clock: n.clock, ShardOf: settings.ShardOf, Workers: config.FetchWorkers,
+		Timeout: config.Times.Fetch, StopWithin: config.Times.Stop,
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
 		Logger:  role("fetcher"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
 	if !n.has("apiserver") {
 		return nil
 	}
-	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: clock.System{},
+	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: n.clock,
 		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: role("apiserver"), Metrics: n.metrics,
 		Tracer: n.tracer, Limiter: on.cache, Fallbacks: func() uint64 { return on.cache.Counts().Alone },
@@ -252,6 +256,7 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 	if n.has("fetcher") {
 		settings.Capacity = config.Capacity
 	}
+	settings.Clock, settings.IDs = n.clock, n.ids
 	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))

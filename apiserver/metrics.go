@@ -62,16 +62,10 @@ func statusClass(status int) string {
 	return "5xx"
 }
 
-// measure shows what is counted anyway. fallbacks counts the calls that were limited by this process alone, because the
-// shared limits could not be asked.
-func measure(to *telemetry.Metrics, streams *limits.Streams, fallbacks func() uint64) {
+// measure shows what is counted anyway.
+func measure(to *telemetry.Metrics, streams *limits.Streams) {
 	telemetry.NewSamples(func() (int, bool) { return streams.Total(), true }).
 		Gauge("shoal_apiserver_streams_open", "Event streams open.", func(open int) float64 { return float64(open) }).
-		Declare(to)
-	telemetry.NewSamples(func() (uint64, bool) { return fallbacks(), true }).
-		Counter("shoal_apiserver_limiter_fallbacks_total",
-			"Calls limited by this process alone, because the shared limits could not be asked.",
-			func(n uint64) float64 { return float64(n) }).
 		Declare(to)
 }
 

@@ -72,9 +72,6 @@ type Config struct {
 	// Metrics is where the server counts, and what /metrics answers; metrics of its own when nil.
 	Metrics *telemetry.Metrics
 	Tracer  *telemetry.Tracer // nil: no traces
-	// Fallbacks counts the calls that were limited by this process alone, because the shared limits could not be asked;
-	// nil: nothing is shared.
-	Fallbacks func() uint64
 }
 
 // Recounted is one run's ledger entry and what its page records say.
@@ -115,9 +112,6 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewMetrics()
 	}
-	if cfg.Fallbacks == nil {
-		cfg.Fallbacks = func() uint64 { return 0 }
-	}
 	m := newMetrics(cfg.Metrics)
 	cfg.Recount = m.counted(cfg.Clock.Now, cfg.Recount)
 	s := &Server{cfg: cfg, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log), streamed: map[string]bool{}}
@@ -126,7 +120,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	streams := &limits.Streams{Cache: cfg.Limiter, Unbounded: cfg.NoRateLimits}
-	measure(cfg.Metrics, streams, cfg.Fallbacks)
+	measure(cfg.Metrics, streams)
 	s.chain = &operation.Chain{
 		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
 		Limits: limiter, Streams: streams,

@@ -40,6 +40,7 @@ type Server struct {
 	anew        signal        // the state was replaced: lead anew
 	again       signal        // the state was replaced: register again
 	restoredAt  atomic.Pointer[time.Time]
+	hashing     sync.Mutex // held while the state is hashed
 }
 
 // New makes a node that Run starts. Its error names every setting that is out of range.
@@ -66,8 +67,12 @@ func (s *Server) Client() client.Client { return caller{s} }
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // StateHash is a hash of this node's copy of the state and the Raft index of the newest command in it. At one index it is
-// the same on every node. It costs as much as a snapshot.
-func (s *Server) StateHash() (index uint64, hash string, err error) { return s.machine.hash() }
+// the same on every node. It costs as much as a snapshot; one is made at a time.
+func (s *Server) StateHash() (index uint64, hash string, err error) {
+	s.hashing.Lock()
+	defer s.hashing.Unlock()
+	return s.machine.hash()
+}
 
 // Refused counts the connections and the calls of other nodes that were refused.
 func (s *Server) Refused() (connections, calls uint64) {

@@ -21,7 +21,7 @@ func TestServeDefaults(t *testing.T) {
 	b.shoal("serve").want(t, exitOK)
 	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:8080",
 		Roles:    []string{"controlplane", "fetcher", "ingest", "billing", "apiserver"},
-		Capacity: 1, SelfKey: true, TraceRatio: 1, Services: ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:"}, Times: usualTimes,
+		Capacity: 1, SelfKey: true, Traces: Traces{Ratio: 0.01}, Services: ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:"}, Times: usualTimes,
 		HostRate: 1, HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8}
 	if diff := compare(want, got); diff != "" {
 		t.Error(diff)
@@ -36,7 +36,7 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
 	b.shoal("serve", "--identity", "/etc/f1.pem", "--join", "a:7401,b:7401", "--capacity", "3", "--leave-on-stop",
 		"--kafka-brokers", "k1:9092,k2:9092", "--clickhouse-url", "http://c:8123/shoal", "--ops-listen", ":7402").want(t, exitOK)
-	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:8080", Capacity: 3, OpsListen: ":7402", TraceRatio: 1, Times: usualTimes,
+	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:8080", Capacity: 3, OpsListen: ":7402", Traces: Traces{Ratio: 0.01}, Times: usualTimes,
 		Cluster: &ClusterConfig{Identity: "/etc/f1.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
 			Join: []string{"a:7401", "b:7401"}, LeaveOnStop: true},
 		Services: ServicesConfig{KafkaBrokers: []string{"k1:9092", "k2:9092"}, KafkaPrefix: "shoal.",
@@ -91,7 +91,7 @@ clickhouse-url = http://c
 	var got ServeConfig
 	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
 	b.shoal("serve", "--max-host-rate", "50").want(t, exitOK)
-	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:1", Roles: []string{"fetcher", "ingest"}, Capacity: 1, TraceRatio: 1, HostRate: 4,
+	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:1", Roles: []string{"fetcher", "ingest"}, Capacity: 1, Traces: Traces{Ratio: 0.01}, HostRate: 4,
 		Cluster: &ClusterConfig{Identity: "/etc/n.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
 			Join: []string{"a:1"}},
 		Services: ServicesConfig{KafkaBrokers: []string{"k:1"}, KafkaPrefix: "shoal.", ClickHouse: "http://c",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -23,6 +22,7 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/ingest"
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/ids"
@@ -62,23 +62,28 @@ func runNode(ctx context.Context, config ServeConfig, on *services) (err error) 
 	}
 	defer unlock()
 	clock := skew.FromEnv(os.Getenv)
-	n := &node{config: config, name: nodeName, clock: clock, ids: ids.Random{Now: clock.Now},
-		metrics: telemetry.NewMetrics(), point: crash.FromEnv(os.Getenv)}
+	n := &node{config: config, name: nodeName, clock: clock, ids: ids.Random{Now: clock.Now}, point: crash.FromEnv(os.Getenv)}
 	if err := n.identify(); err != nil {
 		return err
 	}
-	closeLog, err := n.openLog()
+	// The roles have their say in a file, so that a terminal shows progress alone.
+	file, err := telemetry.OpenLogFile(config.Data, telemetry.MaxLogBytes)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeLog()) }()
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if n.signals, err = openSignals(ctx, config, n.name, file); err != nil {
+		return err
+	}
+	defer n.signals.close()
 	// Listening comes before the rest: a port that is taken is the commonest mistake, and nothing has been touched yet.
 	if err := n.listen(); err != nil {
 		return err
 	}
 	defer n.closeListeners()
 	if on == nil {
-		on, err = openServices(ctx, config.Services, n.name, filepath.Join(config.Data, "rows"), n.logger, n.clock, n.point)
+		on, err = openServices(ctx, config.Services, n.name, filepath.Join(config.Data, "rows"), n.log, n.clock,
+			n.point)
 		if err != nil {
 			return err
 		}
@@ -117,23 +122,6 @@ func (n *node) identify() error {
 		return apiserver.PlaceSignInKey(n.config.Data, n.identity.SignInKey)
 	}
 	return nil
-}
-
-// openLog has the roles have their say in a file, so that a terminal shows progress alone, or on stderr, where a
-// container's belongs.
-func (n *node) openLog() (closed func() error, err error) {
-	config := telemetry.LogConfig{Format: telemetry.TextLog, Node: n.name}
-	if n.config.LogStderr {
-		config.Format = telemetry.JSONLog
-		n.logger, err = telemetry.NewLog(os.Stderr, config, n.metrics)
-		return func() error { return nil }, err
-	}
-	file, err := telemetry.OpenLogFile(n.config.Data, telemetry.MaxLogBytes)
-	if err != nil {
-		return nil, err
-	}
-	n.logger, err = telemetry.NewLog(file, config, n.metrics)
-	return file.Close, err
 }
 
 // listen opens the ports for customers and for operators.
@@ -179,9 +167,7 @@ type node struct {
 	identity *identity.Identity // nil: the process is a cluster of its own
 	clock    clock.Clock
 	ids      ids.Source
-	logger   *slog.Logger
-	metrics  *telemetry.Metrics
-	tracer   *telemetry.Tracer // nil: no traces
+	*signals
 	point    func(string)
 	services *services
 	listener net.Listener // of the API; nil without that role
@@ -204,13 +190,7 @@ func (n *node) build() (err error) {
 		about.CertificateExpires = n.identity.Expires()
 	}
 	about.Declare(n.metrics)
-	if config.TraceEndpoint != "" {
-		n.tracer, err = telemetry.NewTracer(context.Background(), telemetry.TraceConfig{Endpoint: config.TraceEndpoint,
-			Ratio: config.TraceRatio, Node: n.name, Version: version()})
-		if err != nil {
-			return err
-		}
-	}
+	cache.Measure(on.cache, n.metrics)
 	n.egress, err = egress.New(egress.Config{Allow: config.EgressAllow, Origins: config.Origins, Metrics: n.metrics})
 	if err != nil {
 		return err
@@ -222,10 +202,9 @@ func (n *node) build() (err error) {
 	}
 	client := n.control.Client()
 	on.state.Store(&client)
-	role := func(name string) *slog.Logger { return telemetry.ForRole(n.logger, name) }
 	n.ingest = ingest.New(ingest.Config{Log: log, Store: on.store, Control: ingest.FromClient(client),
-		Logger: role("ingest"), Metrics: n.metrics, Tracer: n.tracer, Clock: n.clock, Crash: n.point})
-	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: role("billing"), Metrics: n.metrics,
+		Logger: n.forRole("ingest"), Metrics: n.metrics, Tracer: n.tracer, Clock: n.clock, Crash: n.point})
+	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: n.forRole("billing"), Metrics: n.metrics,
 		Tracer: n.tracer, Clock: n.clock, Point: n.point})
 	n.web = fetcher.NewHTTPWeb(n.egress, "", 0, n.clock)
 	n.web.Measure(n.metrics)
@@ -234,14 +213,14 @@ func (n *node) build() (err error) {
 		Timeout: config.Times.Fetch, StopWithin: config.Times.Stop,
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
-		Logger:  role("fetcher"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
+		Logger:  n.forRole("fetcher"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
 	if !n.has("apiserver") {
 		return nil
 	}
 	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: n.clock,
 		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
-		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: role("apiserver"), Metrics: n.metrics,
-		Tracer: n.tracer, Limiter: on.cache, Fallbacks: func() uint64 { return on.cache.Counts().Alone },
+		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"), Metrics: n.metrics,
+		Tracer: n.tracer, Limiter: on.cache,
 		Lag: on.lag, Recount: n.recount})
 	return err
 }
@@ -252,7 +231,7 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 	settings := controlplane.Defaults()
 	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, n.name, boot, config.Roles
 	settings.Version, settings.Metrics, settings.Tracer = version(), n.metrics, n.tracer
-	settings.Logger = telemetry.ForRole(n.logger, "controlplane")
+	settings.Logger = n.forRole("controlplane")
 	if n.has("fetcher") {
 		settings.Capacity = config.Capacity
 	}
@@ -302,18 +281,6 @@ func (n *node) parts() []lifecycle.Part {
 
 func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, role) }
 
-// operators is what operators may ask of this process.
-func (n *node) operators() telemetry.Ops {
-	return telemetry.Ops{Metrics: n.metrics, Pprof: n.config.OpsPprof, Ready: func(context.Context) error {
-		select {
-		case <-n.control.Ready():
-			return nil
-		default:
-			return errors.New("the state of the cluster is not known yet")
-		}
-	}}
-}
-
 // tellReady is the part that says that all before it have started.
 func (n *node) tellReady(ctx context.Context) error {
 	if n.config.Ready != nil {
@@ -356,15 +323,7 @@ func (n *node) close() {
 	if n.egress != nil {
 		n.egress.Close()
 	}
-	flush, cancel := context.WithTimeout(context.Background(), traceFlush)
-	defer cancel()
-	if err := n.tracer.Close(flush); err != nil {
-		n.logger.Warn("spans are lost", "error", err)
-	}
 }
-
-// traceFlush is how long the last spans may take at the end.
-const traceFlush = 3 * time.Second
 
 // authorityOf is the host and port that politeness counts by. A listed address was checked at intake; one that cannot be
 // read all the same has the empty host.

@@ -21,13 +21,12 @@ type ServeConfig struct {
 	Services  ServicesConfig
 	Capacity  uint32 // the fetcher's weight when shards are dealt out
 	OpsListen string // HOST:PORT of metrics and health; "": none
-	OpsPprof  bool   // profiles there, too
 	LogStderr bool   // log JSON lines to stderr, instead of text into the data directory
-	// TraceEndpoint is the URL of an OTLP collector, "": no traces; TraceRatio the share of API calls that begin one.
-	TraceEndpoint string
-	TraceRatio    float64
-	SelfKey       bool // make the self-hosting customer and its key
-	Times         Times
+	SelfKey   bool   // make the self-hosting customer and its key
+	Times     Times
+
+	OpsProfiles bool // profiles at OpsListen, too
+	Traces      Traces
 
 	EgressAllow []netip.Prefix    // private ranges that may be reached all the same
 	Origins     map[string]string // host or *.suffix → IP:PORT that is dialled instead of asking DNS
@@ -69,6 +68,12 @@ type ServicesConfig struct {
 	RedisPrefix   string // of keys
 }
 
+// Traces says where spans go and how many calls begin some.
+type Traces struct {
+	Endpoint string // URL of an OTLP collector over HTTP; "": no traces
+	Ratio    float64
+}
+
 // Times are what a cluster's fetching is timed by; zero values take the defaults of the roles.
 type Times struct {
 	Fetch   time.Duration // one try at a page
@@ -104,13 +109,13 @@ type serveCommand struct {
 	RedisAddr     string   `group:"services" help:"Redis, instead of limits and caches of each process." placeholder:"HOST:PORT"`
 	RedisPrefix   string   `group:"services" help:"Before the names of keys." default:"shoal:" placeholder:"TEXT"`
 
-	OpsListen string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
-	OpsPprof  bool          `group:"operation" help:"Profiles at the ops address, too."`
-	LogStderr bool          `group:"operation" help:"Log JSON lines to stderr instead of text into the data directory."`
-	SelfKey   bool          `group:"operation" help:"Make the self-hosting customer and write its key to the data directory, as a process alone always does."`
-	OtlpURL   string        `group:"operation" help:"OpenTelemetry collector (OTLP over HTTP) for traces; none by default." placeholder:"URL"`
-	OtlpRatio float64       `group:"operation" help:"Share of API calls, and with them of runs, that are traced." default:"1"`
-	StopGrace time.Duration `group:"operation" help:"Serve on for so long after SIGTERM, no longer ready, so that a balancer looks elsewhere." default:"0s"`
+	OpsListen     string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
+	OpsProfiles   bool          `group:"operation" help:"Show profiles of the process at --ops-listen, too."`
+	TraceEndpoint string        `group:"operation" help:"OTLP collector (HTTP) that traces are sent to; none by default." placeholder:"URL"`
+	TraceRatio    float64       `group:"operation" help:"Share of API calls that are traced, and with them the runs that they launch." default:"0.01"`
+	LogStderr     bool          `group:"operation" help:"Log JSON lines to stderr instead of text into the data directory."`
+	SelfKey       bool          `group:"operation" help:"Make the self-hosting customer and write its key to the data directory, as a process alone always does."`
+	StopGrace     time.Duration `group:"operation" help:"Serve on for so long after SIGTERM, no longer ready, so that a balancer looks elsewhere." default:"0s"`
 
 	EgressAllow        []netip.Prefix    `help:"Private ranges that may be reached all the same; none by default." placeholder:"CIDR"`
 	EgressOrigin       map[string]string `hidden:"" mapsep:"," help:"Hosts that are dialled at a fixed place instead of asking DNS: HOST=IP:PORT or *.SUFFIX=IP:PORT. For test webs."`
@@ -165,6 +170,8 @@ func (c *serveCommand) Validate() error {
 	switch {
 	case !(c.HostRate > 0) || c.HostRate > c.MaxHostRate:
 		return fmt.Errorf("--host-rate: above 0 and at most --max-host-rate (%g)", c.MaxHostRate)
+	case c.TraceEndpoint != "" && !(c.TraceRatio > 0 && c.TraceRatio <= 1):
+		return fmt.Errorf("--trace-ratio: above 0, at most 1")
 	case c.HostConnections < 1 || c.HostConnections > c.MaxHostConnections:
 		return fmt.Errorf("--host-connections: at least 1 and at most --max-host-connections (%d)", c.MaxHostConnections)
 	}
@@ -184,8 +191,6 @@ func (c *serveCommand) checkCluster() error {
 		return fmt.Errorf("--identity: --join names members of the cluster, or --bootstrap creates it")
 	case c.Capacity < 1 || c.Capacity > maxCapacity:
 		return fmt.Errorf("--capacity: 1 to %d", maxCapacity)
-	case !(c.OtlpRatio > 0 && c.OtlpRatio <= 1):
-		return fmt.Errorf("--otlp-ratio: above 0 and at most 1")
 	case c.KafkaReplicas < 0:
 		return fmt.Errorf("--kafka-replicas: 0 or more")
 	}
@@ -219,7 +224,8 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 func (c *serveCommand) config() ServeConfig {
 	config := ServeConfig{
 		Data: c.Data, Listen: c.Listen, Roles: c.roles(), Capacity: c.Capacity,
-		TraceEndpoint: c.OtlpURL, TraceRatio: c.OtlpRatio, OpsPprof: c.OpsPprof, OpsListen: c.OpsListen, LogStderr: c.LogStderr, SelfKey: c.SelfKey || c.Identity == "",
+		OpsListen: c.OpsListen, OpsProfiles: c.OpsProfiles, LogStderr: c.LogStderr,
+		Traces: Traces{Endpoint: c.TraceEndpoint, Ratio: c.TraceRatio}, SelfKey: c.SelfKey || c.Identity == "",
 		Services: ServicesConfig{KafkaBrokers: c.KafkaBrokers, KafkaPrefix: c.KafkaPrefix, KafkaReplicas: c.KafkaReplicas,
 			ClickHouse: c.ClickhouseURL, Redis: c.RedisAddr, RedisPrefix: c.RedisPrefix},
 		Times:       Times{Fetch: c.FetchTimeout, Lease: c.Lease, Markers: c.MarkerEvery, Stop: c.StopWithin, Grace: c.StopGrace},

@@ -26,6 +26,9 @@ func Measured(log Log, clk clock.Clock, to *telemetry.Metrics) Log {
 			read: read.WithLabelValues(name), full: full.WithLabelValues(name), failed: failed.WithLabelValues(name),
 			seconds: seconds.WithLabelValues(name)}
 	}
+	stray := prometheus.NewCounter(prometheus.CounterOpts{})
+	m.topics[topicCount] = topicMetrics{published: stray, bytes: stray, read: stray, full: stray, failed: stray,
+		seconds: prometheus.ObserverFunc(func(float64) {})}
 	telemetry.NewSamples(func() (Log, bool) { return log, true }).
 		Gauges("shoal_stream_lag_records", "Records that a topic still holds, as this process sees it.", []string{"topic"},
 			func(log Log, emit func(float64, ...string)) {
@@ -40,8 +43,10 @@ func Measured(log Log, clk clock.Clock, to *telemetry.Metrics) Log {
 type measured struct {
 	Log
 	clock  clock.Clock
-	topics [topicCount]topicMetrics
+	topics [topicCount + 1]topicMetrics // the last is for what is no topic: the log's to refuse, and nobody's to count
 }
+
+func (l *measured) of(topic Topic) *topicMetrics { return &l.topics[min(topic, topicCount)] }
 
 type topicMetrics struct {
 	published, bytes, read, full, failed prometheus.Counter
@@ -63,7 +68,7 @@ func sizeOf(records [][]byte) int {
 
 // Publish implements Log.
 func (l *measured) Publish(ctx context.Context, topic Topic, partition int, records ...[]byte) error {
-	m, size, began := &l.topics[topic], sizeOf(records), l.clock.Now()
+	m, size, began := l.of(topic), sizeOf(records), l.clock.Now()
 	err := l.Log.Publish(ctx, topic, partition, records...)
 	switch {
 	case err == nil:
@@ -77,7 +82,7 @@ func (l *measured) Publish(ctx context.Context, topic Topic, partition int, reco
 
 // TryPublish implements Log.
 func (l *measured) TryPublish(topic Topic, partition int, records ...[]byte) error {
-	m, size := &l.topics[topic], sizeOf(records)
+	m, size := l.of(topic), sizeOf(records)
 	err := l.Log.TryPublish(topic, partition, records...)
 	switch {
 	case err == nil:
@@ -103,10 +108,10 @@ func (l *measured) Consume(topic Topic, group string) (Reader, error) {
 func (l *measured) reader(topic Topic) func(Reader, error) (Reader, error) {
 	return func(reader Reader, err error) (Reader, error) {
 		if err != nil {
-			l.topics[topic].failed.Inc()
+			l.of(topic).failed.Inc()
 			return nil, err
 		}
-		return &measuredReader{Reader: reader, metrics: &l.topics[topic]}, nil
+		return &measuredReader{Reader: reader, metrics: l.of(topic)}, nil
 	}
 }
 

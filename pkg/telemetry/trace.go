@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -31,16 +32,20 @@ type Tracer struct {
 
 // TraceConfig says where spans go.
 type TraceConfig struct {
-	// Endpoint is the URL of an OTLP collector over HTTP, "http://127.0.0.1:4318" for example.
+	// Endpoint is the URL of an OTLP collector over HTTP: "http://127.0.0.1:4318", or with a path of its own. What else
+	// it needs (headers, certificates) stands in the environment, as OpenTelemetry names it: OTEL_EXPORTER_OTLP_HEADERS.
 	Endpoint string
 	// Ratio of API calls that begin a trace, above 0, at most 1. A run is traced when the call that launched it is.
 	Ratio   float64
 	Node    string
 	Version string
+	// Failed is told when the collector does not take a batch of spans; nil: nobody is.
+	Failed func(error)
 }
 
 // Bounds of what waits for the collector; further spans are dropped.
 const (
+	tracesPath     = "/v1/traces" // of a collector whose URL has no path
 	maxSpansQueued = 4096
 	exportTimeout  = 10 * time.Second
 )
@@ -51,13 +56,34 @@ func NewTracer(ctx context.Context, config TraceConfig) (*Tracer, error) {
 	if !(config.Ratio > 0 && config.Ratio <= 1) {
 		return nil, fmt.Errorf("telemetry: a share of %g of calls cannot be traced: above 0, at most 1", config.Ratio)
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(config.Endpoint),
+	endpoint, err := url.Parse(config.Endpoint)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
+		return nil, fmt.Errorf("telemetry: the collector's address %q is no http:// or https:// URL", config.Endpoint)
+	}
+	if endpoint.Path == "" || endpoint.Path == "/" {
+		endpoint.Path = tracesPath
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint.String()),
 		otlptracehttp.WithTimeout(exportTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: trace exporter: %w", err)
 	}
-	return newTracer(config, sdktrace.WithBatcher(exporter, sdktrace.WithMaxQueueSize(maxSpansQueued),
+	return newTracer(config, sdktrace.WithBatcher(told{exporter, config.Failed}, sdktrace.WithMaxQueueSize(maxSpansQueued),
 		sdktrace.WithExportTimeout(exportTimeout))), nil
+}
+
+// told is an exporter whose failures are told to us; the SDK would print them.
+type told struct {
+	sdktrace.SpanExporter
+	failed func(error)
+}
+
+// ExportSpans implements sdktrace.SpanExporter.
+func (e told) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	if err := e.SpanExporter.ExportSpans(ctx, spans); err != nil && e.failed != nil {
+		e.failed(err)
+	}
+	return nil
 }
 
 // NewTracerTo is a tracer whose spans go to an exporter as they end, for tests.

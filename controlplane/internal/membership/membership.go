@@ -194,7 +194,7 @@ func (m *Membership) notify() {
 	m.changed = make(chan struct{})
 }
 
-// Update changes what this node says of itself, and returns when the others are being told.
+// Update changes what this node says of itself. Gossip takes it to the others; Sync takes it at once.
 func (m *Membership) Update(change func(*Info)) error {
 	m.mu.Lock()
 	next := m.self
@@ -205,8 +205,7 @@ func (m *Membership) Update(change func(*Info)) error {
 	}
 	m.self = next
 	m.mu.Unlock()
-	// An error says that nobody has taken the news yet: gossip goes on with it.
-	_ = m.list.UpdateNode(m.cfg.Probe)
+	_ = m.list.UpdateNode(time.Millisecond) // its error: nobody has taken the news yet
 	m.notify()
 	return nil
 }

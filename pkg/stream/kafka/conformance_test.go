@@ -63,7 +63,7 @@ func openPrefix(t testing.TB, brokers []string, partitions int, prefix string) *
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	log, err := kafka.Open(ctx, kafka.Config{Brokers: brokers, Prefix: prefix, Partitions: partitions, Node: t.Name(), Logger: dbg})
+	log, err := kafka.Open(ctx, kafka.Config{Brokers: brokers, Prefix: prefix, Partitions: partitions, Node: t.Name()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,11 +38,12 @@ const (
 	readTimeout    = 30 * time.Second // of a whole request
 	listTimeout    = 2 * time.Minute  // of a request with a large JSON body
 	idleTimeout    = 2 * time.Minute  // between requests
-	// finishTimeout is how long calls under way may take when the server stops; then their connections are closed and
-	// their contexts ended, and they have cutOffTimeout to take back what they began.
-	finishTimeout = 5 * time.Second
+	// cutOffTimeout is what calls that are cut off by a stop have to take back what they began.
 	cutOffTimeout = 2 * time.Second
 )
+
+// DefaultFinishWithin is Config.FinishWithin unless told.
+const DefaultFinishWithin = 5 * time.Second
 
 // Config is what a server needs. Client, Store, Clock, IDs, Guard, DataDir and Log must be set.
 type Config struct {
@@ -61,6 +62,11 @@ type Config struct {
 	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of a host.
 	MaxHostRate        float64
 	MaxHostConnections int
+	// StopGrace is for how long a stopping server serves on, while /readyz says 503 and every answer asks for its connection
+	// to be closed: longer than a load balancer takes to look elsewhere. 0 when nothing stands before it.
+	StopGrace time.Duration
+	// FinishWithin is how long calls under way may take then; after it they are cut off.
+	FinishWithin time.Duration
 	// Lag tells operators how many records each topic holds, by its name; nil: nothing is known.
 	Lag func() map[string]int64
 	// Recount holds the ledger of every closed run in a view against its page records; nil: not from here.
@@ -97,6 +103,9 @@ func New(cfg Config) (*Server, error) {
 	issuer, err := auth.OpenIssuer(cfg.DataDir)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
+	}
+	if cfg.FinishWithin <= 0 {
+		cfg.FinishWithin = DefaultFinishWithin
 	}
 	if cfg.Lag == nil {
 		cfg.Lag = func() map[string]int64 { return map[string]int64{} }
@@ -177,8 +186,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.Serve(ctx, l)
 }
 
-// Serve serves on l, which it closes, until ctx ends: then no new call is taken, streams end at once, calls under way
-// have 5 s to finish, and what goroutines there are have ended when it returns without an error.
+// Serve serves on l, which it closes, until ctx ends. Then it is not ready any more, serves on for StopGrace, takes no new
+// call, tells streams to come back elsewhere and ends them, and waits for calls under way, for FinishWithin. What
+// goroutines there are have ended when it returns without an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
 	tracked := listen(l)
@@ -197,8 +207,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		_ = tracked.Close() // it failed already
 	case <-ctx.Done():
 		s.stopping.Store(true)
-		err = s.stop(server, tracked)
-		err = errors.Join(err, <-served)
+		select {
+		case err = <-served: // it failed meanwhile
+			_ = tracked.Close()
+		case <-s.cfg.Clock.After(s.cfg.StopGrace):
+			err = s.stop(server, tracked)
+			err = errors.Join(err, <-served)
+		}
 	}
 	s.endStreams()
 	s.endWork()
@@ -218,7 +233,7 @@ func (s *Server) stop(server *fasthttp.Server, l *listener) error {
 	closed := l.Close()
 	s.endStreams()
 	l.closeIdle()
-	finish, cancel := context.WithTimeout(context.Background(), finishTimeout)
+	finish, cancel := context.WithTimeout(context.Background(), s.cfg.FinishWithin)
 	defer cancel()
 	err := server.ShutdownWithContext(finish)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -232,7 +247,7 @@ func (s *Server) stop(server *fasthttp.Server, l *listener) error {
 func (s *Server) newServer() *fasthttp.Server {
 	return &fasthttp.Server{
 		Name:                         "shoal",
-		Handler:                      s.handler,
+		Handler:                      s.handle,
 		ErrorHandler:                 s.chain.Unreadable,
 		HeaderReceived:               s.headerReceived,
 		ReadBufferSize:               maxHeader,
@@ -244,6 +259,14 @@ func (s *Server) newServer() *fasthttp.Server {
 		CloseOnShutdown:              true,
 		NoDefaultContentType:         true,
 		Logger:                       log.New(io.Discard, "", 0), // what it would say are broken connections
+	}
+}
+
+// handle serves a request. A stopping server takes no other one from the same connection.
+func (s *Server) handle(rc *fasthttp.RequestCtx) {
+	s.handler(rc)
+	if s.stopping.Load() {
+		rc.SetConnectionClose()
 	}
 }
 

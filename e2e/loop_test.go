@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/billing"
 	"shoal.dev/shoal/controlplane"
+	controlclient "shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/ingest"
@@ -40,12 +41,14 @@ var clusterPace = fetcher.Pace{Rate: 1000, Connections: 4}
 // that a loss costs a test little time.
 type cluster struct {
 	suite.Client
-	data string
-	log  *streamtest.Faulty
-	stop func() error // ends all roles, once
+	data    string
+	log     *streamtest.Faulty
+	control controlclient.Client
+	fetcher fetcher.Config // of the node that has all roles
+	stop    func() error   // ends all roles, once
 }
 
-func newCluster(t *testing.T, web *synthweb.Web, seed uint64) *cluster {
+func newCluster(t *testing.T, web *synthweb.Web, seed uint64, change ...func(*controlplane.Config, *fetcher.Config)) *cluster {
 	t.Helper()
 	c := &cluster{data: t.TempDir()}
 	settings := controlplane.Defaults()
@@ -65,11 +68,17 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64) *cluster {
 	settings.ShardOf = func(host string) int {
 		return int(xxh3.HashString(egress.RegistrableDomain(host)) % uint64(settings.Shards))
 	}
+	pages := fetcher.NewHTTPWeb(out, "", 0, clock.System{})
+	c.fetcher = fetcher.Config{Node: clusterNode, Boot: settings.Boot, Log: c.log, Web: pages, IDs: source,
+		ShardOf: settings.ShardOf, Pace: clusterPace, MaxPace: clusterPace}
+	for _, change := range change {
+		change(&settings, &c.fetcher)
+	}
 	control := suite.Must(controlplane.New(settings))(t)
 	reach := control.Client()
-	pages := fetcher.NewHTTPWeb(out, "", 0, clock.System{})
+	c.control, c.fetcher.Control = reach, fetcher.FromClient(reach)
 	api := suite.Must(apiserver.New(apiserver.Config{Client: reach, Store: store, Guard: out, Clock: clock.System{}, IDs: source,
-		DataDir: c.data, NoRateLimits: true, MaxHostRate: clusterPace.Rate, MaxHostConnections: clusterPace.Connections,
+		DataDir: c.data, NoRateLimits: true, MaxHostRate: settings.MaxHostRate, MaxHostConnections: clusterPace.Connections,
 		Node: clusterNode, Boot: settings.Boot, Log: logger}))(t)
 	listener := suite.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	key := make(chan string, 1)
@@ -77,9 +86,7 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64) *cluster {
 		{Name: "controlplane", Run: control.Run, Ready: control.Ready()},
 		{Name: "ingest", Run: ingest.New(ingest.Config{Log: c.log, Store: store, Control: ingest.FromClient(reach)}).Run},
 		{Name: "billing", Run: billing.New(billing.Config{Log: c.log, Settle: reach.Settle, Logger: logger}).Run},
-		{Name: "fetcher", Run: fetcher.New(fetcher.Config{Node: clusterNode, Boot: settings.Boot, Log: c.log,
-			Control: fetcher.FromClient(reach), Web: pages, IDs: source, ShardOf: settings.ShardOf,
-			Pace: clusterPace, MaxPace: clusterPace}).Run},
+		{Name: "fetcher", Run: fetcher.New(c.fetcher).Run},
 		{Name: "apiserver", Run: func(ctx context.Context) error {
 			secret, err := apiserver.SelfKey(ctx, reach, source, c.data)
 			if err != nil {
@@ -119,12 +126,17 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64) *cluster {
 	return c
 }
 
+// admin calls with an administrator's rights.
+func (c *cluster) admin(t *testing.T) suite.Client {
+	t.Helper()
+	token := suite.Must(apiserver.MintToken(c.data, apiserver.SelfCustomer, true, time.Now(), time.Hour))(t)
+	return suite.Client{Server: c.Server, Token: strings.TrimSpace(token)}
+}
+
 // fill gives the self-hosting customer money.
 func (c *cluster) fill(t *testing.T, micros int64) {
 	t.Helper()
-	token := suite.Must(apiserver.MintToken(c.data, apiserver.SelfCustomer, true, time.Now(), time.Hour))(t)
-	admin := suite.Client{Server: c.Server, Token: strings.TrimSpace(token)}
-	if err := admin.Adjust(t.Context(), apiserver.SelfCustomer, micros); err != nil {
+	if err := c.admin(t).Adjust(t.Context(), apiserver.SelfCustomer, micros); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -16,6 +16,8 @@ import (
 type clusterCommand struct {
 	Init clusterInitCommand `cmd:"" help:"Make the authority of a new cluster."`
 	Cert clusterCertCommand `cmd:"" help:"Issue the identity of a node."`
+
+	Nodes clusterNodesCommand `cmd:"" help:"Show the nodes, their state and what they carry."`
 }
 
 // authorityFile is the authority in its operator's directory.

@@ -79,6 +79,7 @@ type grammar struct {
 	Wallet  walletCommand  `cmd:"" help:"Show the wallet, or adjust one as an operator."`
 	Status  statusCommand  `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
 	Billing billingCommand `cmd:"" help:"Check the ledger against the stored pages."`
+	Fetcher fetcherCommand `cmd:"" help:"Drain a fetcher."`
 	Cluster clusterCommand `cmd:"" help:"Make a cluster and its nodes."`
 	Token   tokenCommand   `cmd:"" help:"Print a sign-in token of the local issuer, good for an hour."`
 	Demo    demoCommand    `cmd:"" help:"Serve, and run 2,000 pages of a built-in demo web before your eyes."`

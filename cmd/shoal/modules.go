@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,7 +211,7 @@ func (n *node) build() (err error) {
 	n.web.Measure(n.metrics)
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
 		Web: n.web, IDs: n.ids, Clock: n.clock, ShardOf: settings.ShardOf, Workers: config.FetchWorkers,
-		Timeout: config.Times.Fetch, StopWithin: config.Times.Stop,
+		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
 		Logger:  n.forRole("fetcher"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
@@ -219,9 +220,9 @@ func (n *node) build() (err error) {
 	}
 	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: n.clock,
 		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
-		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"), Metrics: n.metrics,
-		Tracer: n.tracer, Limiter: on.cache,
-		Lag: on.lag, Recount: n.recount})
+		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"),
+		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Lag: on.lag, Recount: n.recount,
+		StopGrace: config.Times.Grace, FinishWithin: config.stopWithin()})
 	return err
 }
 
@@ -234,6 +235,13 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 	settings.Logger = n.forRole("controlplane")
 	if n.has("fetcher") {
 		settings.Capacity = config.Capacity
+	}
+	if cluster := config.Cluster; cluster != nil {
+		host := cluster.advertised()
+		_, port, _ := net.SplitHostPort(cluster.Listen) // the flags were checked
+		settings.Cluster = &controlplane.Cluster{Identity: n.identity, Listen: cluster.Listen,
+			Advertise: net.JoinHostPort(host, port), GossipListen: cluster.GossipListen, GossipAdvertise: host,
+			Join: cluster.Join, Bootstrap: cluster.Bootstrap}
 	}
 	settings.Clock, settings.IDs = n.clock, n.ids
 	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point
@@ -254,14 +262,21 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 	return settings
 }
 
+// Bounds of a stop: how long a process that is alone lets its fetcher finish what is under way, and then each of the
+// roles behind it what is in the log.
+const (
+	aloneStop     = 5 * time.Second
+	drainPatience = 2 * time.Second
+)
+
 // parts are the roles in the order in which they need each other: they stop in the reverse, which is a page's own way
-// round the loop, so that little of what was fetched has to be fetched again.
+// round the loop, so that nothing of what was fetched has to be fetched again.
 func (n *node) parts() []lifecycle.Part {
 	all := []lifecycle.Part{
 		{Name: "ops", Run: func(ctx context.Context) error { return n.operators().Serve(ctx, n.ops) }},
 		{Name: "controlplane", Run: n.control.Run, Ready: n.control.Ready()},
-		{Name: "billing", Run: n.billing.Run},
-		{Name: "ingest", Run: n.ingest.Run},
+		{Name: "billing", Run: n.billing.Run, Idle: n.services.idle(stream.Receipts), Patience: drainPatience},
+		{Name: "ingest", Run: n.ingest.Run, Idle: n.services.idle(stream.Pages), Patience: drainPatience},
 		{Name: "fetcher", Run: n.fetcher.Run},
 		{Name: "apiserver", Run: n.serveAPI},
 		{Name: "ready", Run: n.tellReady},
@@ -277,6 +292,35 @@ func (n *node) parts() []lifecycle.Part {
 		}
 		return !n.has(part.Name)
 	})
+}
+
+// advertised is where other nodes reach this one: where it was told to say, or the address that it listens on, or, of
+// all addresses of the machine, the first that is not its loopback's.
+func (c *ClusterConfig) advertised() string {
+	if c.Advertise != "" {
+		return c.Advertise
+	}
+	host, _, _ := net.SplitHostPort(c.Listen) // the flags were checked
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return host
+	}
+	addresses, _ := net.InterfaceAddrs() // none: the loopback's
+	for _, address := range addresses {
+		if network, ok := address.(*net.IPNet); ok && network.IP.IsGlobalUnicast() {
+			return network.IP.String()
+		}
+	}
+	return "127.0.0.1"
+}
+
+// stopWithin is how long what is under way may take to end: long enough to hand over, where there is somebody to take
+// over.
+func (c *ServeConfig) stopWithin() time.Duration {
+	stop := cmp.Or(c.Times.Stop, fetcher.DefaultStopWithin)
+	if c.Cluster == nil {
+		return min(stop, aloneStop)
+	}
+	return stop
 }
 
 func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, role) }

@@ -93,6 +93,15 @@ func (s *services) lag() map[string]int64 {
 	return lag
 }
 
+// idle says whether everything that was published to a topic has been worked on. It is nil for a log that outlives this
+// process: others go on with it.
+func (s *services) idle(topic stream.Topic) func() bool {
+	if _, embedded := s.log.(*stream.Memory); !embedded {
+		return nil
+	}
+	return func() bool { return s.log.Lag(topic) == 0 }
+}
+
 // close ends the services, once the roles have stopped.
 func (s *services) close() error {
 	var err error

@@ -282,6 +282,27 @@ func (c Client) RecountOfProduct(ctx context.Context) (runs, differ int, err err
 	return len(out), differ, err
 }
 
+// Node is a node as an operator sees it.
+type Node struct {
+	Name, State          string
+	Shards, Moving, Open int
+}
+
+// Nodes are those of the cluster; the credential is an administrator's.
+func (c Client) Nodes(ctx context.Context) (list []Node, err error) {
+	err = c.Call(ctx, "GET", "/api/admin/nodes", nil, nil, &list)
+	return list, err
+}
+
+// Drain tells a node to drain, or takes that back.
+func (c Client) Drain(ctx context.Context, name string, drain bool) error {
+	method := "PUT"
+	if !drain {
+		method = "DELETE"
+	}
+	return c.Call(ctx, method, "/api/admin/nodes/"+name+"/drain", nil, nil, nil)
+}
+
 // Progress is a message of the job stream.
 type Progress struct {
 	State                        string

@@ -292,11 +292,20 @@ func testRestartKeepsEverything(t *testing.T, on Platform) {
 	}
 }
 
-// testStopUnderLoad stops the product in the middle of a run, which goes on at the next start as if nothing had been.
+// Patient has every kind of page that is answered within a stop, some of them slowly or not at once.
+func Patient(hosts, pages int) synthweb.Config {
+	return synthweb.Config{Seed: uint64(hosts), Hosts: hosts, PagesPerHost: pages, PageBytes: []int{3000, 8000},
+		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 70}, {Class: synthweb.Changing, Weight: 10},
+			{Class: synthweb.Redirect, Weight: 5}, {Class: synthweb.Flaky, Weight: 5}, {Class: synthweb.Busy, Weight: 2},
+			{Class: synthweb.Failing, Weight: 2}, {Class: synthweb.Drip, Weight: 2}, {Class: synthweb.NotFound, Weight: 2},
+			{Class: synthweb.Empty, Weight: 2}},
+		MaxLatency: 200 * time.Millisecond, SlowHosts: hosts / 10, SlowLatency: time.Second}
+}
+
+// testStopUnderLoad stops the product in the middle of a run, which goes on at the next start as if nothing had been:
+// nothing that was asked for is asked for again.
 func testStopUnderLoad(t *testing.T, on Platform) {
-	cfg := Rough(40, 25)
-	cfg.MinLatency, cfg.MaxLatency = 1, 50_000_000
-	web := on.Web(t, cfg)
+	web := on.Web(t, Patient(40, 25))
 	s := NewService(t, on, web, "--host-rate", "30", "--max-host-rate", "30")
 	s.Fill(s.Client, Plenty)
 	o := ProductOrder(s.Client, slices.Collect(web.URLs(1000)))
@@ -304,7 +313,6 @@ func testStopUnderLoad(t *testing.T, on Platform) {
 	for _, pages := range []int64{100, 400} {
 		Begun(t, s.Client, run, pages)
 		s.Down(t)
-		s.Deaths = append(s.Deaths, time.Now())
 		s.Restart()
 	}
 	reported := Must(s.Report(Within(t, Patience), run))(t)

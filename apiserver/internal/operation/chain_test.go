@@ -344,8 +344,11 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	<-waiting
-	r.stop() // the server stops: the stream ends whole
-	if rest, err := io.ReadAll(stream); err != nil || len(rest) != 0 {
+	r.stop() // the server stops: the stream ends whole, and says when to come back
+	rest, err := io.ReadAll(stream)
+	var millis int
+	if _, scanned := fmt.Sscanf(string(rest), "retry: %d\n\n", &millis); err != nil || scanned != nil ||
+		millis < minStopRetryMillis || millis >= maxStopRetryMillis {
 		t.Errorf("at the end %q %v", rest, err)
 	}
 }

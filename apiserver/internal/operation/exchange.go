@@ -192,6 +192,9 @@ func (x *exchange) stream(events Events) {
 		if err == nil {
 			err = events(x.Streaming, to)
 		}
+		if x.Streaming.Err() != nil && errors.Is(err, context.Canceled) {
+			err = to.stop()
+		}
 		log.Debug("stream ended", "error", err)
 	})
 }

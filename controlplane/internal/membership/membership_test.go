@@ -70,7 +70,9 @@ func names(members []Member) string {
 	return strings.Join(list, " ")
 }
 
-func sees(want string) func([]Member) bool { return func(members []Member) bool { return names(members) == want } }
+func sees(want string) func([]Member) bool {
+	return func(members []Member) bool { return names(members) == want }
+}
 
 func TestNodesFindEachOtherThroughAnyOfThem(t *testing.T) {
 	a := open(t, testConfig("a"))

@@ -179,7 +179,7 @@ func (p *plan) next(s *state.Shard) command.ShardChange {
 		change.Owner = best
 	case p.t.letGo(owner, s) && (best != "" || departing):
 		change.Owner, change.Planned = best, true
-	case p.t.silent(owner, p.now) && best != "":
+	case p.t.silent(s.Owner, owner, p.now) && best != "":
 		change.Owner = best
 	case departing || p.stays[s.Owner] && s.Next != "":
 		change.Next = best
@@ -198,9 +198,10 @@ func (t *Tracker) letGo(owner *state.Node, s *state.Shard) bool {
 	return m != nil && m.released(s.Number)
 }
 
-// silent says that nothing was heard of an owner for so long that it cannot be at work.
-func (t *Tracker) silent(owner *state.Node, now time.Time) bool {
-	if m := t.of(owner); m != nil {
+// silent says that nothing was heard of an owner for so long that it cannot be at work. Its record may have been removed
+// while it was.
+func (t *Tracker) silent(name string, owner *state.Node, now time.Time) bool {
+	if m := t.members[name]; m != nil && (owner == nil || m.boot == owner.Boot) {
 		return now.Sub(m.heard) >= t.wait()
 	}
 	return now.Sub(t.started) >= t.wait() // an earlier leader may have heard this start of it

@@ -247,6 +247,10 @@ func (w *world) deliver() {
 		if !p.up || c == nil || c.leases != nil || w.now < c.arrives {
 			continue
 		}
+		if !slices.Contains(w.nodes, p.node) {
+			c.arrives = 1e9 // refused
+			continue
+		}
 		w.tracker.Heard(c.beat)
 		w.assign()
 		leases := w.tracker.Answer(p.node, w.shards)
@@ -256,7 +260,7 @@ func (w *world) deliver() {
 
 func (w *world) fault() {
 	p := w.procs[w.r.IntN(len(w.procs))]
-	switch w.r.IntN(8) {
+	switch w.r.IntN(9) {
 	case 0:
 		p.paused = w.now + w.r.Float64()*4*lease
 	case 1: // the process ends, its requests with it
@@ -270,11 +274,17 @@ func (w *world) fault() {
 	case 5:
 		p.cut = w.now + w.r.Float64()*4*lease
 	case 4:
-		w.record(p, func(n *state.Node) { n.Draining = !n.Draining })
+		if slices.Contains(w.nodes, p.node) {
+			w.record(p, func(n *state.Node) { n.Draining = !n.Draining })
+		}
 	case 6:
-		w.record(p, func(n *state.Node) { n.Capacity = 1 + w.r.Uint32N(3) })
+		if slices.Contains(w.nodes, p.node) {
+			w.record(p, func(n *state.Node) { n.Capacity = 1 + w.r.Uint32N(3) })
+		}
 	case 7:
 		w.stop(p)
+	case 8: // its record is removed, although it is at work
+		w.nodes = slices.DeleteFunc(w.nodes, func(n *state.Node) bool { return n.Name == p.node.Name })
 	}
 }
 
@@ -322,7 +332,7 @@ func (w *world) tick(by float64) {
 func (w *world) calm(tick float64) {
 	w.faults = false
 	for _, p := range w.procs {
-		if !p.up || p.stops {
+		if !p.up || p.stops || !slices.Contains(w.nodes, p.node) {
 			p.up, p.held = false, nil
 			w.boot(p)
 		}

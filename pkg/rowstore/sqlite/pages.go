@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/internal/record"
 )
 
 // maxSpan bounds the rows of one span, and so what one turn of a removal does.
@@ -106,7 +107,7 @@ func (b *batch) writeJob(g group) error {
 	for _, i := range g.pages {
 		page := b.pages[i].Page
 		if page.Outcome == model.Cancelled { // it has no record, and proves nothing
-			b.receipts[i] = receiptOf(page)
+			b.receipts[i] = record.Receipt(page)
 			continue
 		}
 		if receipt, ok := standing[page.Unit]; ok {
@@ -115,7 +116,7 @@ func (b *batch) writeJob(g group) error {
 		}
 		if page.URLHash != 0 {
 			if _, ok := delivered[page.URLHash]; ok {
-				page = duplicate(page)
+				page = record.Duplicate(page)
 			} else if page.Outcome == model.Delivered {
 				delivered[page.URLHash] = struct{}{}
 			}
@@ -123,7 +124,7 @@ func (b *batch) writeJob(g group) error {
 		if err := b.page(job, page, &span); err != nil {
 			return err
 		}
-		b.receipts[i] = receiptOf(page)
+		b.receipts[i] = record.Receipt(page)
 		standing[page.Unit] = b.receipts[i]
 	}
 	if err := b.endSpan(&span); err != nil {
@@ -144,9 +145,9 @@ type span struct {
 
 // page queues the record and the rows of a page.
 func (b *batch) page(job int64, page *model.Page, span *span) error {
-	content, err := b.store.encode.Marshal(contentOf(page))
+	content, err := b.store.encode.Encode(page)
 	if err != nil {
-		return fmt.Errorf("encode record %v: %w", page.Unit, err)
+		return err
 	}
 	b.records = append(b.records, job, unitKey(page.Unit), int64(page.Outcome), int64(len(page.Rows)), b.place+1,
 		int64(page.Quantity), page.PriceRow, int64(page.URLHash), page.Last, content)
@@ -214,19 +215,6 @@ func (b *batch) delivered(job int64, g group) (map[uint64]struct{}, error) {
 	}, `SELECT hash FROM pages INDEXED BY pages_delivered
 		WHERE job = ? AND outcome = 1 AND hash <> 0 AND hash IN (SELECT value FROM json_each(?))`, job, numberList(hashes))
 	return delivered, err
-}
-
-// duplicate is what a page becomes whose address the run already has.
-func duplicate(page *model.Page) *model.Page {
-	copied := *page
-	copied.Outcome, copied.Code, copied.Last, copied.Spent = model.Duplicate, "", true, false
-	copied.Next, copied.Rows, copied.PriceRow, copied.Quantity = nil, nil, "", 0
-	return &copied
-}
-
-func receiptOf(page *model.Page) *model.Receipt {
-	return &model.Receipt{Job: page.Job, Unit: page.Unit, Outcome: page.Outcome, PriceRow: page.PriceRow,
-		Quantity: page.Quantity, Items: uint32(len(page.Rows)), Last: page.Last, Next: page.Next}
 }
 
 // job finds or makes the number of a job.

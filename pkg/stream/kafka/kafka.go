@@ -189,8 +189,9 @@ func pauseAfter(failures int) time.Duration {
 	return min(minPause<<min(failures-1, 10), maxPause)
 }
 
-// worthWarning says whether a failure is one to log: the first, second, fourth… in a row.
-func worthWarning(failures int) bool { return failures&(failures-1) == 0 }
+// worthWarning says whether a failure is one to log: the fourth in a row, the eighth, and so on. Fewer are what a leader's
+// move costs.
+func worthWarning(failures int) bool { return failures >= 4 && failures&(failures-1) == 0 }
 
 // errorOf is an error code of a response.
 func errorOf(code int16) error {

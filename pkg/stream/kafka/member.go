@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	segmentio "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/consumer"
+	"github.com/segmentio/kafka-go/protocol/syncgroup"
 
 	"shoal.dev/shoal/pkg/stream"
 )
@@ -23,8 +25,12 @@ const (
 	leaveTimeout     = 2 * time.Second
 )
 
-// protocolName names the way partitions are dealt out (deal). All members of a group must use the same.
-const protocolName = "shoal"
+// What the coordinator is told of a group. protocolName stands for the way in which deal deals out; all members of a group
+// must use the same.
+const (
+	protocolType = "consumer"
+	protocolName = "shoal"
+)
 
 // membership is a group as this process knows it: its name at the brokers and the members that are open here.
 type membership struct {
@@ -140,7 +146,6 @@ func (m *member) session(ctx context.Context) (joined bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	m.log.config.Logger.Debug("ADOPT", "id", m.id, "gen", generation, "parts", partitions, "committed", committed)
 	m.adopt(generation, partitions, committed)
 	m.log.counters[m.poller.topic].rebalances.Add(1)
 	return true, m.heartbeats(ctx, generation)
@@ -181,7 +186,7 @@ func (m *member) setID(id string) {
 }
 
 // join returns the new generation and, to the member that the coordinator calls the leader, how to deal out.
-func (m *member) join(ctx context.Context) (int, []segmentio.SyncGroupRequestAssignment, error) {
+func (m *member) join(ctx context.Context) (int, []syncgroup.RequestAssignment, error) {
 	ctx, cancel := context.WithTimeout(ctx, rebalanceTimeout+adminTimeout)
 	defer cancel()
 	m.poller.mu.Lock()
@@ -191,7 +196,7 @@ func (m *member) join(ctx context.Context) (int, []segmentio.SyncGroupRequestAss
 	}
 	m.poller.mu.Unlock()
 	request := &segmentio.JoinGroupRequest{GroupID: m.group.name, MemberID: m.id, SessionTimeout: sessionTimeout,
-		RebalanceTimeout: rebalanceTimeout, ProtocolType: "consumer",
+		RebalanceTimeout: rebalanceTimeout, ProtocolType: protocolType,
 		Protocols: []segmentio.GroupProtocol{{Name: protocolName, Metadata: segmentio.GroupProtocolSubscription{
 			Topics: []string{m.topic()}, OwnedPartitions: map[string][]int{m.topic(): owned}}}}}
 	response, err := m.client().JoinGroup(ctx, request)
@@ -214,36 +219,57 @@ func (m *member) join(ctx context.Context) (int, []segmentio.SyncGroupRequestAss
 	for _, other := range response.Members {
 		members[other.ID] = other.Metadata.OwnedPartitions[m.topic()]
 	}
-	var assignments []segmentio.SyncGroupRequestAssignment
-	for id, partitions := range deal(members, m.log.config.Partitions) {
-		assignments = append(assignments, segmentio.SyncGroupRequestAssignment{MemberID: id,
-			Assignment: segmentio.GroupProtocolAssignment{AssignedPartitions: map[string][]int{m.topic(): partitions}}})
-	}
-	return response.GenerationID, assignments, nil
+	assignments, err := m.assignments(deal(members, m.log.config.Partitions))
+	return response.GenerationID, assignments, err
 }
 
-// sync learns what the member owns.
-func (m *member) sync(ctx context.Context, generation int, assignments []segmentio.SyncGroupRequestAssignment) ([]int,
-	error) {
+// assignments encodes what was dealt.
+func (m *member) assignments(dealt map[string][]int) ([]syncgroup.RequestAssignment, error) {
+	var assignments []syncgroup.RequestAssignment
+	for id, partitions := range dealt {
+		owned := consumer.TopicPartition{Topic: m.topic()}
+		for _, partition := range partitions {
+			owned.Partitions = append(owned.Partitions, int32(partition))
+		}
+		encoded, err := protocol.Marshal(consumer.MaxVersionSupported, consumer.Assignment{
+			Version: consumer.MaxVersionSupported, AssignedPartitions: []consumer.TopicPartition{owned}})
+		if err != nil {
+			return nil, fmt.Errorf("assign: %w", err)
+		}
+		assignments = append(assignments, syncgroup.RequestAssignment{MemberID: id, Assignment: encoded})
+	}
+	return assignments, nil
+}
+
+// sync passes on how the leader dealt out, and learns what the member owns. kafka-go's own SyncGroup hides the errors of
+// answers that carry no partitions.
+func (m *member) sync(ctx context.Context, generation int, assignments []syncgroup.RequestAssignment) ([]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, rebalanceTimeout+adminTimeout)
 	defer cancel()
-	response, err := m.client().SyncGroup(ctx, &segmentio.SyncGroupRequest{GroupID: m.group.name,
-		GenerationID: generation, MemberID: m.id, ProtocolType: "consumer", ProtocolName: protocolName,
+	answer, err := m.log.cluster.transport.RoundTrip(ctx, m.client().Addr, &syncgroup.Request{GroupID: m.group.name,
+		GenerationID: int32(generation), MemberID: m.id, ProtocolType: protocolType, ProtocolName: protocolName,
 		Assignments: assignments})
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		// kafka-go 0.4.51 cannot read an answer without an assignment, which is how a refusal looks.
-		return nil, segmentio.RebalanceInProgress
-	}
 	if err != nil {
 		return nil, err
 	}
-	if response.Error != nil {
-		return nil, fmt.Errorf("sync: %w", response.Error)
+	response := answer.(*syncgroup.Response)
+	if err := errorOf(response.ErrorCode); err != nil {
+		return nil, fmt.Errorf("sync: %w", err)
 	}
-	partitions := response.Assignment.AssignedPartitions[m.topic()]
-	for _, partition := range partitions {
-		if partition < 0 || partition >= m.log.config.Partitions {
-			return nil, fmt.Errorf("dealt partition %d of %d", partition, m.log.config.Partitions)
+	if len(response.Assignments) == 0 {
+		return nil, nil
+	}
+	var own consumer.Assignment
+	if err := protocol.Unmarshal(response.Assignments, consumer.MaxVersionSupported, &own); err != nil {
+		return nil, fmt.Errorf("sync: %w", err)
+	}
+	var partitions []int
+	for _, t := range own.AssignedPartitions {
+		for _, partition := range t.Partitions {
+			if t.Topic != m.topic() || partition < 0 || int(partition) >= m.log.config.Partitions {
+				return nil, fmt.Errorf("sync: dealt partition %d of %s", partition, t.Topic)
+			}
+			partitions = append(partitions, int(partition))
 		}
 	}
 	return partitions, nil
@@ -335,19 +361,6 @@ func (m *member) heartbeats(ctx context.Context, generation int) error {
 			return err // by now the coordinator counts the member as dead
 		}
 	}
-}
-
-func (m *member) heartbeat(ctx context.Context, generation int) error {
-	ctx, cancel := context.WithTimeout(ctx, sessionTimeout/3)
-	defer cancel()
-	response, err := m.client().Heartbeat(ctx, &segmentio.HeartbeatRequest{GroupID: m.group.name,
-		GenerationID: int32(generation), MemberID: m.id})
-	if err != nil {
-		return err
-	}
-	// kafka-go 0.4.51 reads the answer's two fields in the wrong order: four bytes of throttle time, then two of error
-	// code. So the error code is the lower half of what it calls the throttle time.
-	return errorOf(int16(response.Throttle.Milliseconds()))
 }
 
 // Commit repeats until the coordinator has the positions. What the member does not own any more is left out: it comes

@@ -123,6 +123,24 @@ type Status struct {
 	Lag      map[string]int64 `json:"lag"`
 }
 
+// Node is a node of the cluster as the leader sees it; LeaseAgeMillis is null when it was not heard.
+type Node struct {
+	Name           string   `json:"name"`
+	Roles          []string `json:"roles"`
+	Version        string   `json:"version"`
+	Capacity       uint32   `json:"capacity"`
+	Boot           string   `json:"boot"`
+	Draining       bool     `json:"draining"`
+	State          string   `json:"state"`
+	Shards         int      `json:"shards"`
+	Moving         int      `json:"moving"`
+	Open           int      `json:"open"`
+	PagesPerSecond float64  `json:"pagesPerSecond"`
+	LeaseAgeMillis *int64   `json:"leaseAgeMillis"`
+	Suffrage       string   `json:"suffrage"`
+	Lag            uint64   `json:"lag"`
+}
+
 // Recount compares a run's ledger entry with what its page records add up to, in micro-cents.
 type Recount struct {
 	JobID         string `json:"jobId"`
@@ -377,6 +395,22 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	var status Status
 	err := c.get(ctx, "/api/admin/status", nil, &status)
 	return status, err
+}
+
+// Nodes lists the nodes of the cluster; the credential must be an administrator's.
+func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
+	var nodes []Node
+	err := c.get(ctx, "/api/admin/nodes", nil, &nodes)
+	return nodes, err
+}
+
+// Drain tells a node to drain, or takes that back; the credential must be an administrator's.
+func (c *Client) Drain(ctx context.Context, node string, drain bool) error {
+	method := http.MethodPut
+	if !drain {
+		method = http.MethodDelete
+	}
+	return c.send(ctx, method, "/api/admin/nodes/"+url.PathEscape(node)+"/drain", nil, nil)
 }
 
 // Recount compares every run's ledger entry with its page records; the credential must be an administrator's.

@@ -1,14 +1,10 @@
-package sqlite
+package intake
 
 import (
 	"encoding/binary"
 	"fmt"
 	"os"
-
-	"github.com/zeebo/xxh3"
 )
-
-func seededHash(canonical string, seed uint64) uint64 { return xxh3.HashStringSeed(canonical, seed) }
 
 // A slot of the table of seen addresses is 41 bits of the hash, then 23 bits of seq + 1; 0 is empty. With the 6 bits
 // that choose the segment, 47 bits of two hashes must agree before the addresses themselves are compared.
@@ -96,11 +92,11 @@ type spool struct {
 func newSpool(dir string) (*spool, error) {
 	file, err := os.CreateTemp(dir, "intake-*")
 	if err != nil {
-		return nil, fmt.Errorf("row store: spool: %w", err)
+		return nil, fmt.Errorf("spool: %w", err)
 	}
 	if err := os.Remove(file.Name()); err != nil {
 		_ = file.Close() // the first error counts
-		return nil, fmt.Errorf("row store: spool: %w", err)
+		return nil, fmt.Errorf("spool: %w", err)
 	}
 	return &spool{file: file}, nil
 }
@@ -122,7 +118,7 @@ func (s *spool) add(address string) error {
 
 func (s *spool) flush() error {
 	if _, err := s.file.WriteAt(s.tail, s.written); err != nil {
-		return fmt.Errorf("row store: spool: %w", err)
+		return fmt.Errorf("spool: %w", err)
 	}
 	s.written += int64(len(s.tail))
 	s.tail = s.tail[:0]
@@ -146,7 +142,7 @@ func (s *spool) is(seq uint32, address string) (bool, error) {
 	}
 	data := s.block[:to-from]
 	if _, err := s.file.ReadAt(data, from); err != nil {
-		return false, fmt.Errorf("row store: spool: %w", err)
+		return false, fmt.Errorf("spool: %w", err)
 	}
 	for range seq % spoolBlock {
 		length, n := binary.Uvarint(data)

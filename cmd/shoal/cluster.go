@@ -16,6 +16,7 @@ import (
 type clusterCommand struct {
 	Init clusterInitCommand `cmd:"" help:"Make the authority of a new cluster."`
 	Cert clusterCertCommand `cmd:"" help:"Issue the identity of a node."`
+	Demo clusterDemoCommand `cmd:"" help:"Start a whole cluster on this machine, and try to break it."`
 
 	Nodes clusterNodesCommand `cmd:"" help:"Show the nodes, their state and what they carry."`
 }

@@ -27,7 +27,7 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	t := terminal{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, clock: clock.System{},
-		service: service{run: runServe, token: localToken},
+		service: service{run: runServe, together: startTogether, token: localToken},
 	}
 	if columns, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && os.Getenv("TERM") != "dumb" {
 		if t.columns = columns; columns == 0 {
@@ -57,6 +57,8 @@ type terminal struct {
 type service struct {
 	// run runs the roles of one process until ctx ends, and then stops them in order; nil after a clean stop.
 	run func(ctx context.Context, config ServeConfig) error
+	// together starts the nodes of a cluster in this process, on a directory of rows that they share.
+	together func(ctx context.Context, dir string) (launcher, error)
 	// token asks the local issuer of a data directory for a sign-in token that is good for an hour.
 	token func(ctx context.Context, dataDir string, request tokenRequest) (string, error)
 }

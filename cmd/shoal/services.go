@@ -12,6 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/stream/kafka"
@@ -48,7 +49,8 @@ func openServices(ctx context.Context, config ServicesConfig, node, dir string, 
 		return nil, err
 	}
 	if config.ClickHouse != "" {
-		err = errors.New("--clickhouse-url: not in this build")
+		s.store, err = clickhouse.Open(ctx, clickhouse.Config{URL: config.ClickHouse, Node: node, Clock: clock.System{},
+			Logger: log, Point: point})
 	} else {
 		s.store, err = sqlite.Open(sqlite.Config{Dir: dir, Point: point})
 	}

@@ -49,7 +49,7 @@ func openServices(ctx context.Context, config ServicesConfig, node, dir string, 
 		return nil, err
 	}
 	if config.ClickHouse != "" {
-		s.store, err = clickhouse.Open(ctx, clickhouse.Config{URL: config.ClickHouse, Node: node, Clock: clock.System{},
+		s.store, err = clickhouse.Open(ctx, clickhouse.Config{URL: config.ClickHouse, Node: node, Clock: now,
 			Logger: log, Point: point})
 	} else {
 		s.store, err = sqlite.Open(sqlite.Config{Dir: dir, Point: point})

@@ -28,7 +28,8 @@ const (
 
 const (
 	pollInterval = 3 * time.Millisecond // of files and /readyz, while a child comes up
-	logBytes     = 64 << 10             // kept of what a child says
+	logBytes     = 256 << 10            // kept of what a child says
+	dumpLimit    = 5 * time.Second      // for telling where it hangs
 )
 
 // Build builds the command into dir and returns the binary's path. With race the binary looks for races.
@@ -196,13 +197,24 @@ func (p *Process) Stop(limit time.Duration) (time.Duration, error) {
 	select {
 	case <-p.ended:
 	case <-time.After(limit):
-		p.Kill()
+		p.dump()
 		return limit, fmt.Errorf("process: did not stop within %v\n%s", limit, p.Said())
 	}
 	if p.err != nil {
 		return 0, fmt.Errorf("process: stop: %w\n%s", p.err, p.Said())
 	}
 	return p.at.Sub(begin), nil
+}
+
+// dump ends the child with SIGQUIT, so that it says where its goroutines are.
+func (p *Process) dump() {
+	if p.signal(syscall.SIGQUIT) == nil {
+		select {
+		case <-p.ended:
+		case <-time.After(dumpLimit):
+		}
+	}
+	p.Kill()
 }
 
 // Said is the end of what the child wrote.

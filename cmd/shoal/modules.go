@@ -241,7 +241,8 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 		_, port, _ := net.SplitHostPort(cluster.Listen) // the flags were checked
 		settings.Cluster = &controlplane.Cluster{Identity: n.identity, Listen: cluster.Listen,
 			Advertise: net.JoinHostPort(host, port), GossipListen: cluster.GossipListen, GossipAdvertise: host,
-			Join: cluster.Join, Bootstrap: cluster.Bootstrap}
+			Join: cluster.Join, Bootstrap: cluster.Bootstrap,
+			LeaveOnStop: cluster.LeaveOnStop}
 	}
 	settings.Clock, settings.IDs = n.clock, n.ids
 	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point

@@ -187,3 +187,11 @@ type Reads interface {
 	// LinkErrors returns the errored links of a job after a unit (nil: from the first), ascending.
 	LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, most int) ([]LinkError, error)
 }
+
+// Columns are what every engine's schema has for jobs, page records and rows, under these names: a new one is a line here
+// and a migration of each engine, whose tests compare. What of a record no query looks into is one encoded column more.
+func Columns() (job, record, row []string) {
+	return []string{"job", "customer", "grp", "scraper", "started", "sealed"},
+		[]string{"outcome", "items", "quantity", "price", "hash", "last"},
+		[]string{"at", "doc"}
+}

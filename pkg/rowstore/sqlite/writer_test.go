@@ -158,3 +158,17 @@ func TestReopen(t *testing.T) {
 		t.Fatalf("a newer schema: %v", err)
 	}
 }
+
+func TestColumns(t *testing.T) {
+	store := openStore(t)
+	job, record, row := rowstore.Columns()
+	for table, columns := range map[string][]string{"jobs": job, "pages": record, "rows": row} {
+		for _, column := range columns {
+			var n int
+			err := store.reads.QueryRow(`SELECT count(*) FROM pragma_table_info(?) WHERE name = ?`, table, column).Scan(&n)
+			if err != nil || n == 0 {
+				t.Errorf("table %s has no column %s: %v", table, column, err)
+			}
+		}
+	}
+}

@@ -33,6 +33,9 @@ const (
 	streamPatience = 3 * time.Second
 	streamsKept    = 4
 	appendMost     = 32 // entries, of at most maxCommandBytes
+	// appendsUnderWay is 1, which is no pipeline: Raft's can lock up when a follower refuses an append. The leader then
+	// sends that follower heartbeats and no entries any more, and cannot be shut down.
+	appendsUnderWay = 1
 
 	lockPatience  = 3 * time.Second // for the process before to let go of the directory
 	stopPatience  = 2 * time.Second // for what Raft was asked before the shutdown
@@ -71,7 +74,7 @@ func openNode(cfg *Config, machine raft.FSM, at *port.Port) (*node, error) {
 	switch {
 	case at != nil:
 		n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{Stream: at.Raft(),
-			MaxPool: streamsKept, Timeout: streamPatience, Logger: logger})
+			MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience, Logger: logger})
 	case cfg.transport != nil:
 		n.transport = cfg.transport
 	default: // it speaks with nobody; its address is its name

@@ -1,15 +1,20 @@
 package controlplane
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/membership"
+	"shoal.dev/shoal/controlplane/internal/quorum"
 )
 
 // Cluster is how a node speaks with the other nodes of its cluster.
@@ -24,9 +29,27 @@ type Cluster struct {
 	GossipAdvertise string
 	Join            []string // gossip addresses of members, any of which will do
 
-	// Bootstrap lets this node create the cluster at its first start. It must be a node of the control plane.
+	// GossipAllowed are the networks that members may have addresses in; none: any.
+	GossipAllowed []netip.Prefix
+	// Probe is the pace of gossip: how often a member is looked at. One that is gone is noticed after some 5 of them. 0: 1 s.
+	Probe time.Duration
+
+	// Bootstrap lets this node found the cluster at its first start, when nobody is found through Join who belongs to one,
+	// or founds one. It must be a node of the control plane.
 	Bootstrap bool
+	// LeaveOnStop has the node removed from the cluster when it stops; otherwise a stop is a restart. It suits fetchers
+	// that come and go with the load.
+	LeaveOnStop bool
+	Autopilot   Autopilot
 }
+
+// Autopilot says when nodes become voters, and when those that are gone are removed. Zero values have defaults.
+type Autopilot = quorum.Config
+
+func (c *Cluster) probe() time.Duration { return cmp.Or(c.Probe, membership.DefaultProbe) }
+
+// gossips says whether nodes find each other; without it Raft's servers are those that it is given.
+func (c *Cluster) gossips() bool { return c != nil && c.GossipListen != "" }
 
 // check names every setting that is missing or out of range.
 func (c *Cluster) check(node string, roles []string) error {
@@ -52,6 +75,9 @@ func (c *Cluster) check(node string, roles []string) error {
 		if host, _, err := net.SplitHostPort(c.Advertise); err != nil || host == "" {
 			errs = append(errs, fmt.Errorf("controlplane: Cluster.Advertise: want HOST:PORT, got %q", c.Advertise))
 		}
+	}
+	if c.Probe < 0 || c.Autopilot.MaxVoters < 0 || c.Autopilot.MinVoters < 0 {
+		errs = append(errs, errors.New("controlplane: Cluster.Probe or Cluster.Autopilot is below 0"))
 	}
 	return errors.Join(errs...)
 }

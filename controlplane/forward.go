@@ -64,6 +64,10 @@ func (s *Server) leads() bool {
 // forward has the leader do something, when that is another node. Its errors are plain, unless the leader gave a coded
 // one: the outcome is not known then.
 func (s *Server) forward(ctx context.Context, method string, request, answer any) error {
+	return s.forwardFor(ctx, forwardPatience, method, request, answer)
+}
+
+func (s *Server) forwardFor(ctx context.Context, patience time.Duration, method string, request, answer any) error {
 	tenure := s.tenure()
 	n, err := s.gate.enter()
 	if err != nil {
@@ -79,7 +83,7 @@ func (s *Server) forward(ctx context.Context, method string, request, answer any
 	case n.port == nil:
 		return errNoWay
 	}
-	ctx, cancel := context.WithTimeout(ctx, forwardPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	defer context.AfterFunc(tenure, cancel)()
 	return n.port.CallVoter(ctx, string(leader), method, request, answer)

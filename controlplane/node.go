@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 
+	"shoal.dev/shoal/controlplane/internal/membership"
 	"shoal.dev/shoal/controlplane/internal/port"
 )
 
@@ -40,6 +42,8 @@ const (
 	lockPatience  = 3 * time.Second // for the process before to let go of the directory
 	stopPatience  = 2 * time.Second // for what Raft was asked before the shutdown
 	keepSnapshots = 2
+
+	raftFolder = "raft" // within Config.Dir
 )
 
 // node is Raft with its files.
@@ -47,13 +51,16 @@ type node struct {
 	*raft.Raft
 	logs      *raftboltdb.BoltStore
 	transport raft.Transport
-	port      *port.Port // nil: the node is alone
+	port      *port.Port             // nil: the node is alone
+	members   *membership.Membership // nil: it does not gossip
+	belongs   belonging
+	known     bool // there was a log before this start
 }
 
 // openNode starts Raft over the files in dir, which one process at a time can have open, and which are for ever those of
 // the node that used them first.
 func openNode(cfg *Config, machine raft.FSM, at *port.Port) (*node, error) {
-	dir := filepath.Join(cfg.Dir, "raft")
+	dir := filepath.Join(cfg.Dir, raftFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
@@ -70,11 +77,17 @@ func openNode(cfg *Config, machine raft.FSM, at *port.Port) (*node, error) {
 	if err := ownDirectory(dir, cfg.Node, cfg.Cluster.name()); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
+	if cfg.Cluster.gossips() {
+		if err := n.gossip(cfg, dir); err != nil {
+			return nil, errors.Join(err, n.close())
+		}
+	}
 	settings := cfg.raftSettings(logger)
 	switch {
 	case at != nil:
 		n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{Stream: at.Raft(),
-			MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience, Logger: logger})
+			MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience, Logger: logger,
+			ServerAddressProvider: n})
 	case cfg.transport != nil:
 		n.transport = cfg.transport
 	default: // it speaks with nobody; its address is its name
@@ -105,18 +118,18 @@ func (c *Config) raftSettings(logger hclog.Logger) *raft.Config {
 	return settings
 }
 
-// start starts Raft. At its first start a node that is alone, or creates its cluster, is the only voter; any other waits
-// until the leader of its cluster adds it.
+// start starts Raft. At its first start a node that is alone is the only voter; one that gossips founds a cluster, or waits
+// until the leader of one adds it (belong).
 func (n *node) start(cfg *Config, settings *raft.Config, machine raft.FSM, dir string) error {
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, settings.Logger)
 	if err != nil {
 		return fmt.Errorf("controlplane: open the snapshots: %w", err)
 	}
-	known, err := raft.HasExistingState(n.logs, n.logs, snapshots)
+	n.known, err = raft.HasExistingState(n.logs, n.logs, snapshots)
 	if err != nil {
 		return fmt.Errorf("controlplane: read the log: %w", err)
 	}
-	if !known && (cfg.Cluster == nil || cfg.Cluster.Bootstrap) {
+	if !n.known && !cfg.Cluster.gossips() && (cfg.Cluster == nil || cfg.Cluster.Bootstrap) {
 		first := raft.Configuration{Servers: cfg.voters}
 		if first.Servers == nil {
 			first.Servers = []raft.Server{{ID: settings.LocalID, Address: n.transport.LocalAddr()}}
@@ -152,7 +165,20 @@ func (n *node) handOver() {
 
 // stop ends Raft, and closes its files and the port.
 func (n *node) stop() error {
-	err := errors.Join(n.Shutdown().Error(), n.close())
+	ended := n.Shutdown()
+	hungUp := n.hangUp() // Raft would wait for answers of nodes that are gone
+	return errors.Join(ended.Error(), hungUp, n.close())
+}
+
+// hangUp ends all connections with other nodes.
+func (n *node) hangUp() error {
+	var err error
+	if streams, ok := n.transport.(*raft.NetworkTransport); ok {
+		streams.CloseStreams()
+	}
+	if closer, ok := n.transport.(raft.WithClose); ok {
+		err = closer.Close()
+	}
 	if n.port != nil {
 		err = errors.Join(err, n.port.Close())
 	}
@@ -161,12 +187,12 @@ func (n *node) stop() error {
 
 // close closes what Raft worked on.
 func (n *node) close() error {
-	var err error
-	if streams, ok := n.transport.(*raft.NetworkTransport); ok {
-		streams.CloseStreams()
-	}
-	if closer, ok := n.transport.(raft.WithClose); ok {
-		err = closer.Close()
+	err := n.hangUp()
+	if n.members != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+		defer cancel()
+		_ = n.members.Leave(ctx) // if nobody hears it they find out
+		err = errors.Join(err, n.members.Close())
 	}
 	return errors.Join(err, n.logs.Close())
 }

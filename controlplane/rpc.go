@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -30,7 +31,7 @@ const (
 
 // methods is the one table of calls, with the roles that may make them.
 func (s *Server) methods() map[string]port.Method {
-	return map[string]port.Method{
+	methods := map[string]port.Method{
 		methodPropose:   port.Handle(s.servePropose),
 		methodConfirm:   port.Handle(s.serveConfirm),
 		methodHeartbeat: port.Handle(s.serveHeartbeat, identity.Fetcher),
@@ -38,6 +39,8 @@ func (s *Server) methods() map[string]port.Method {
 		methodNodes:     port.Handle(s.serveNodes, identity.APIServer),
 		methodStatus:    port.Handle(s.serveStatus),
 	}
+	maps.Copy(methods, s.restoreMethods())
+	return methods
 }
 
 type (

@@ -39,7 +39,9 @@ type Server struct {
 	beats       atomic.Uint64 // heartbeats sent
 	anew        signal        // the state was replaced: lead anew
 	again       signal        // the state was replaced: register again
-	restoredAt  atomic.Pointer[time.Time]
+	interludes  chan func()   // run while no leadership's routines do
+	restoring   sync.Mutex    // held while a backup is put in the state's place
+	uploads     uploads
 	hashing     sync.Mutex // held while the state is hashed
 }
 
@@ -53,7 +55,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	m := newMetrics(&cfg)
 	s := &Server{cfg: cfg, machine: newMachine(cfg.Point, m), gate: newGate(), presence: onlyThis(cfg.Node),
-		ready: make(chan struct{}), metrics: m, anew: newSignal(), again: newSignal()}
+		ready: make(chan struct{}), metrics: m, anew: newSignal(), again: newSignal(), interludes: make(chan func())}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.nextReign()
 	s.measure(cfg.Metrics)
@@ -100,6 +102,9 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	raft.RegisterObserver(s.metrics.leaderChanges())
+	if raft.members != nil {
+		s.presence = raft.presence
+	}
 	s.machine.whenRestored(s.stateReplaced)
 	s.gate.open(raft)
 	if raft.port != nil {
@@ -109,15 +114,27 @@ func (s *Server) Run(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	var routines sync.WaitGroup
 	routines.Go(func() { s.watchLeaders(inner, raft) })
-	routines.Go(func() { s.register(inner, raft.port) })
+	routines.Go(func() { s.register(inner, raft) })
+	var strange error
+	if raft.members != nil {
+		routines.Go(func() {
+			if strange = s.belong(inner, raft); strange != nil {
+				cancel()
+			}
+		})
+	}
 	err = s.follow(inner, raft.LeaderCh())
 	cancel()
 	routines.Wait()
-	return errors.Join(err, s.stop(raft))
+	if s.cfg.Cluster.gossips() && s.cfg.Cluster.LeaveOnStop && err == nil && strange == nil {
+		s.leave(raft)
+	}
+	return errors.Join(err, strange, s.stop(raft))
 }
 
 // open opens the port, when the node is one of several, and starts Raft.
 func (s *Server) open() (*node, error) {
+	s.sweep()
 	cluster := s.cfg.Cluster
 	if cluster == nil {
 		return openNode(&s.cfg, s.machine, nil)
@@ -147,6 +164,7 @@ func (s *Server) stop(n *node) error {
 	case <-s.cfg.Clock.After(stopPatience): // there is no majority: what was asked stays open
 	}
 	err := n.stop()
+	s.uploads.drop()
 	s.here.work.Wait()
 	s.there.work.Wait()
 	return err
@@ -154,31 +172,23 @@ func (s *Server) stop(n *node) error {
 
 // stateReplaced is called when a snapshot has replaced the state while the node runs.
 func (s *Server) stateReplaced() {
-	now := s.cfg.Clock.Now()
-	s.restoredAt.Store(&now)
 	s.leading.Store(nil)
 	s.anew.raise()
 	s.again.raise()
 }
 
-// quietUntil is when leases can be given after the state was replaced: those that the state before lent have ended then.
-func (s *Server) quietUntil() time.Time {
-	at := s.restoredAt.Load()
-	if at == nil {
-		return time.Time{}
-	}
-	wait := s.cfg.Lease + s.cfg.FetchDeadline
-	return at.Add(wait + wait/32)
-}
-
-// register makes this start of the node known, and again when the state is replaced by one that does not know it.
-func (s *Server) register(ctx context.Context, at *port.Port) {
+// register makes this start of the node known, and again when it was removed or the state replaced by one that does not
+// know it.
+func (s *Server) register(ctx context.Context, n *node) {
 	node := command.RegisterNodePayload{Name: s.cfg.Node, Boot: s.cfg.Boot, Roles: s.cfg.Roles, Version: s.cfg.Version,
 		Capacity: s.cfg.Capacity}
-	if at != nil {
-		node.Address = at.Address()
+	if n.port != nil {
+		node.Address = n.port.Address()
 	}
 	for known := false; ; {
+		if !s.awaitAdmission(ctx, n) {
+			return
+		}
 		_, err := s.propose(ctx, s.cfg.IDs.New(), node, nil)
 		if err == nil {
 			_, err = s.fresh(ctx)
@@ -194,13 +204,16 @@ func (s *Server) register(ctx context.Context, at *port.Port) {
 			close(s.ready)
 			known = true
 		}
-		for mine := true; mine; {
+		for {
+			record, changed := s.machine.fsm.Store().View().WatchNode(s.cfg.Node)
+			if record == nil || record.Boot != s.cfg.Boot {
+				break
+			}
 			select {
 			case <-ctx.Done():
 				return
+			case <-changed: // it was removed, for one
 			case <-s.again:
-				record := s.machine.fsm.Store().View().Node(s.cfg.Node)
-				mine = record != nil && record.Boot == s.cfg.Boot
 			}
 		}
 	}
@@ -221,6 +234,10 @@ func (s *Server) follow(ctx context.Context, changes <-chan bool) error {
 		case leads = <-changes:
 			// The newest change alone is told: if it was lost and won again meanwhile, this is another leadership.
 		case <-s.anew:
+		case work := <-s.interludes:
+			stop()
+			stop = func() {}
+			work()
 		}
 		stop()
 		stop = func() {}

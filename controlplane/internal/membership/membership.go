@@ -68,10 +68,10 @@ type Membership struct {
 	cfg  Config
 	list *memberlist.Memberlist
 
-	stop    context.CancelFunc // ends keepJoined
-	joiner  sync.WaitGroup
-	closing sync.Once
-	closed  error
+	stop   context.CancelFunc // ends keepJoined
+	joiner sync.WaitGroup
+	ending sync.Mutex
+	ended  bool
 
 	mu      sync.Mutex
 	self    Info
@@ -150,9 +150,9 @@ func resolveOne(advertise string, port int) (string, int, error) {
 
 // Self is this node as the others see it.
 func (m *Membership) Self() Member {
+	node := m.list.LocalNode() // before mu: memberlist holds its lock while it calls what takes mu
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	node := m.list.LocalNode()
 	return Member{Name: node.Name, Gossip: addressOf(node), Info: m.self}
 }
 
@@ -216,6 +216,11 @@ func (m *Membership) Leave(ctx context.Context) error {
 	if end, bounded := ctx.Deadline(); bounded {
 		patience = min(patience, max(end.Sub(m.cfg.Clock.Now()), time.Millisecond))
 	}
+	m.ending.Lock()
+	defer m.ending.Unlock()
+	if m.ended {
+		return nil
+	}
 	if err := m.list.Leave(patience); err != nil {
 		return fmt.Errorf("membership: leave: %w", err)
 	}
@@ -224,12 +229,12 @@ func (m *Membership) Leave(ctx context.Context) error {
 
 // Close ends gossiping. Without Leave before it the others take it for a failure.
 func (m *Membership) Close() error {
-	m.closing.Do(func() {
-		m.stop()
-		m.joiner.Wait()
-		m.closed = m.list.Shutdown()
-	})
-	return m.closed
+	m.stop()
+	m.joiner.Wait()
+	m.ending.Lock()
+	defer m.ending.Unlock()
+	m.ended = true
+	return m.list.Shutdown()
 }
 
 func addressOf(node *memberlist.Node) netip.AddrPort {

@@ -10,7 +10,7 @@ BENCH    ?= -out bench/results
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/egress|pkg/rowstore)(/|$$)
 
-.PHONY: run build test race bench exactness crash scale lint fuzz clean
+.PHONY: run build test race bench exactness crash scale alerts lint fuzz clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -46,6 +46,11 @@ crash:
 ## scale: a million addresses, slow hosts, an idle process
 scale:
 	go test ./e2e -run 'TestScale|TestSlowHosts|TestIdle' -scale -v -timeout 90m
+
+## alerts: the alert rules, their tests and the dashboard's queries by promtool (Debian: package prometheus)
+alerts:
+	@command -v promtool > /dev/null || { echo "promtool is missing: apt-get install prometheus"; exit 1; }
+	PROMTOOL=$$(command -v promtool) go test -count=1 ./deploy/monitoring
 
 ## lint: golangci-lint with .golangci.yml
 lint:

@@ -60,7 +60,9 @@ func (i *instance) start() {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	i.address = listener.Addr().String()
+	if i.stop == nil {
+		i.address = listener.Addr().String()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, listener) }()

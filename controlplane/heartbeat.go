@@ -75,7 +75,7 @@ func (l *leadership) answer(ctx context.Context, b beat) (client.Leases, error) 
 	if !l.turns.advance(name, b) {
 		return none, errors.New("controlplane: a later heartbeat of this node was answered")
 	}
-	return l.heartbeat(ctx, b.Heartbeat)
+	return l.heartbeat(b.Heartbeat)
 }
 
 // turns lets one beat of each registered node in at a time.

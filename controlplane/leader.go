@@ -40,7 +40,7 @@ type leadership struct {
 	finishNow   signal
 	assignNow   signal
 	markNow     signal
-	assigning   sync.Mutex // one plan of assignments at a time
+	assigning   sync.Mutex // one plan of assignments, or one heartbeat, at a time
 	marksMu     sync.Mutex
 	marksWanted map[uint16]struct{} // shards newly held
 }
@@ -212,9 +212,12 @@ func (l *leadership) takeBack(markers []model.Marker) {
 
 // heartbeat notes a fetcher's heartbeat and answers it. Changes of owners that it makes due come first, so that a
 // fetcher that starts has its shards with the first answer.
-func (l *leadership) heartbeat(ctx context.Context, beat client.Heartbeat) (client.Leases, error) {
+func (l *leadership) heartbeat(beat client.Heartbeat) (client.Leases, error) {
+	// Nobody else may plan before the answer is made: what the node was not told to hold yet may be given away.
+	l.assigning.Lock()
+	defer l.assigning.Unlock()
 	taken := l.tracker.Heard(beat)
-	if err := l.assign(ctx); err != nil {
+	if err := l.reassign(); err != nil {
 		return client.Leases{}, err
 	}
 	if len(taken) > 0 {
@@ -231,15 +234,21 @@ func (l *leadership) heartbeat(ctx context.Context, beat client.Heartbeat) (clie
 }
 
 // assign proposes the changes of owners that are due.
-func (l *leadership) assign(ctx context.Context) error {
+func (l *leadership) assign() error {
 	l.assigning.Lock()
 	defer l.assigning.Unlock()
+	return l.reassign()
+}
+
+// reassign is assign for who holds assigning. It returns only when the outcome is known or the leadership over, whatever
+// becomes of the call that led to it: a change that is still on its way must not be overtaken by an answer.
+func (l *leadership) reassign() error {
 	view := l.view()
 	changes := l.tracker.Plan(view.Nodes(), view.Shards())
 	if len(changes) == 0 {
 		return nil
 	}
-	_, err := l.propose(ctx, command.AssignShardsPayload{Changes: changes})
+	_, err := l.propose(l.ctx, command.AssignShardsPayload{Changes: changes})
 	return err
 }
 

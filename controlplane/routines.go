@@ -160,7 +160,7 @@ func (l *leadership) assignWhenDue(ctx context.Context) error {
 		case <-l.assignNow:
 		case <-l.s.cfg.Clock.After(l.s.cfg.Lease / 4):
 		}
-		if err := l.assign(ctx); err != nil {
+		if err := l.assign(); err != nil {
 			return err
 		}
 	}

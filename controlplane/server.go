@@ -55,8 +55,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	m := newMetrics(&cfg)
 	s := &Server{cfg: cfg, machine: newMachine(cfg.Point, m), gate: newGate(), presence: onlyThis(cfg.Node),
-		ready: make(chan struct{}), metrics: m, anew: newSignal(), again: newSignal(),
-		interludes: make(chan func())}
+		ready: make(chan struct{}), metrics: m, anew: newSignal(), again: newSignal(), interludes: make(chan func())}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.nextReign()
 	s.measure(cfg.Metrics)

@@ -203,7 +203,7 @@ func (n *node) build() (err error) {
 		Logger: n.forRole("ingest"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
 	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: n.forRole("billing"), Metrics: n.metrics,
 		Tracer: n.tracer, Point: n.point})
-	n.web = fetcher.NewHTTPWeb(n.egress, "", 0, clock.System{})
+	n.web = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache})
 	n.web.Measure(n.metrics)
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
 		Web: n.web, IDs: n.ids, ShardOf: settings.ShardOf, Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
@@ -236,7 +236,8 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 		_, port, _ := net.SplitHostPort(cluster.Listen) // the flags were checked
 		settings.Cluster = &controlplane.Cluster{Identity: n.identity, Listen: cluster.Listen,
 			Advertise: net.JoinHostPort(host, port), GossipListen: cluster.GossipListen, GossipAdvertise: host,
-			Join: cluster.Join, Bootstrap: cluster.Bootstrap, LeaveOnStop: cluster.LeaveOnStop}
+			Join: cluster.Join, Bootstrap: cluster.Bootstrap,
+			LeaveOnStop: cluster.LeaveOnStop}
 	}
 	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate

@@ -25,14 +25,15 @@ type Config struct {
 	Username string // of Redis's access control list; "" is its default user
 	Password string
 	TLS      *tls.Config // nil: plain TCP
-	// Prefix begins every key, so that several clusters can share a Redis: PREFIX:* and rate:PREFIX:*. "shoal" when "".
+	// Prefix begins every key, so that several clusters can share a Redis: keys are PREFIX* and rate:PREFIX*. "shoal:"
+	// when "".
 	Prefix string
 	// Timeout bounds one call of a method, whatever Redis does. 50 ms when 0.
 	Timeout time.Duration
 	// Lease is how long a place stays taken when its process has died. 30 s when 0.
 	Lease time.Duration
-	// Processes is how many processes share the limits, as known now. While Redis does not answer, each allows that part
-	// of a limit, and at least 1. 1 when nil.
+	// Processes is how many processes share the limits, as known now; it is asked at most once a second. While Redis does
+	// not answer, each allows that part of a limit, and at least 1. 1 when nil.
 	Processes func() int
 	// Clock is for the process's own buckets while Redis does not answer; the system's when nil.
 	Clock clock.Clock
@@ -61,6 +62,8 @@ type Redis struct {
 	// alone has the process's own part of every bucket. It sees all calls, so that it is not full when Redis goes.
 	alone *Local
 
+	sharers atomic.Pointer[sharers]
+
 	hits, misses, failures, decided atomic.Uint64
 
 	inARow  atomic.Int32 // requests that failed since one did not
@@ -78,7 +81,7 @@ func Open(config Config) (*Redis, error) {
 		return nil, errors.New("cache: no address of Redis")
 	}
 	if config.Prefix == "" {
-		config.Prefix = "shoal"
+		config.Prefix = "shoal:"
 	}
 	if config.Timeout <= 0 {
 		config.Timeout = defaultTimeout
@@ -160,8 +163,21 @@ func (r *Redis) take(ctx context.Context, key string, limit Limit) (v Verdict, a
 	return v, asked
 }
 
+// sharers is how many processes shared the limits at a time.
+type sharers struct {
+	at        time.Time
+	processes int
+}
+
 // share is this process's part of a count.
-func (r *Redis) share(count int) int { return max(1, count/max(1, r.config.Processes())) }
+func (r *Redis) share(count int) int {
+	now, known := r.config.Clock.Now(), r.sharers.Load()
+	if known == nil || now.Sub(known.at) >= time.Second {
+		known = &sharers{at: now, processes: max(1, r.config.Processes())}
+		r.sharers.Store(known)
+	}
+	return max(1, count/known.processes)
+}
 
 // Get implements Values.
 func (r *Redis) Get(ctx context.Context, key string) (value []byte, found bool) {
@@ -196,5 +212,5 @@ func (r *Redis) Delete(ctx context.Context, key string) {
 }
 
 func (r *Redis) key(kind, name string) string {
-	return r.config.Prefix + ":" + kind + ":" + bounded(name)
+	return r.config.Prefix + kind + ":" + bounded(name)
 }

@@ -83,6 +83,7 @@ func (p *Port) Serve(methods map[string]Method) {
 		IdleTimeout:       idleConnection,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          log.New(lines{p.cfg.Logger}, "", 0),
+		BaseContext:       func(net.Listener) context.Context { return p.ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if taken, ok := c.(*connection); ok {
 				return context.WithValue(ctx, peerKey{}, taken.peer)

@@ -34,7 +34,7 @@ const (
 	maxConnections    = 2048
 	handshakePatience = 5 * time.Second
 	dialPatience      = time.Second
-	stopPatience      = 3 * time.Second // for calls under way
+	stopPatience      = 3 * time.Second // for calls to notice that they are over
 )
 
 // Config makes a port.
@@ -107,7 +107,7 @@ func (p *Port) Refused() (connections, calls uint64) {
 	return p.refusedConnections.Load(), p.refusedCalls.Load()
 }
 
-// Close ends all connections and waits for what the port runs; calls under way have a few seconds to end.
+// Close ends calls, then all connections, and waits for what the port runs.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	server, again := p.http, p.closed
@@ -117,6 +117,7 @@ func (p *Port) Close() error {
 		return nil
 	}
 	err := p.listener.Close()
+	p.cancel()
 	if server != nil {
 		patience, cancel := context.WithTimeout(context.Background(), stopPatience)
 		if server.Shutdown(patience) != nil {
@@ -124,7 +125,6 @@ func (p *Port) Close() error {
 		}
 		cancel()
 	}
-	p.cancel()
 	p.voters.CloseIdleConnections()
 	p.nodes.CloseIdleConnections()
 	p.mu.Lock()
@@ -285,8 +285,10 @@ func (c *connection) Close() error {
 
 // streams is a listener of the connections on which one protocol is spoken.
 type streams struct {
-	port  *Port
-	queue chan *connection
+	port   *Port
+	queue  chan *connection
+	closed func()
+	done   chan struct{} // closed with it
 }
 
 var (
@@ -294,7 +296,11 @@ var (
 	_ raft.StreamLayer = (*streams)(nil)
 )
 
-func newStreams(p *Port) *streams { return &streams{port: p, queue: make(chan *connection)} }
+func newStreams(p *Port) *streams {
+	s := &streams{port: p, queue: make(chan *connection), done: make(chan struct{})}
+	s.closed = sync.OnceFunc(func() { close(s.done) })
+	return s
+}
 
 // Raft is the layer on which Raft's transport works. Closing it leaves the port open.
 func (p *Port) Raft() raft.StreamLayer { return p.raft }
@@ -304,6 +310,7 @@ func (s *streams) pass(c *connection) error {
 	select {
 	case s.queue <- c:
 		return nil
+	case <-s.done:
 	case <-s.port.ctx.Done():
 	case <-time.After(handshakePatience):
 	}
@@ -315,13 +322,17 @@ func (s *streams) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.queue:
 		return c, nil
+	case <-s.done:
 	case <-s.port.ctx.Done():
-		return nil, net.ErrClosed
 	}
+	return nil, net.ErrClosed
 }
 
 // Close implements net.Listener; the port is closed by its owner.
-func (s *streams) Close() error { return nil }
+func (s *streams) Close() error {
+	s.closed()
+	return nil
+}
 
 // address is a node's, as Raft's configuration has it.
 type address string

@@ -53,6 +53,12 @@ func catalog(s api.Services) []*operation.Operation {
 		admin.AdjustWallet(s),
 		admin.Status(s),
 		admin.Recount(s),
+		admin.Nodes(s),
+		admin.Drain(s),
+		admin.Undrain(s),
+		admin.RemoveNode(s),
+		admin.Backup(s),
+		admin.Restore(s),
 	}
 }
 

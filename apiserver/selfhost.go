@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,6 +31,10 @@ func MintToken(dataDir, customer string, admin bool, now time.Time, life time.Du
 	}
 	return issuer.Mint(customer, admin, now, life)
 }
+
+// PlaceSignInKey gives a data directory the sign-in key of its cluster, so that MintToken signs for, and a server accepts,
+// the tokens of all its servers.
+func PlaceSignInKey(dataDir string, key ed25519.PrivateKey) error { return auth.PlaceKey(dataDir, key) }
 
 // SelfKey is the API key in the data directory's file api-key. The first start makes the self-hosting customer, a USER
 // key of it and the file (mode 0600); so does any start that finds the file gone.

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/api"
@@ -24,10 +23,12 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // Bounds of the server.
@@ -37,11 +38,12 @@ const (
 	readTimeout    = 30 * time.Second // of a whole request
 	listTimeout    = 2 * time.Minute  // of a request with a large JSON body
 	idleTimeout    = 2 * time.Minute  // between requests
-	// finishTimeout is how long calls under way may take when the server stops; then their connections are closed and
-	// their contexts ended, and they have cutOffTimeout to take back what they began.
-	finishTimeout = 5 * time.Second
+	// cutOffTimeout is what calls that are cut off by a stop have to take back what they began.
 	cutOffTimeout = 2 * time.Second
 )
+
+// DefaultFinishWithin is Config.FinishWithin unless told.
+const DefaultFinishWithin = 5 * time.Second
 
 // Config is what a server needs. Client, Store, Clock, IDs, Guard, DataDir and Log must be set.
 type Config struct {
@@ -55,19 +57,29 @@ type Config struct {
 	// NoRateLimits turns decision 6 off; Rates changes its figures, by class.
 	NoRateLimits bool
 	Rates        map[string]Rate
+	// Limiter counts calls and open streams: for all servers together when it is shared, for this one when nil.
+	Limiter cache.Limiter
 	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of a host.
 	MaxHostRate        float64
 	MaxHostConnections int
+	// StopGrace is for how long a stopping server serves on, while /readyz says 503 and every answer asks for its connection
+	// to be closed: longer than a load balancer takes to look elsewhere. 0 when nothing stands before it.
+	StopGrace time.Duration
+	// FinishWithin is how long calls under way may take then; after it they are cut off.
+	FinishWithin time.Duration
 	// Lag tells operators how many records each topic holds, by its name; nil: nothing is known.
 	Lag func() map[string]int64
 	// Recount holds the ledger of every closed run in a view against its page records; nil: not from here.
 	Recount func(ctx context.Context, view *client.View) ([]Recounted, error)
+	// Operator is what administrators do to the cluster; nil: not from here.
+	Operator client.Operator
 	// Node and Boot name the process in the control plane.
 	Node string
 	Boot ids.ID
 	Log  *slog.Logger
-	// Metrics is where the server counts, and what /metrics answers; a registry of its own when nil.
-	Metrics *prometheus.Registry
+	// Metrics is where the server counts, and what /metrics answers; metrics of its own when nil.
+	Metrics *telemetry.Metrics
+	Tracer  *telemetry.Tracer // nil: no traces
 }
 
 // Recounted is one run's ledger entry and what its page records say.
@@ -94,6 +106,9 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
+	if cfg.FinishWithin <= 0 {
+		cfg.FinishWithin = DefaultFinishWithin
+	}
 	if cfg.Lag == nil {
 		cfg.Lag = func() map[string]int64 { return map[string]int64{} }
 	}
@@ -102,22 +117,28 @@ func New(cfg Config) (*Server, error) {
 			return nil, fault.New(fault.Unavailable, "this process cannot recount")
 		}
 	}
+	if cfg.Operator == nil {
+		cfg.Operator = noOperator{}
+	}
+	if cfg.Limiter == nil {
+		cfg.Limiter = cache.NewLocal(cfg.Clock)
+	}
 	if cfg.Metrics == nil {
-		cfg.Metrics = prometheus.NewRegistry()
+		cfg.Metrics = telemetry.NewMetrics()
 	}
-	observe, err := counters(cfg.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("apiserver: %w", err)
-	}
+	m := newMetrics(cfg.Metrics)
+	cfg.Recount = m.counted(cfg.Clock.Now, cfg.Recount)
 	s := &Server{cfg: cfg, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log), streamed: map[string]bool{}}
 	limiter, err := newLimiter(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
+	streams := &limits.Streams{Cache: cfg.Limiter, Unbounded: cfg.NoRateLimits}
+	measure(cfg.Metrics, streams)
 	s.chain = &operation.Chain{
 		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
-		Limits: limiter, Streams: &limits.Streams{Unbounded: cfg.NoRateLimits},
-		Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Log, Observe: observe,
+		Limits: limiter, Streams: streams,
+		Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Log, Observer: m, Tracer: cfg.Tracer,
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)
@@ -134,6 +155,19 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
+// noOperator is the operator of a server that was given none.
+type noOperator struct{}
+
+var errNoOperator = fault.New(fault.Unavailable, "this process cannot operate the cluster")
+
+func (noOperator) Backup(context.Context, io.Writer) error { return errNoOperator }
+
+func (noOperator) Restore(context.Context, io.Reader, bool) (client.Restored, error) {
+	return client.Restored{}, errNoOperator
+}
+
+func (noOperator) RemoveNode(context.Context, string) error { return errNoOperator }
+
 func newLimiter(cfg Config) (limits.Limiter, error) {
 	if cfg.NoRateLimits {
 		return limits.Off{}, nil
@@ -145,13 +179,14 @@ func newLimiter(cfg Config) (limits.Limiter, error) {
 		}
 		figures[limits.Class(class)] = rate
 	}
-	return limits.NewBuckets(cfg.Clock, figures), nil
+	return &limits.Buckets{Cache: cfg.Limiter, Figures: figures}, nil
 }
 
 // operations is everything that is served. The description describes itself, too.
 func (s *Server) operations() ([]*operation.Operation, error) {
 	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock, IDs: s.cfg.IDs,
 		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot, Lag: s.cfg.Lag, Recount: s.cfg.Recount, Guard: s.cfg.Guard,
+		Operator: s.cfg.Operator,
 		Ceilings: api.Ceilings{RequestsPerSecond: s.cfg.MaxHostRate, Connections: s.cfg.MaxHostConnections}}
 	var document []byte
 	ops := append(catalog(services),
@@ -170,8 +205,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.Serve(ctx, l)
 }
 
-// Serve serves on l, which it closes, until ctx ends: then no new call is taken, streams end at once, calls under way
-// have 5 s to finish, and what goroutines there are have ended when it returns without an error.
+// Serve serves on l, which it closes, until ctx ends. Then it is not ready any more, serves on for StopGrace, takes no new
+// call, tells streams to come back elsewhere and ends them, and waits for calls under way, for FinishWithin. What
+// goroutines there are have ended when it returns without an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
 	tracked := listen(l)
@@ -190,8 +226,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		_ = tracked.Close() // it failed already
 	case <-ctx.Done():
 		s.stopping.Store(true)
-		err = s.stop(server, tracked)
-		err = errors.Join(err, <-served)
+		select {
+		case err = <-served: // it failed meanwhile
+			_ = tracked.Close()
+		case <-s.cfg.Clock.After(s.cfg.StopGrace):
+			err = s.stop(server, tracked)
+			err = errors.Join(err, <-served)
+		}
 	}
 	s.endStreams()
 	s.endWork()
@@ -211,7 +252,7 @@ func (s *Server) stop(server *fasthttp.Server, l *listener) error {
 	closed := l.Close()
 	s.endStreams()
 	l.closeIdle()
-	finish, cancel := context.WithTimeout(context.Background(), finishTimeout)
+	finish, cancel := context.WithTimeout(context.Background(), s.cfg.FinishWithin)
 	defer cancel()
 	err := server.ShutdownWithContext(finish)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -225,7 +266,7 @@ func (s *Server) stop(server *fasthttp.Server, l *listener) error {
 func (s *Server) newServer() *fasthttp.Server {
 	return &fasthttp.Server{
 		Name:                         "shoal",
-		Handler:                      s.handler,
+		Handler:                      s.handle,
 		ErrorHandler:                 s.chain.Unreadable,
 		HeaderReceived:               s.headerReceived,
 		ReadBufferSize:               maxHeader,
@@ -240,6 +281,14 @@ func (s *Server) newServer() *fasthttp.Server {
 	}
 }
 
+// handle serves a request. A stopping server takes no other one from the same connection.
+func (s *Server) handle(rc *fasthttp.RequestCtx) {
+	s.handler(rc)
+	if s.stopping.Load() {
+		rc.SetConnectionClose()
+	}
+}
+
 // headerReceived gives large JSON bodies more time. Streamed ones set the pace themselves once they are read.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
@@ -247,22 +296,4 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 		return fasthttp.RequestConfig{ReadTimeout: listTimeout}
 	}
 	return fasthttp.RequestConfig{}
-}
-
-// counters registers what is counted of calls.
-func counters(registry prometheus.Registerer) (func(operation string, status int, took time.Duration), error) {
-	calls := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "shoal_api_calls_total", Help: "Calls answered.",
-	}, []string{"operation", "status"})
-	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "shoal_api_call_seconds", Help: "Time from a call's header to its answer.",
-		Buckets: []float64{.001, .005, .02, .1, .5, 2, 10},
-	}, []string{"operation"})
-	if err := errors.Join(registry.Register(calls), registry.Register(durations)); err != nil {
-		return nil, err
-	}
-	return func(operation string, status int, took time.Duration) {
-		calls.WithLabelValues(operation, fmt.Sprint(status)).Inc()
-		durations.WithLabelValues(operation).Observe(took.Seconds())
-	}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // Group is the name under which all billing nodes read `receipts` together.
@@ -30,13 +31,15 @@ const (
 	fetchMost   = 512
 )
 
-// Config is what a Billing works with. Logger, Clock and Point may be left out.
+// Config is what a Billing works with. Logger, Clock, Metrics, Tracer and Point may be left out.
 type Config struct {
 	Log stream.Log
 	// Settle applies a batch and hands on its markers; it is the control plane's client's.
-	Settle func(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error
-	Clock  clock.Clock
-	Logger *slog.Logger
+	Settle  func(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error
+	Clock   clock.Clock
+	Logger  *slog.Logger
+	Metrics *telemetry.Metrics
+	Tracer  *telemetry.Tracer
 	// Point is called with the name of each step's end, for tests that end the process there.
 	Point func(name string)
 }
@@ -44,6 +47,7 @@ type Config struct {
 // Billing is the role. Its counts are since the start of the process.
 type Billing struct {
 	config      Config
+	metrics     *metrics
 	settled     atomic.Uint64
 	batches     atomic.Uint64
 	undecodable atomic.Uint64
@@ -72,7 +76,9 @@ func New(config Config) *Billing {
 	if config.Point == nil {
 		config.Point = func(string) {}
 	}
-	return &Billing{config: config, counted: config.Clock.Now()}
+	b := &Billing{config: config, metrics: newMetrics(config.Metrics), counted: config.Clock.Now()}
+	b.measure(config.Metrics)
+	return b
 }
 
 // Counts returns a snapshot.
@@ -113,6 +119,7 @@ type batch struct {
 	messages []stream.Message
 	receipts []model.Receipt
 	markers  []model.Marker
+	traced   []traced
 }
 
 // gather reads until the batch is full or its first record has waited long enough.
@@ -173,6 +180,7 @@ func (b *Billing) add(to *batch, messages []stream.Message) {
 		case marker != nil:
 			to.markers = append(to.markers, *marker)
 		default:
+			to.detach(receipt)
 			to.receipts = append(to.receipts, *receipt)
 		}
 		m.Value = nil // it is not ours past the next Fetch
@@ -183,6 +191,7 @@ func (b *Billing) add(to *batch, messages []stream.Message) {
 // settle repeats the batch until it is applied or ctx ends: an error leaves open whether it was, and repeating is harmless.
 func (b *Billing) settle(ctx context.Context, full *batch) error {
 	b.config.Point("billing.before_settle")
+	began := b.config.Clock.Now()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := b.config.Settle(ctx, full.receipts, full.markers)
 		if err == nil {
@@ -199,5 +208,7 @@ func (b *Billing) settle(ctx context.Context, full *batch) error {
 	b.config.Point("billing.after_settle")
 	b.settled.Add(uint64(len(full.receipts)))
 	b.batches.Add(1)
+	b.done(full, began)
+	b.trace(full, began)
 	return nil
 }

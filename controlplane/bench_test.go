@@ -6,9 +6,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// BenchmarkFresh is a linearizable read on a leader that votes alone.
-func BenchmarkFresh(b *testing.B) {
-	r := serve(b, testConfig(b, b.TempDir()))
+func benchFresh(b *testing.B, r *running) {
 	for b.Loop() {
 		if _, err := r.Fresh(b.Context()); err != nil {
 			b.Fatal(err)
@@ -16,12 +14,22 @@ func BenchmarkFresh(b *testing.B) {
 	}
 }
 
-// BenchmarkDo is one small command at a time, durable.
-func BenchmarkDo(b *testing.B) {
-	r := serve(b, testConfig(b, b.TempDir()))
+func benchDo(b *testing.B, r *running) {
 	for b.Loop() {
 		if _, err := r.Do(b.Context(), client.TouchKeys{}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
+
+// BenchmarkFresh is a linearizable read on a leader that votes alone.
+func BenchmarkFresh(b *testing.B) { benchFresh(b, serve(b, testConfig(b, b.TempDir()))) }
+
+// BenchmarkDo is one small command at a time, durable.
+func BenchmarkDo(b *testing.B) { benchDo(b, serve(b, testConfig(b, b.TempDir()))) }
+
+// BenchmarkFreshElsewhere is a linearizable read on a node that does not vote, with three voters, over loopback.
+func BenchmarkFreshElsewhere(b *testing.B) { benchFresh(b, newNodes(b, 3, 1).at(3)) }
+
+// BenchmarkDoElsewhere is one small command at a time from such a node.
+func BenchmarkDoElsewhere(b *testing.B) { benchDo(b, newNodes(b, 3, 1).at(3)) }

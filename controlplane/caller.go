@@ -54,48 +54,52 @@ func (c caller) Fresh(ctx context.Context) (*client.View, error) { return c.s.fr
 
 // Settle implements client.Client.
 func (c caller) Settle(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error {
-	if err := c.s.settle(ctx, receipts); err != nil {
+	err := c.s.settle(receipts, func(payload command.Payload) (fsm.Result, error) {
+		return c.s.propose(ctx, c.s.cfg.IDs.New(), payload, nil)
+	})
+	if err != nil || len(markers) == 0 {
 		return err
 	}
 	if l := c.s.leading.Load(); l != nil {
 		l.takeBack(markers)
+		return nil
+	}
+	// One attempt is enough: a marker is of one leadership, and one that does not arrive is replaced by the next.
+	if err := c.s.forward(ctx, methodMarkers, returned{Markers: markers}, &nothing{}); err != nil {
+		c.s.cfg.Logger.Debug("markers did not reach the leader", "markers", len(markers), "error", err)
 	}
 	return nil
 }
 
 // Heartbeat implements client.Client.
-func (c caller) Heartbeat(ctx context.Context, beat client.Heartbeat) (client.Leases, error) {
-	view, err := c.s.fresh(ctx) // after the beat arrived: a leader deposed meanwhile must not lend what it lost
-	if err != nil {
-		return client.Leases{}, err
-	}
-	l := c.s.leading.Load()
-	if l == nil {
-		return c.s.forward.heartbeat(ctx, beat)
-	}
-	if node := view.Node(beat.Node); node == nil || node.Boot != beat.Boot {
-		return client.Leases{}, fault.New(fault.Unavailable, "this start of node %q is not registered", beat.Node)
-	}
-	return l.heartbeat(ctx, beat)
+func (c caller) Heartbeat(ctx context.Context, heartbeat client.Heartbeat) (client.Leases, error) {
+	heartbeat.Applied, _ = c.s.machine.fsm.Store().Progress()
+	return c.s.heartbeat(ctx, heartbeat)
 }
 
 // Status implements client.Client.
-func (c caller) Status(context.Context) (client.Status, error) {
-	store := c.s.machine.fsm.Store()
+func (c caller) Status(context.Context) (client.Status, error) { return c.s.status() }
+
+// status describes the cluster as this node sees it, leader or not.
+func (s *Server) status() (client.Status, error) {
+	store := s.machine.fsm.Store()
 	view := store.View()
 	index, _ := store.Progress()
-	status := client.Status{Node: c.s.cfg.Node, Roles: c.s.cfg.Roles, Applied: index,
-		Commands: c.s.machine.fsm.Applied(), OpenJobs: len(view.OpenJobs()), Out: store.OutTotal()}
+	status := client.Status{Node: s.cfg.Node, Roles: s.cfg.Roles, Applied: index,
+		Commands: s.machine.fsm.Applied(), OpenJobs: len(view.OpenJobs()), Out: store.OutTotal()}
+	status.Pages, status.PageErrors = s.metrics.settled()
 	for _, shard := range view.Shards() {
 		status.Shards++
 		if shard.Owner != "" {
 			status.Owned++
 		}
 	}
-	err := c.s.askRaft(func(n *node) error {
-		_, leader := n.LeaderWithID()
-		status.Leader, status.Term = string(leader), n.CurrentTerm()
-		return nil
-	})
-	return status, err
+	n, err := s.gate.enter()
+	if err != nil {
+		return status, fault.Wrap(fault.Unavailable, err, "")
+	}
+	defer s.gate.leave()
+	_, leader := n.LeaderWithID()
+	status.Leader, status.Term = string(leader), n.CurrentTerm()
+	return status, nil
 }

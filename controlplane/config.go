@@ -1,9 +1,11 @@
 package controlplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // Config makes a node. Begin with Defaults; what they leave empty has none.
@@ -48,12 +51,18 @@ type Config struct {
 	Snapshots     Snapshots
 
 	// Point is called at named places, for crash tests.
-	Point  func(name string)
-	Logger *slog.Logger
+	Point   func(name string)
+	Logger  *slog.Logger
+	Metrics *telemetry.Metrics // may be nil
+	Tracer  *telemetry.Tracer  // nil: no traces
 
-	// What only tests set, until members find each other: how nodes speak, and who votes at first.
+	// Cluster makes the node one of several; nil: it is alone, and opens no port.
+	Cluster *Cluster
+
+	// What only tests set: how nodes without a Cluster speak and who votes at first, and how nodes of one are dialled.
 	transport raft.Transport
 	voters    []raft.Server
+	dial      func(ctx context.Context, address string) (net.Conn, error)
 }
 
 // Snapshots says when the Raft log is cut.
@@ -110,5 +119,8 @@ func (c *Config) check() error {
 	need(c.HostRate >= 0 && c.MaxHostRate >= 0, "HostRate or MaxHostRate is below 0")
 	need(c.Lease > 0 && c.FetchDeadline > 0 && c.MarkerEvery > 0, "Lease, FetchDeadline or MarkerEvery is not above 0")
 	need(c.Snapshots.Entries > 0 && c.Snapshots.Every > 0, "Snapshots is incomplete")
+	if c.Cluster != nil {
+		errs = append(errs, c.Cluster.check(c.Node, c.Roles))
+	}
 	return errors.Join(errs...)
 }

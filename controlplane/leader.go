@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/dispatch"
+	"shoal.dev/shoal/controlplane/internal/fsm"
 	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/shards"
 	"shoal.dev/shoal/controlplane/internal/state"
@@ -24,11 +26,13 @@ const maxReturned = 1024
 // leadership is this node's time as leader: what it remembers, and the routines that work.
 type leadership struct {
 	s          *Server
+	ctx        context.Context // ends with it
 	term       uint64
 	steps      *leader.Leader
 	dispatcher *dispatch.Dispatcher
 	tracker    *shards.Tracker
 	returned   chan model.Marker
+	turns      turns // of heartbeats
 
 	planNow     signal // a command made room, brought work or money
 	planLater   signal // the leader's own steps may have made room
@@ -36,7 +40,7 @@ type leadership struct {
 	finishNow   signal
 	assignNow   signal
 	markNow     signal
-	assigning   sync.Mutex // one plan of assignments at a time
+	assigning   sync.Mutex // one plan of assignments, or one heartbeat, at a time
 	marksMu     sync.Mutex
 	marksWanted map[uint16]struct{} // shards newly held
 }
@@ -66,9 +70,10 @@ func (s *Server) lead(ctx context.Context) error {
 	if cluster.Shards != s.cfg.Shards {
 		return fmt.Errorf("the cluster was created with %d shards, this node is set to %d", cluster.Shards, s.cfg.Shards)
 	}
-	l := s.adopt(term)
+	l := s.adopt(ctx, term)
 	s.cfg.Logger.Info("leading", "term", term)
 	s.leading.Store(l)
+	s.nextReign() // who waits for a leader to begin need wait no longer
 	defer func() {
 		s.leading.CompareAndSwap(l, nil)
 		s.machine.fsm.Observe(nil)
@@ -77,18 +82,21 @@ func (s *Server) lead(ctx context.Context) error {
 	return nil
 }
 
-// settleIn waits until everything of earlier terms is applied here, and returns the term.
+// settleIn has a command of its own term applied, and thereby everything of earlier terms, and returns the term. It is a
+// command, not a barrier, because other nodes wait for the index of what is committed, and a barrier is never applied.
 func (s *Server) settleIn(ctx context.Context) (term uint64, ok bool) {
-	err := s.retry(ctx, func(n *node) error {
-		term = n.CurrentTerm()
-		barrier := n.Barrier(enqueuePatience)
-		if err := barrier.Error(); err != nil {
+	id := s.cfg.IDs.New()
+	current := func(n *node) (uint64, error) { return n.CurrentTerm(), nil }
+	err := s.retry(ctx, func() (err error) {
+		if term, err = askRaft(ctx, s, current); err != nil {
 			return err
 		}
-		if n.CurrentTerm() != term {
-			return raft.ErrLeadershipLost
+		if _, err := s.append(ctx, id, command.TickPayload{}, nil); err != nil {
+			return err
 		}
-		s.machine.passed(barrier.(raft.IndexFuture).Index())
+		if now, err := askRaft(ctx, s, current); err != nil || now != term {
+			return errors.Join(raft.ErrLeadershipLost, err)
+		}
 		return nil
 	})
 	return term, err == nil
@@ -102,9 +110,9 @@ func (s *Server) createCluster(ctx context.Context) (cluster *state.Cluster, ok 
 		return cluster, true
 	}
 	secret := s.cfg.IDs.New()
-	first := command.CreateClusterPayload{ID: s.cfg.IDs.New(), Shards: s.cfg.Shards, FreeGrant: s.cfg.FreeGrant,
+	first := command.CreateClusterPayload{ID: s.clusterID(), Shards: s.cfg.Shards, FreeGrant: s.cfg.FreeGrant,
 		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: s.cfg.Prices}
-	if _, err := s.propose(ctx, s.cfg.IDs.New(), first, nil); err != nil {
+	if _, err := s.proposeHere(ctx, first); err != nil {
 		return nil, false
 	}
 	return view().Cluster(), true
@@ -112,8 +120,8 @@ func (s *Server) createCluster(ctx context.Context) (cluster *state.Cluster, ok 
 
 // adopt makes the leadership's memory from the replicated state, between two commands: what is applied before is in the
 // state, what is applied after is observed.
-func (s *Server) adopt(term uint64) *leadership {
-	l := &leadership{s: s, term: term, returned: make(chan model.Marker, maxReturned), planNow: newSignal(),
+func (s *Server) adopt(ctx context.Context, term uint64) *leadership {
+	l := &leadership{s: s, ctx: ctx, term: term, returned: make(chan model.Marker, maxReturned), planNow: newSignal(),
 		planLater: newSignal(), publishNow: newSignal(), finishNow: newSignal(), assignNow: newSignal(),
 		markNow: newSignal(), marksWanted: map[uint16]struct{}{}}
 	store := s.machine.fsm.Store
@@ -123,7 +131,7 @@ func (s *Server) adopt(term uint64) *leadership {
 	l.tracker = shards.New(shards.Config{Lease: s.cfg.Lease, Fetch: s.cfg.FetchDeadline, Now: s.cfg.Clock.Now})
 	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: s.cfg.Store,
 		Log: s.cfg.Log, IDs: s.cfg.IDs, NowMicros: func() int64 { return s.cfg.Clock.Now().UnixMicro() },
-		Point: s.cfg.Point}
+		Point: s.cfg.Point, Counts: &s.metrics.steps, Tracer: s.cfg.Tracer}
 	s.machine.between.Lock()
 	defer s.machine.between.Unlock()
 	for _, job := range view().OpenJobs() {
@@ -152,11 +160,16 @@ func (c *Config) pace(view *state.View, job *state.Job) float64 {
 // propose applies a step's command.
 func (l *leadership) propose(ctx context.Context, payload command.Payload) (any, error) {
 	if p, settles := payload.(command.SettlePayload); settles {
-		return nil, l.s.settle(ctx, p.Receipts)
+		return nil, l.s.settle(p.Receipts, func(payload command.Payload) (fsm.Result, error) {
+			return l.s.proposeHere(ctx, payload)
+		})
 	}
-	result, err := l.s.propose(ctx, l.s.cfg.IDs.New(), payload, nil)
+	result, err := l.s.proposeHere(ctx, payload)
 	if err != nil {
 		return nil, err
+	}
+	if p, closes := payload.(command.CloseRunPayload); closes {
+		l.s.runClosed(p.Job)
 	}
 	return result.Value, result.Err
 }
@@ -164,7 +177,9 @@ func (l *leadership) propose(ctx context.Context, payload command.Payload) (any,
 // observe sees every command that is applied, in order.
 func (l *leadership) observe(payload command.Payload, result any) {
 	l.dispatcher.Applied(payload, result)
-	switch payload.(type) {
+	switch p := payload.(type) {
+	case command.AssignShardsPayload:
+		l.s.metrics.assigned(l.view(), p.Changes)
 	case command.LaunchRunPayload, command.AdjustWalletPayload:
 		l.planNow.raise()
 	case command.SettlePayload, command.RedispatchPayload:
@@ -176,7 +191,7 @@ func (l *leadership) observe(payload command.Payload, result any) {
 		l.finishNow.raise() // a run that money does not reach any more has ended
 	case command.StopRunPayload:
 		l.finishNow.raise()
-	case command.RegisterNodePayload:
+	case command.RegisterNodePayload, command.DrainNodePayload:
 		l.assignNow.raise()
 	}
 }
@@ -197,9 +212,12 @@ func (l *leadership) takeBack(markers []model.Marker) {
 
 // heartbeat notes a fetcher's heartbeat and answers it. Changes of owners that it makes due come first, so that a
 // fetcher that starts has its shards with the first answer.
-func (l *leadership) heartbeat(ctx context.Context, beat client.Heartbeat) (client.Leases, error) {
+func (l *leadership) heartbeat(beat client.Heartbeat) (client.Leases, error) {
+	// Nobody else may plan before the answer is made: what the node was not told to hold yet may be given away.
+	l.assigning.Lock()
+	defer l.assigning.Unlock()
 	taken := l.tracker.Heard(beat)
-	if err := l.assign(ctx); err != nil {
+	if err := l.reassign(); err != nil {
 		return client.Leases{}, err
 	}
 	if len(taken) > 0 {
@@ -211,19 +229,26 @@ func (l *leadership) heartbeat(ctx context.Context, beat client.Heartbeat) (clie
 		l.publishNow.raise()
 		l.markNow.raise()
 	}
-	return l.tracker.Answer(beat.Node, l.view().Shards()), nil
+	view := l.view()
+	return l.tracker.Answer(view.Node(beat.Node), view.Shards()), nil
 }
 
 // assign proposes the changes of owners that are due.
-func (l *leadership) assign(ctx context.Context) error {
+func (l *leadership) assign() error {
 	l.assigning.Lock()
 	defer l.assigning.Unlock()
+	return l.reassign()
+}
+
+// reassign is assign for who holds assigning. It returns only when the outcome is known or the leadership over, whatever
+// becomes of the call that led to it: a change that is still on its way must not be overtaken by an answer.
+func (l *leadership) reassign() error {
 	view := l.view()
 	changes := l.tracker.Plan(view.Nodes(), view.Shards())
 	if len(changes) == 0 {
 		return nil
 	}
-	_, err := l.propose(ctx, command.AssignShardsPayload{Changes: changes})
+	_, err := l.propose(l.ctx, command.AssignShardsPayload{Changes: changes})
 	return err
 }
 
@@ -232,7 +257,7 @@ func (l *leadership) view() *state.View { return l.s.machine.fsm.Store().View() 
 // held says whether somebody reads a shard's tasks.
 func (l *leadership) held(view *state.View, shard int) bool {
 	record := view.Shard(uint16(shard))
-	return record != nil && l.tracker.Held(record)
+	return record != nil && l.tracker.Held(view.Node(record.Owner), record)
 }
 
 // work runs the routines until ctx ends, and waits for them.
@@ -240,7 +265,7 @@ func (l *leadership) work(ctx context.Context) {
 	var routines sync.WaitGroup
 	for name, routine := range map[string]func(context.Context) error{
 		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover, "finish": l.finish,
-		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans,
+		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans, "rows": l.expireRows, "autopilot": l.autopilot,
 	} {
 		routines.Go(func() { l.keep(ctx, name, routine) })
 	}
@@ -254,6 +279,7 @@ func (l *leadership) keep(ctx context.Context, name string, routine func(context
 		if ctx.Err() != nil {
 			return
 		}
+		l.s.metrics.routines.WithLabelValues(name).Inc()
 		l.s.cfg.Logger.Warn("a routine of the leader failed and goes on", "routine", name, "error", err)
 		if !l.s.pause(ctx, time.Second) {
 			return

@@ -2,6 +2,8 @@ package controlplane
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"sync"
 
@@ -9,18 +11,27 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/fsm"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // machine is the state machine as Raft drives it.
 type machine struct {
-	fsm   *fsm.FSM
-	point func(string)
+	fsm     *fsm.FSM
+	point   func(string)
+	metrics *metrics
 
-	between sync.Mutex // held while a command is applied: whoever has it stands between two commands
+	between  sync.Mutex // held while a command is applied: whoever has it stands between two commands
+	restored func()     // called when a snapshot has replaced the state
 
 	mu      sync.Mutex
 	applied uint64        // newest index of which everything is applied here
 	moved   chan struct{} // closed when applied moves; nil while nobody waits
+	// expected are the commands whose results somebody here waits for.
+	expected map[ids.ID]chan fsm.Result
+}
+
+func newMachine(point func(string), metrics *metrics) *machine {
+	return &machine{fsm: fsm.New(), point: point, metrics: metrics, restored: func() {}, expected: map[ids.ID]chan fsm.Result{}}
 }
 
 var (
@@ -32,11 +43,40 @@ var (
 func (m *machine) Apply(entry *raft.Log) any {
 	m.between.Lock()
 	m.point("raft.before_apply")
+	began := m.metrics.now()
 	result := m.fsm.Apply(entry.Index, entry.Data)
+	m.metrics.applied(result, began)
 	m.point("raft.after_apply")
 	m.between.Unlock()
+	m.deliver(result)
 	m.passed(entry.Index)
 	return result
+}
+
+// expect is the result of a command that this node applies from now on, the first time that it does, until forget.
+func (m *machine) expect(id ids.ID) (result <-chan fsm.Result, forget func()) {
+	results := make(chan fsm.Result, 1)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.expected[id] = results
+	return results, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.expected[id] == results {
+			delete(m.expected, id)
+		}
+	}
+}
+
+func (m *machine) deliver(result fsm.Result) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if results := m.expected[result.ID]; results != nil {
+		select {
+		case results <- result:
+		default: // the same command again: what it gave first stands
+		}
+	}
 }
 
 // StoreConfiguration implements raft.ConfigurationStore: such entries change no state but take a place in the log.
@@ -56,8 +96,8 @@ func (m *machine) passed(index uint64) {
 	}
 }
 
-// waitFor waits until everything up to index is applied.
-func (m *machine) waitFor(ctx context.Context, index uint64) error {
+// waitFor waits until everything up to index is applied, within ctx and the node's life.
+func (m *machine) waitFor(ctx, life context.Context, index uint64) error {
 	for {
 		m.mu.Lock()
 		if m.applied >= index {
@@ -72,6 +112,8 @@ func (m *machine) waitFor(ctx context.Context, index uint64) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-life.Done():
+			return errStopping
 		case <-moved:
 		}
 	}
@@ -80,36 +122,63 @@ func (m *machine) waitFor(ctx context.Context, index uint64) error {
 // Snapshot implements raft.FSM.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	m.point("raft.before_snapshot")
-	return &snapshot{state: m.fsm.Snapshot(), point: m.point}, nil
+	return &snapshot{state: m.fsm.Snapshot(), point: m.point, metrics: m.metrics}, nil
 }
 
-// Restore implements raft.FSM.
+// whenRestored has restored called whenever a snapshot replaces the state from now on.
+func (m *machine) whenRestored(restored func()) {
+	m.between.Lock()
+	defer m.between.Unlock()
+	m.restored = restored
+}
+
+// Restore implements raft.FSM. A leader whose state is replaced begins anew: nothing that it remembers holds.
 func (m *machine) Restore(r io.ReadCloser) error {
 	defer func() { _ = r.Close() }() // read only: nothing is lost
 	m.between.Lock()
 	defer m.between.Unlock()
+	old := m.fsm.Store()
 	if err := m.fsm.Restore(r); err != nil {
 		return err
 	}
+	m.fsm.Observe(nil)
+	old.Abandon()
+	m.restored()
 	index, _ := m.fsm.Store().Progress()
 	m.passed(index)
 	return nil
 }
 
+// hash is that of the state's snapshot, which equal states have in common, and the index of its newest command.
+func (m *machine) hash() (index uint64, hash string, err error) {
+	m.between.Lock()
+	now := m.fsm.Snapshot()
+	index, _ = m.fsm.Store().Progress()
+	m.between.Unlock()
+	digest := sha256.New()
+	if err := now.Write(digest); err != nil {
+		return 0, "", err
+	}
+	return index, hex.EncodeToString(digest.Sum(nil)), nil
+}
+
 type snapshot struct {
-	state *state.Snapshot
-	point func(string)
+	state   *state.Snapshot
+	point   func(string)
+	metrics *metrics
 }
 
 // Persist implements raft.FSMSnapshot.
 func (s *snapshot) Persist(sink raft.SnapshotSink) error {
-	if err := s.state.Write(sink); err != nil {
+	began, counted := s.metrics.now(), countedWriter{to: sink}
+	if err := s.state.Write(&counted); err != nil {
 		_ = sink.Cancel() // the snapshot failed already
 		return err
 	}
 	if err := sink.Close(); err != nil {
 		return err
 	}
+	s.metrics.snapshot(counted.bytes, began)
 	s.point("raft.after_snapshot")
 	return nil
 }

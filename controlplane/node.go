@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,14 +14,36 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
+
+	"shoal.dev/shoal/controlplane/internal/membership"
+	"shoal.dev/shoal/controlplane/internal/port"
 )
 
-// Times of a node that votes alone: it has nobody to wait for, so it begins at once. Raft wakes up once per lease.
 const (
+	// Times of a node that votes alone: it has nobody to wait for, so it begins at once. Raft wakes up once per lease.
 	aloneHeartbeat = 150 * time.Millisecond
 	aloneLease     = 150 * time.Millisecond
-	lockPatience   = 3 * time.Second // for the process before to let go of the directory
-	keepSnapshots  = 2
+
+	// Times between nodes on one network. A leader that dies is missed after one to two heartbeat times, and an election
+	// that nobody wins is repeated after as long.
+	heartbeatTime = 500 * time.Millisecond
+	leaseTime     = 400 * time.Millisecond
+	// commitTime is how soon other nodes hear what is committed when nothing follows it: what they wait for who write, or
+	// read what was just written, at another node than the leader.
+	commitTime = 10 * time.Millisecond
+	// streamPatience bounds an exchange of Raft's. A snapshot has as long for each 256 KiB.
+	streamPatience = 3 * time.Second
+	streamsKept    = 4
+	appendMost     = 32 // entries, of at most maxCommandBytes
+	// appendsUnderWay is 1, which is no pipeline: Raft's can lock up when a follower refuses an append. The leader then
+	// sends that follower heartbeats and no entries any more, and cannot be shut down.
+	appendsUnderWay = 1
+
+	lockPatience  = 3 * time.Second // for the process before to let go of the directory
+	stopPatience  = 2 * time.Second // for what Raft was asked before the shutdown
+	keepSnapshots = 2
+
+	raftFolder = "raft" // within Config.Dir
 )
 
 // node is Raft with its files.
@@ -28,12 +51,16 @@ type node struct {
 	*raft.Raft
 	logs      *raftboltdb.BoltStore
 	transport raft.Transport
+	port      *port.Port             // nil: the node is alone
+	members   *membership.Membership // nil: it does not gossip
+	belongs   belonging
+	known     bool // there was a log before this start
 }
 
-// openNode starts Raft over the files in dir, which one process at a time can have open. At the first start the node is
-// its cluster's only voter, unless voters says otherwise.
-func openNode(cfg *Config, machine raft.FSM) (*node, error) {
-	dir := filepath.Join(cfg.Dir, "raft")
+// openNode starts Raft over the files in dir, which one process at a time can have open, and which are for ever those of
+// the node that used them first.
+func openNode(cfg *Config, machine raft.FSM, at *port.Port) (*node, error) {
+	dir := filepath.Join(cfg.Dir, raftFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
@@ -46,49 +73,75 @@ func openNode(cfg *Config, machine raft.FSM) (*node, error) {
 		}
 		return nil, fmt.Errorf("controlplane: open the log: %w", err)
 	}
-	n, err := startRaft(cfg, machine, dir, logs, logger)
-	if err != nil {
-		return nil, errors.Join(err, logs.Close())
+	n := &node{logs: logs, port: at}
+	if err := ownDirectory(dir, cfg.Node, cfg.Cluster.name()); err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	if cfg.Cluster.gossips() {
+		if err := n.gossip(cfg, dir); err != nil {
+			return nil, errors.Join(err, n.close())
+		}
+	}
+	settings := cfg.raftSettings(logger)
+	switch {
+	case at != nil:
+		n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{Stream: at.Raft(),
+			MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience, Logger: logger,
+			ServerAddressProvider: n})
+	case cfg.transport != nil:
+		n.transport = cfg.transport
+	default: // it speaks with nobody; its address is its name
+		_, n.transport = raft.NewInmemTransport(raft.ServerAddress(cfg.Node))
+	}
+	if err := n.start(cfg, settings, machine, dir); err != nil {
+		return nil, errors.Join(err, n.close())
 	}
 	return n, nil
 }
 
-func startRaft(cfg *Config, machine raft.FSM, dir string, logs *raftboltdb.BoltStore, logger hclog.Logger) (*node, error) {
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, logger)
-	if err != nil {
-		return nil, fmt.Errorf("controlplane: open the snapshots: %w", err)
-	}
+func (c *Config) raftSettings(logger hclog.Logger) *raft.Config {
 	settings := raft.DefaultConfig()
-	settings.LocalID = raft.ServerID(cfg.Node)
+	settings.LocalID = raft.ServerID(c.Node)
 	settings.Logger = logger
-	settings.SnapshotThreshold = cfg.Snapshots.Entries
-	settings.TrailingLogs = cfg.Snapshots.Keep
-	settings.SnapshotInterval = cfg.Snapshots.Every
-	transport, voters := cfg.transport, cfg.voters
-	if transport == nil {
-		// Alone, a node speaks with nobody: no port is opened. Its address is its name.
-		_, transport = raft.NewInmemTransport(raft.ServerAddress(cfg.Node))
+	settings.SnapshotThreshold = c.Snapshots.Entries
+	settings.TrailingLogs = c.Snapshots.Keep
+	settings.SnapshotInterval = c.Snapshots.Every
+	settings.HeartbeatTimeout, settings.ElectionTimeout = heartbeatTime, heartbeatTime
+	settings.LeaderLeaseTimeout = leaseTime
+	settings.CommitTimeout = commitTime
+	settings.MaxAppendEntries = appendMost
+	settings.NoLegacyTelemetry = true
+	if c.Cluster == nil && c.transport == nil {
 		settings.HeartbeatTimeout, settings.ElectionTimeout = aloneHeartbeat, aloneHeartbeat
 		settings.LeaderLeaseTimeout = aloneLease
 	}
-	if voters == nil {
-		voters = []raft.Server{{ID: settings.LocalID, Address: transport.LocalAddr()}}
-	}
-	known, err := raft.HasExistingState(logs, logs, snapshots)
+	return settings
+}
+
+// start starts Raft. At its first start a node that is alone is the only voter; one that gossips founds a cluster, or waits
+// until the leader of one adds it (belong).
+func (n *node) start(cfg *Config, settings *raft.Config, machine raft.FSM, dir string) error {
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, settings.Logger)
 	if err != nil {
-		return nil, fmt.Errorf("controlplane: read the log: %w", err)
+		return fmt.Errorf("controlplane: open the snapshots: %w", err)
 	}
-	if !known {
-		first := raft.Configuration{Servers: voters}
-		if err := raft.BootstrapCluster(settings, logs, logs, snapshots, transport, first); err != nil {
-			return nil, fmt.Errorf("controlplane: create the log: %w", err)
+	n.known, err = raft.HasExistingState(n.logs, n.logs, snapshots)
+	if err != nil {
+		return fmt.Errorf("controlplane: read the log: %w", err)
+	}
+	if !n.known && !cfg.Cluster.gossips() && (cfg.Cluster == nil || cfg.Cluster.Bootstrap) {
+		first := raft.Configuration{Servers: cfg.voters}
+		if first.Servers == nil {
+			first.Servers = []raft.Server{{ID: settings.LocalID, Address: n.transport.LocalAddr()}}
+		}
+		if err := raft.BootstrapCluster(settings, n.logs, n.logs, snapshots, n.transport, first); err != nil {
+			return fmt.Errorf("controlplane: create the log: %w", err)
 		}
 	}
-	r, err := raft.NewRaft(settings, machine, logs, logs, snapshots, transport)
-	if err != nil {
-		return nil, fmt.Errorf("controlplane: start raft: %w", err)
+	if n.Raft, err = raft.NewRaft(settings, machine, n.logs, n.logs, snapshots, n.transport); err != nil {
+		return fmt.Errorf("controlplane: start raft: %w", err)
 	}
-	return &node{Raft: r, logs: logs, transport: transport}, nil
+	return nil
 }
 
 // alone says whether this node is the only voter.
@@ -102,14 +155,44 @@ func (n *node) alone() bool {
 	return voters == 1
 }
 
-// stop ends Raft, handing leadership over first when there is somebody to take it.
-func (n *node) stop() error {
+// handOver gives leadership to another voter, if this node has it and there is one. When nobody takes it an election will
+// find somebody.
+func (n *node) handOver() {
 	if n.State() == raft.Leader && !n.alone() {
-		_ = n.LeadershipTransfer().Error() // if nobody takes it, an election will find somebody
+		_ = n.LeadershipTransfer().Error()
 	}
-	err := n.Shutdown().Error()
+}
+
+// stop ends Raft, and closes its files and the port.
+func (n *node) stop() error {
+	ended := n.Shutdown()
+	hungUp := n.hangUp() // Raft would wait for answers of nodes that are gone
+	return errors.Join(ended.Error(), hungUp, n.close())
+}
+
+// hangUp ends all connections with other nodes.
+func (n *node) hangUp() error {
+	var err error
+	if streams, ok := n.transport.(*raft.NetworkTransport); ok {
+		streams.CloseStreams()
+	}
 	if closer, ok := n.transport.(raft.WithClose); ok {
-		err = errors.Join(err, closer.Close())
+		err = closer.Close()
+	}
+	if n.port != nil {
+		err = errors.Join(err, n.port.Close())
+	}
+	return err
+}
+
+// close closes what Raft worked on.
+func (n *node) close() error {
+	err := n.hangUp()
+	if n.members != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+		defer cancel()
+		_ = n.members.Leave(ctx) // if nobody hears it they find out
+		err = errors.Join(err, n.members.Close())
 	}
 	return errors.Join(err, n.logs.Close())
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/fsm"
 	"shoal.dev/shoal/pkg/fault"
@@ -20,104 +19,134 @@ const (
 	maxCommandBytes = 512 << 10
 	enqueuePatience = 5 * time.Second
 	minRetry        = 5 * time.Millisecond
-	maxRetry        = 250 * time.Millisecond
+	maxRetry        = 100 * time.Millisecond
 )
-
-// forwarder takes requests that only the leader can answer to the leader, when that is another node.
-type forwarder interface {
-	propose(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (fsm.Result, error)
-	readIndex(ctx context.Context) (uint64, error)
-	heartbeat(ctx context.Context, beat client.Heartbeat) (client.Leases, error)
-}
-
-// nowhere is the forwarder of a node that knows no way to another one.
-type nowhere struct{}
-
-func (nowhere) propose(context.Context, ids.ID, command.Payload, *command.Call) (fsm.Result, error) {
-	return fsm.Result{}, errNoLeader
-}
-
-func (nowhere) readIndex(context.Context) (uint64, error) { return 0, errNoLeader }
-
-func (nowhere) heartbeat(context.Context, client.Heartbeat) (client.Leases, error) {
-	return client.Leases{}, errNoLeader
-}
 
 var (
-	errNoLeader = fault.New(fault.Unavailable, "no leader can be reached from this node")
+	errNoWay    = fault.New(fault.Unavailable, "no leader can be reached from this node")
 	errStopped  = fault.New(fault.Unavailable, "this node is stopping")
+	errTooLarge = fault.New(fault.PayloadTooLarge, "the command has more than %d bytes", maxCommandBytes)
+	// errPassedOver: a snapshot brought the state, and what the command gave was not seen.
+	errPassedOver = errors.New("controlplane: the command was applied, and its result was not seen here")
 )
 
-// propose applies a command under its id and returns what that gave. An error means that the outcome is not known.
+// propose applies a command under its id, through the leader wherever that is, and returns what this node's own state
+// machine made of it. An error means that the outcome is not known.
 func (s *Server) propose(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (fsm.Result, error) {
+	return s.proposeBy(ctx, id, payload, call, func() (uint64, error) {
+		index, err := s.append(ctx, id, payload, call)
+		if errors.Is(err, raft.ErrNotLeader) {
+			index, err = s.appendThere(ctx, id, payload, call)
+		}
+		return index, err
+	})
+}
+
+// proposeHere is propose by the leader's own steps: they are never sent to another leader, which has its own.
+func (s *Server) proposeHere(ctx context.Context, payload command.Payload) (fsm.Result, error) {
+	id := s.cfg.IDs.New()
+	return s.proposeBy(ctx, id, payload, nil, func() (uint64, error) { return s.append(ctx, id, payload, nil) })
+}
+
+// proposeBy has the command appended until it is known to be applied, and waits until it is applied here.
+func (s *Server) proposeBy(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call,
+	appended func() (index uint64, err error)) (fsm.Result, error) {
+	results, forget := s.machine.expect(id)
+	defer forget()
 	var result fsm.Result
-	err := s.retry(ctx, func(n *node) error {
-		if n.State() != raft.Leader {
-			if _, leader := n.LeaderWithID(); leader == "" {
-				return raft.ErrNotLeader
-			}
-			var err error
-			result, err = s.forward.propose(ctx, id, payload, call)
-			return err
+	err := s.retry(ctx, func() error {
+		index, err := appended()
+		if err == nil {
+			err = s.machine.waitFor(ctx, s.life, index)
 		}
-		data, err := s.machine.fsm.Encode(id, s.cfg.Clock.Now().UnixMilli(), payload, call)
-		if err != nil {
-			return fault.Wrap(fault.Internal, err, "")
+		select {
+		case result = <-results: // whatever became of the answer
+			return nil
+		default:
 		}
-		if len(data) > maxCommandBytes {
-			return errTooLarge
+		if err == nil {
+			err = errPassedOver
 		}
-		future := n.Apply(data, enqueuePatience)
-		if err := future.Error(); err != nil {
-			return err
-		}
-		result = future.Response().(fsm.Result)
-		return nil
+		return err
 	})
 	return result, err
 }
 
-var errTooLarge = fault.New(fault.PayloadTooLarge, "the command has more than %d bytes", maxCommandBytes)
-
-// retry asks Raft until it answers, ctx ends or the error is a coded one, which is final.
-func (s *Server) retry(ctx context.Context, ask func(*node) error) error {
-	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
-		err := s.askRaft(ask)
-		var final *fault.Error
-		if err == nil || errors.As(err, &final) {
-			return err
+// append has Raft append a command here, and returns its index when it is applied. It is one attempt.
+func (s *Server) append(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (uint64, error) {
+	if !s.leads() {
+		return 0, raft.ErrNotLeader
+	}
+	data, err := s.machine.fsm.Encode(id, s.cfg.Clock.Now().UnixMilli(), payload, call)
+	if err != nil {
+		return 0, fault.Wrap(fault.Internal, err, "")
+	}
+	if len(data) > maxCommandBytes {
+		return 0, errTooLarge
+	}
+	return askRaft(ctx, s, func(n *node) (uint64, error) {
+		began := s.metrics.now()
+		future := n.Apply(data, enqueuePatience)
+		if err := future.Error(); err != nil {
+			return 0, err
 		}
-		if !s.pause(ctx, wait) {
+		s.metrics.proposed(began)
+		return future.Index(), nil
+	})
+}
+
+// appendThere has the leader append a command. It is one attempt.
+func (s *Server) appendThere(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (uint64, error) {
+	body, err := s.machine.fsm.EncodePayload(payload)
+	if err != nil {
+		return 0, fault.Wrap(fault.Internal, err, "")
+	}
+	if len(body) > maxCommandBytes {
+		return 0, errTooLarge
+	}
+	var at position
+	err = s.forward(ctx, methodPropose, proposal{ID: id, Number: payload.Number(), Body: body, Call: call}, &at)
+	return at.Index, err
+}
+
+// retry asks until there is an answer, ctx ends or the error is a coded one, which is final.
+func (s *Server) retry(ctx context.Context, ask func() error) error {
+	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
+		tenure := s.tenure()
+		err := ask()
+		var final *fault.Error
+		switch {
+		case err == nil || errors.As(err, &final):
+			return err
+		case errors.Is(err, errStopping) || s.life.Err() != nil:
+			return errStopped
+		}
+		if ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-tenure.Done():
+				wait = minRetry
+			case <-s.cfg.Clock.After(wait):
+			}
+		}
+		if ctx.Err() != nil {
 			return fault.Wrap(fault.Unavailable, errors.Join(ctx.Err(), err), "the outcome is not known yet; ask again")
 		}
 	}
 }
 
-// askRaft holds Raft for one request.
-func (s *Server) askRaft(ask func(*node) error) error {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	switch {
-	case s.over:
-		return errStopped
-	case s.raft == nil:
-		return errors.New("controlplane: not started yet")
-	}
-	return ask(s.raft)
-}
-
 // settle applies receipts in their order, in as many commands as their size asks for.
-func (s *Server) settle(ctx context.Context, receipts []model.Receipt) error {
+func (s *Server) settle(receipts []model.Receipt, propose func(command.Payload) (fsm.Result, error)) error {
 	if len(receipts) == 0 {
 		return nil
 	}
-	result, err := s.propose(ctx, s.cfg.IDs.New(), command.SettlePayload{Receipts: receipts}, nil)
+	result, err := propose(command.SettlePayload{Receipts: receipts})
 	if errors.Is(err, errTooLarge) && len(receipts) > 1 {
 		half := len(receipts) / 2
-		if err := s.settle(ctx, receipts[:half]); err != nil {
+		if err := s.settle(receipts[:half], propose); err != nil {
 			return err
 		}
-		return s.settle(ctx, receipts[half:])
+		return s.settle(receipts[half:], propose)
 	}
 	if err != nil {
 		return err

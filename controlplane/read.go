@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -11,25 +12,38 @@ import (
 
 // fresh is a linearizable read: a view of everything that was applied anywhere before the call.
 func (s *Server) fresh(ctx context.Context) (*state.View, error) {
-	var index uint64
-	err := s.retry(ctx, func(n *node) (err error) {
-		if n.State() != raft.Leader {
-			if _, leader := n.LeaderWithID(); leader == "" {
-				return raft.ErrNotLeader
-			}
-			index, err = s.forward.readIndex(ctx)
-			return err
+	var view *state.View
+	err := s.retry(ctx, func() error {
+		index, err := s.confirmHere(ctx)
+		if errors.Is(err, raft.ErrNotLeader) {
+			index, err = s.confirmThere(ctx)
 		}
-		index, err = s.confirmer.confirm(ctx, func() (uint64, error) { return s.confirmedIndex(n) })
+		if err == nil {
+			err = s.machine.waitFor(ctx, s.life, index)
+		}
+		if err == nil {
+			view = s.machine.fsm.Store().View()
+		}
 		return err
 	})
-	if err != nil {
-		return nil, err
+	return view, err
+}
+
+// confirmHere is an index that the leader, which this node must be, has confirmed since the call.
+func (s *Server) confirmHere(ctx context.Context) (uint64, error) {
+	if !s.leads() {
+		return 0, raft.ErrNotLeader
 	}
-	if err := s.machine.waitFor(ctx, index); err != nil {
-		return nil, errNoLeader
-	}
-	return s.machine.fsm.Store().View(), nil
+	return s.here.confirm(ctx, func() (uint64, error) { return askRaft(s.life, s, s.confirmedIndex) })
+}
+
+// confirmThere is an index that the leader, which is another node, has confirmed since the call.
+func (s *Server) confirmThere(ctx context.Context) (uint64, error) {
+	return s.there.confirm(ctx, func() (uint64, error) {
+		var at position
+		err := s.forward(s.life, methodConfirm, nothing{}, &at)
+		return at.Index, err
+	})
 }
 
 // confirmedIndex is an index at or above that of every command applied anywhere before the call. The commit index is
@@ -52,39 +66,50 @@ func (s *Server) confirmedIndex(n *node) (uint64, error) {
 
 // confirmer lets requests share confirmations. A request joins only one that starts after the request arrived.
 type confirmer struct {
-	mu   sync.Mutex
-	next *confirmation // not started yet
-	turn sync.Mutex    // held while one is under way
+	mu      sync.Mutex
+	next    *confirmation // not started yet
+	running bool
+	work    sync.WaitGroup
 }
 
 type confirmation struct {
 	done  chan struct{}
+	ask   func() (uint64, error) // of the first request that joined; no request's end ends it
 	index uint64
 	err   error
 }
 
 func (c *confirmer) confirm(ctx context.Context, ask func() (uint64, error)) (uint64, error) {
 	c.mu.Lock()
-	mine, first := c.next, false
-	if mine == nil {
-		mine, first = &confirmation{done: make(chan struct{})}, true
-		c.next = mine
+	if c.next == nil {
+		c.next = &confirmation{done: make(chan struct{}), ask: ask}
+	}
+	mine := c.next
+	if !c.running {
+		c.running = true
+		c.work.Go(c.run)
 	}
 	c.mu.Unlock()
-	if !first {
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-mine.done:
-			return mine.index, mine.err
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-mine.done:
+		return mine.index, mine.err
+	}
+}
+
+// run makes confirmations, one at a time, as long as some are wanted.
+func (c *confirmer) run() {
+	for {
+		c.mu.Lock()
+		now := c.next
+		c.next = nil // it starts now
+		c.running = now != nil
+		c.mu.Unlock()
+		if now == nil {
+			return
 		}
+		now.index, now.err = now.ask()
+		close(now.done)
 	}
-	c.turn.Lock()
-	c.mu.Lock()
-	c.next = nil // it starts now
-	c.mu.Unlock()
-	mine.index, mine.err = ask()
-	c.turn.Unlock()
-	close(mine.done)
-	return mine.index, mine.err
 }

@@ -1,7 +1,8 @@
 // Package controlplane owns the replicated state of the cluster: it runs Raft over the state machine, is the client
-// through which the other roles read and change that state, and, as leader, dispatches what runs have to fetch. What
-// commands do is the state machine's (internal/fsm), what to send out next the dispatcher's (internal/dispatch), who
-// fetches which shard is decided by internal/shards. DESIGN.md says what holds at every moment, and why.
+// through which the other roles read and change that state, at whichever node they are, and, as leader, dispatches what
+// runs have to fetch. What commands do is the state machine's (internal/fsm), what to send out next the dispatcher's
+// (internal/dispatch), who fetches which shard is decided by internal/shards, how nodes speak by internal/port. DESIGN.md
+// says what holds at every moment, and why.
 package controlplane
 
 import (
@@ -14,25 +15,34 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/command"
-	"shoal.dev/shoal/controlplane/internal/fsm"
+	"shoal.dev/shoal/controlplane/internal/port"
 )
 
-// Server is a control-plane node. Before Run its client answers nothing but View.
+// Server is a node: it holds a replica of the state, and with the role controlplane it votes and may lead. Before Run its
+// client answers nothing but View.
 type Server struct {
 	cfg     Config
 	machine *machine
-	forward forwarder
-	ready   chan struct{}
-	begun   atomic.Bool
+	gate    *gate
+	// presence is what the cluster's members know of a node's life.
+	presence func(node string) client.NodeState
+	ready    chan struct{}
+	begun    atomic.Bool
+	metrics  *metrics
 
-	// gate is held for reading while Raft is asked for something, and for writing when raft is set and taken away: a
-	// request under way at a shutdown would wait for ever.
-	gate sync.RWMutex
-	raft *node
-	over bool
+	life  context.Context // ends when requests are answered no more
+	end   context.CancelFunc
+	reign atomic.Pointer[reign]
 
-	leading   atomic.Pointer[leadership]
-	confirmer confirmer
+	leading     atomic.Pointer[leadership]
+	here, there confirmer     // by this node's leadership, by the leader's
+	beats       atomic.Uint64 // heartbeats sent
+	anew        signal        // the state was replaced: lead anew
+	again       signal        // the state was replaced: register again
+	interludes  chan func()   // run while no leadership's routines do
+	restoring   sync.Mutex    // held while a backup is put in the state's place
+	uploads     uploads
+	hashing     sync.Mutex // held while the state is hashed
 }
 
 // New makes a node that Run starts. Its error names every setting that is out of range.
@@ -43,8 +53,13 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Boot.IsZero() {
 		cfg.Boot = cfg.IDs.New()
 	}
-	return &Server{cfg: cfg, machine: &machine{fsm: fsm.New(), point: cfg.Point}, forward: nowhere{},
-		ready: make(chan struct{})}, nil
+	m := newMetrics(&cfg)
+	s := &Server{cfg: cfg, machine: newMachine(cfg.Point, m), gate: newGate(), presence: onlyThis(cfg.Node),
+		ready: make(chan struct{}), metrics: m, anew: newSignal(), again: newSignal(), interludes: make(chan func())}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.nextReign()
+	s.measure(cfg.Metrics)
+	return s, nil
 }
 
 // Client is the control plane as the other roles see it.
@@ -53,60 +68,161 @@ func (s *Server) Client() client.Client { return caller{s} }
 // Ready is closed when the node is registered and knows the state: its client serves from then on.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Run works until ctx ends and then stops in order: the leader's routines, calls under way, Raft with its files. A
-// server runs once.
+// StateHash is a hash of this node's copy of the state and the Raft index of the newest command in it. At one index it is
+// the same on every node. It costs as much as a snapshot; one is made at a time.
+func (s *Server) StateHash() (index uint64, hash string, err error) {
+	s.hashing.Lock()
+	defer s.hashing.Unlock()
+	return s.machine.hash()
+}
+
+// Refused counts the connections and the calls of other nodes that were refused.
+func (s *Server) Refused() (connections, calls uint64) {
+	n, err := s.gate.enter()
+	if err != nil {
+		return 0, 0
+	}
+	defer s.gate.leave()
+	if n.port == nil {
+		return 0, 0
+	}
+	return n.port.Refused()
+}
+
+// Run works until ctx ends and then stops in order: the leader's routines, calls under way, leadership, Raft with its
+// files, the port. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	if s.begun.Swap(true) {
 		return errors.New("controlplane: a server runs once")
 	}
-	raft, err := openNode(&s.cfg, s.machine)
+	defer s.end()
+	raft, err := s.open()
 	if err != nil {
-		s.close()
+		s.gate.close()
 		return err
 	}
-	s.gate.Lock()
-	s.raft = raft
-	s.gate.Unlock()
+	raft.RegisterObserver(s.metrics.leaderChanges())
+	if raft.members != nil {
+		s.presence = raft.presence
+	}
+	s.machine.whenRestored(s.stateReplaced)
+	s.gate.open(raft)
+	if raft.port != nil {
+		raft.port.Serve(s.methods())
+	}
 
 	inner, cancel := context.WithCancel(ctx)
 	var routines sync.WaitGroup
-	routines.Go(func() { s.register(inner) })
+	routines.Go(func() { s.watchLeaders(inner, raft) })
+	routines.Go(func() { s.register(inner, raft) })
+	var strange error
+	if raft.members != nil {
+		routines.Go(func() {
+			if strange = s.belong(inner, raft); strange != nil {
+				cancel()
+			}
+		})
+	}
 	err = s.follow(inner, raft.LeaderCh())
 	cancel()
 	routines.Wait()
-	s.close()
-	return errors.Join(err, raft.stop())
+	if s.cfg.Cluster.gossips() && s.cfg.Cluster.LeaveOnStop && err == nil && strange == nil {
+		s.leave(raft)
+	}
+	return errors.Join(err, strange, s.stop(raft))
 }
 
-// close lets requests under way end and refuses all later ones.
-func (s *Server) close() {
-	s.gate.Lock()
-	defer s.gate.Unlock()
-	s.over = true
+// open opens the port, when the node is one of several, and starts Raft.
+func (s *Server) open() (*node, error) {
+	s.sweep()
+	cluster := s.cfg.Cluster
+	if cluster == nil {
+		return openNode(&s.cfg, s.machine, nil)
+	}
+	if err := cluster.Identity.Check(s.cfg.Clock.Now()); err != nil {
+		return nil, fmt.Errorf("controlplane: %w", err)
+	}
+	opened, err := port.Open(port.Config{Identity: cluster.Identity, Listen: cluster.Listen, Advertise: cluster.Advertise,
+		Now: s.cfg.Clock.Now, Logger: s.cfg.Logger, Dial: s.cfg.dial})
+	if err != nil {
+		return nil, fmt.Errorf("controlplane: %w", err)
+	}
+	n, err := openNode(&s.cfg, s.machine, opened)
+	if err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return n, nil
 }
 
-// register makes this start of the node known.
-func (s *Server) register(ctx context.Context) {
+// stop refuses new requests and ends those under way, hands leadership over, and then closes everything.
+func (s *Server) stop(n *node) error {
+	left := s.gate.close()
+	s.end()
+	n.handOver()
+	select {
+	case <-left:
+	case <-s.cfg.Clock.After(stopPatience): // there is no majority: what was asked stays open
+	}
+	err := n.stop()
+	s.uploads.drop()
+	s.here.work.Wait()
+	s.there.work.Wait()
+	return err
+}
+
+// stateReplaced is called when a snapshot has replaced the state while the node runs.
+func (s *Server) stateReplaced() {
+	s.leading.Store(nil)
+	s.anew.raise()
+	s.again.raise()
+}
+
+// register makes this start of the node known, and again when it was removed or the state replaced by one that does not
+// know it.
+func (s *Server) register(ctx context.Context, n *node) {
 	node := command.RegisterNodePayload{Name: s.cfg.Node, Boot: s.cfg.Boot, Roles: s.cfg.Roles, Version: s.cfg.Version,
 		Capacity: s.cfg.Capacity}
-	for {
+	if n.port != nil {
+		node.Address = n.port.Address()
+	}
+	for known := false; ; {
+		if !s.awaitAdmission(ctx, n) {
+			return
+		}
 		_, err := s.propose(ctx, s.cfg.IDs.New(), node, nil)
 		if err == nil {
 			_, err = s.fresh(ctx)
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+			if !s.pause(ctx, time.Second) {
+				return
+			}
+			s.cfg.Logger.Warn("this node is not registered yet", "error", err)
+			continue
+		case !known:
 			close(s.ready)
-			return
+			known = true
 		}
-		if !s.pause(ctx, time.Second) {
-			return
+		for {
+			record, changed := s.machine.fsm.Store().View().WatchNode(s.cfg.Node)
+			if record == nil || record.Boot != s.cfg.Boot {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed: // it was removed, for one
+			case <-s.again:
+			}
 		}
 	}
 }
 
-// follow starts a leadership whenever Raft gives it to this node, and ends it when Raft takes it away.
+// follow starts a leadership whenever Raft gives it to this node, and ends it when Raft takes it away. When the state is
+// replaced under a leadership, that ends and another begins.
 func (s *Server) follow(ctx context.Context, changes <-chan bool) error {
-	stop := func() {}
+	leads, stop := false, func() {}
 	defer func() { stop() }()
 	failed := make(chan error, 1)
 	for {
@@ -115,13 +231,18 @@ func (s *Server) follow(ctx context.Context, changes <-chan bool) error {
 			return nil
 		case err := <-failed:
 			return fmt.Errorf("controlplane: lead: %w", err)
-		case leads := <-changes:
+		case leads = <-changes:
 			// The newest change alone is told: if it was lost and won again meanwhile, this is another leadership.
+		case <-s.anew:
+		case work := <-s.interludes:
 			stop()
 			stop = func() {}
-			if leads {
-				stop = s.startLeading(ctx, failed)
-			}
+			work()
+		}
+		stop()
+		stop = func() {}
+		if leads {
+			stop = s.startLeading(ctx, failed)
 		}
 	}
 }

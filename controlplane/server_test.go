@@ -332,7 +332,7 @@ func cluster(t *testing.T, size int) ([]*running, []*raft.InmemTransport) {
 	var transports []*raft.InmemTransport
 	var voters []raft.Server
 	for i := range size {
-		address, transport := raft.NewInmemTransportWithTimeout("", 200*time.Millisecond)
+		address, transport := raft.NewInmemTransportWithTimeout("", 100*time.Millisecond)
 		transports = append(transports, transport)
 		voters = append(voters, raft.Server{ID: raft.ServerID(fmt.Sprint("node-", i)), Address: address})
 	}

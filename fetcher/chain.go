@@ -13,12 +13,14 @@ import (
 )
 
 // chain is a task being worked on: a start address and the pages that follow from it, one at a time. Whoever works on
-// it has it alone; only done is guarded by the fetcher's mu.
+// it has it alone; done, begun and down are guarded by the fetcher's mu.
 type chain struct {
 	item  frontier.Item
 	shard *shard
 	task  *model.Task
 	done  bool // its final page is in the outbox
+	begun bool // while it waits: a request of its page has been made
+	down  bool // its shard is being released, and its page is another fetcher's to begin
 	// invalid is why the task cannot be begun.
 	invalid *fault.Code
 

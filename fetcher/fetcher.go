@@ -18,13 +18,15 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // Defaults of Config.
 const (
-	DefaultWorkers  = 256
-	DefaultMaxBytes = 64 << 20
-	DefaultTimeout  = 30 * time.Second
+	DefaultWorkers    = 256
+	DefaultMaxBytes   = 64 << 20
+	DefaultTimeout    = 30 * time.Second
+	DefaultStopWithin = 30 * time.Second
 )
 
 // maxOpen bounds the tasks held open: twice what a leader sends out by default. A task beyond it is dropped, and found
@@ -55,9 +57,12 @@ type Config struct {
 	Extractions int           // extractions at once; GOMAXPROCS when 0
 	MaxBytes    int64         // nothing is started while as many bytes of bodies and unpublished pages are held
 	Timeout     time.Duration // of one try at a page, redirects included
+	StopWithin  time.Duration // for letting go of the shards at the end; what is left then is dropped
 
-	Clock  clock.Clock
-	Logger *slog.Logger
+	Clock   clock.Clock
+	Logger  *slog.Logger
+	Metrics *telemetry.Metrics // may be nil
+	Tracer  *telemetry.Tracer  // nil: no traces
 	// Crash is called with the name of each step's end, for tests that end the process there.
 	Crash func(point string)
 }
@@ -74,6 +79,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
+	}
+	if c.StopWithin <= 0 {
+		c.StopWithin = DefaultStopWithin
 	}
 	if c.Clock == nil {
 		c.Clock = clock.System{}
@@ -96,20 +104,24 @@ type Fetcher struct {
 	beatNow chan struct{} // the leader has to know
 	running sync.WaitGroup
 	counts  counters
+	metrics *metrics
 
 	mu       sync.Mutex // guards what follows, and what shards and chains say is guarded by it
 	frontier *frontier.Frontier
 	shards   map[uint16]*shard
-	open     int   // tasks held open
-	held     int64 // bytes of bodies and unpublished pages
-	fetchers int   // that share a host which none of our shards has
+	open     int       // tasks held open
+	held     int64     // bytes of bodies and unpublished pages
+	fetchers int       // that share a host which none of our shards has
+	leaving  bool      // the process stops: no shard is taken, all are let go of
+	leased   time.Time // when the heartbeat that the leases count from was sent
 }
 
 // New makes a fetcher that Run starts.
 func New(config Config) *Fetcher {
 	config.setDefaults()
-	return &Fetcher{
+	f := &Fetcher{
 		config:   config,
+		metrics:  newMetrics(config.Metrics),
 		recipes:  newRecipeCache(maxRecipes),
 		slots:    make(chan struct{}, config.Workers),
 		extract:  make(chan struct{}, config.Extractions),
@@ -119,16 +131,22 @@ func New(config Config) *Fetcher {
 		shards:   map[uint16]*shard{},
 		fetchers: 1,
 	}
+	f.measure(config.Metrics)
+	return f
 }
 
-// Run works until ctx ends, which is no error. It returns when all that it started has ended; what was open then is
-// found by the markers of whoever takes the shards over.
+// Run works until ctx ends, which is no error. Then it begins no page any more, finishes and publishes those that have
+// begun, lets go of its shards and tells the leader, all within StopWithin. It returns when all that it started has
+// ended; what it did not begin is found by the markers of whoever takes the shards over.
 func (f *Fetcher) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	f.running.Go(func() { f.keepLeases(ctx) })
-	f.running.Go(func() { f.sweep(ctx) })
-	f.startRequests(ctx)
+	f.running.Go(func() {
+		defer cancel()
+		f.keepLeases(ctx, work)
+	})
+	f.running.Go(func() { f.sweep(work) })
+	f.startRequests(work)
 	f.running.Wait()
 	return nil
 }
@@ -178,8 +196,8 @@ func (f *Fetcher) awaitTurn(ctx context.Context) *chain {
 	return nil
 }
 
-// sweep takes back what waits in vain: the tasks of shards whose lease has lapsed, and those of ended runs, which are
-// answered at once, however slow their hosts are.
+// sweep takes back what waits in vain: the tasks of shards whose lease has lapsed, or whose release takes too long, and
+// those of ended runs, which are answered at once, however slow their hosts are.
 func (f *Fetcher) sweep(ctx context.Context) {
 	for {
 		select {
@@ -190,9 +208,13 @@ func (f *Fetcher) sweep(ctx context.Context) {
 		f.mu.Lock()
 		now := f.config.Clock.Now()
 		for _, s := range f.shards {
-			if !s.fresh(now) {
+			switch {
+			case !s.fresh(now):
 				f.config.Logger.Warn("fetcher: lease lapsed", "shard", s.number)
+				f.counts.lapsed.Add(1)
 				f.drop(s)
+			case s.releasing && !now.Before(s.finishBy):
+				f.layDown(s, func(*chain) bool { return true })
 			}
 		}
 		f.mu.Unlock()
@@ -212,7 +234,7 @@ func (f *Fetcher) cancelEnded() {
 				continue // a missing one may be new: it is looked up when its turn comes
 			}
 			for _, c := range chains {
-				if f.frontier.Remove(&c.item, now) {
+				if f.takeUp(c) || f.frontier.Remove(&c.item, now) {
 					f.finish(c, cancelledPage(c))
 				}
 			}
@@ -248,20 +270,28 @@ type Counts struct {
 	Delivered   uint64
 	Errored     uint64
 	Cancelled   uint64
-	Retries     uint64 // tries after the first of a page
-	Bytes       uint64 // of bodies, off the wire
-	Markers     uint64 // passed on
-	Dropped     uint64 // tasks held already, or beyond what may be held
-	Undecodable uint64 // records skipped
-	Open        int    // tasks held open
-	Shards      int    // held
-	Waiting     int    // tasks that wait for their turn
-	Hosts       int    // hosts in mind
-	HeldBytes   int64  // of bodies and unpublished pages
+	Retries     uint64        // tries after the first of a page
+	Bytes       uint64        // of bodies, off the wire
+	Markers     uint64        // passed on
+	Dropped     uint64        // tasks held already, or beyond what may be held
+	Undecodable uint64        // records skipped
+	Taken       uint64        // shards taken over
+	Released    uint64        // shards handed over in order
+	Lapsed      uint64        // shards dropped because their lease had lapsed
+	LostBeats   uint64        // heartbeats without an answer
+	Open        int           // tasks held open
+	Shards      int           // held
+	Waiting     int           // tasks that wait for their turn
+	Hosts       int           // hosts in mind
+	HeldBytes   int64         // of bodies and unpublished pages
+	Asking      int64         // requests under way, extraction included
+	LeaseAge    time.Duration // since the heartbeat that the leases count from; 0 without shards
 }
 
 type counters struct {
 	pages, delivered, errored, cancelled, retries, bytes, markers, dropped, undecodable atomic.Uint64
+	taken, released, lapsed, lostBeats                                                  atomic.Uint64
+	asking                                                                              atomic.Int64
 }
 
 // Counts is safe to call at any time.
@@ -271,6 +301,8 @@ func (f *Fetcher) Counts() Counts {
 	c := &f.counts
 	return Counts{Pages: c.pages.Load(), Delivered: c.delivered.Load(), Errored: c.errored.Load(),
 		Cancelled: c.cancelled.Load(), Retries: c.retries.Load(), Bytes: c.bytes.Load(), Markers: c.markers.Load(),
-		Dropped: c.dropped.Load(), Undecodable: c.undecodable.Load(), Open: f.open, Shards: len(f.shards),
-		Waiting: f.frontier.Waiting(), Hosts: f.frontier.Hosts(), HeldBytes: f.held}
+		Dropped: c.dropped.Load(), Undecodable: c.undecodable.Load(), Taken: c.taken.Load(), Released: c.released.Load(),
+		Lapsed: c.lapsed.Load(), LostBeats: c.lostBeats.Load(), Open: f.open, Shards: len(f.shards),
+		Waiting: f.frontier.Waiting(), Hosts: f.frontier.Hosts(), HeldBytes: f.held, Asking: c.asking.Load(),
+		LeaseAge: f.leaseAge(f.config.Clock.Now())}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/transport"
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
@@ -18,18 +19,27 @@ type HTTPWeb struct {
 	robots    *transport.Robots
 }
 
-// NewHTTPWeb makes a Web over the one way out. userAgent may be "", timeout (of one try) and clk may be zero: the
-// defaults.
-func NewHTTPWeb(client *egress.Client, userAgent string, timeout time.Duration, clk clock.Clock) *HTTPWeb {
-	if timeout <= 0 {
-		timeout = DefaultTimeout
+// WebConfig sets an HTTPWeb. Zero values mean the defaults.
+type WebConfig struct {
+	UserAgent string
+	Timeout   time.Duration // of one try
+	Clock     clock.Clock
+	// Shared holds what robots.txt says for all fetchers; nil: each asks for itself.
+	Shared cache.Values
+}
+
+// NewHTTPWeb makes a Web over the one way out.
+func NewHTTPWeb(client *egress.Client, config WebConfig) *HTTPWeb {
+	if config.Timeout <= 0 {
+		config.Timeout = DefaultTimeout
 	}
-	if clk == nil {
-		clk = clock.System{}
+	if config.Clock == nil {
+		config.Clock = clock.System{}
 	}
 	return &HTTPWeb{
-		transport: transport.New(client, transport.Config{UserAgent: userAgent, Timeout: timeout, Clock: clk}),
-		robots:    transport.NewRobots(client, userAgent, clk),
+		transport: transport.New(client, transport.Config{UserAgent: config.UserAgent, Timeout: config.Timeout,
+			Clock: config.Clock}),
+		robots: transport.NewRobots(client, config.UserAgent, config.Clock, config.Shared),
 	}
 }
 

@@ -35,7 +35,7 @@ func TestHTTPWeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	web := NewHTTPWeb(client, "", 0, nil)
+	web := NewHTTPWeb(client, WebConfig{})
 	defer web.Close()
 	ctx := context.Background()
 

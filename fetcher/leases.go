@@ -11,38 +11,74 @@ import (
 // firstBeat is how long to wait after a heartbeat that failed before any lease was granted.
 const firstBeat = time.Second
 
-// keepLeases sends heartbeats and takes and gives back shards as they are answered, until ctx ends. Then it drops them.
-func (f *Fetcher) keepLeases(ctx context.Context) {
+// soonShare is the part of a lease after which a fetcher asks again for what is about to be free.
+const soonShare = 30
+
+// keepLeases sends heartbeats and takes and gives back shards as they are answered, until ctx ends. Then it lets go of
+// them; what is left of them after StopWithin it drops.
+func (f *Fetcher) keepLeases(ctx, work context.Context) {
 	defer f.dropAll()
 	every := firstBeat
-	for {
-		if lease := f.beat(ctx, every); lease > 0 {
-			every = max(lease/3, time.Millisecond)
+	for ctx.Err() == nil {
+		if next, ok := f.beat(work, every); ok {
+			every = next
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-f.beatNow:
 		case <-f.config.Clock.After(every):
 		}
 	}
+	over := f.config.Clock.After(f.config.StopWithin)
+	for held := f.letGo(); ; held = f.heldShards() {
+		if _, ok := f.beat(work, every); ok && held == 0 {
+			return // the leader knows
+		}
+		select {
+		case <-over:
+			f.config.Logger.Warn("fetcher: stops before all that has begun is finished", "shards", f.heldShards())
+			return
+		case <-f.beatNow:
+		case <-f.config.Clock.After(min(every, firstBeat)):
+		}
+	}
 }
 
-// beat sends one heartbeat and does what it is answered. It returns the leases' length, 0 when there was no answer.
-func (f *Fetcher) beat(ctx context.Context, timeout time.Duration) time.Duration {
+// letGo begins to release every shard, for good. It returns how many are left.
+func (f *Fetcher) letGo() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leaving = true
+	for _, s := range f.shards {
+		f.release(s)
+	}
+	return len(f.shards)
+}
+
+func (f *Fetcher) heldShards() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.shards)
+}
+
+// beat sends one heartbeat and does what it is answered. It returns when to send the next one; not ok when there was no
+// answer.
+func (f *Fetcher) beat(ctx context.Context, timeout time.Duration) (next time.Duration, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, max(timeout, firstBeat))
 	defer cancel()
-	beat := client.Heartbeat{Node: f.config.Node, Boot: f.config.Boot}
+	beat := client.Heartbeat{Node: f.config.Node, Boot: f.config.Boot, Pages: f.counts.pages.Load()}
 	f.mu.Lock()
 	for _, s := range f.shards {
 		beat.Holding = append(beat.Holding, client.ShardEpoch{Shard: s.number, Epoch: s.epoch})
 	}
+	beat.Leaving, beat.Open = f.leaving, f.open
 	f.mu.Unlock()
 	sent := f.config.Clock.Now() // a lease counts from before it was asked for
 	leases, err := f.config.Control.Heartbeat(ctx, beat)
 	if err != nil {
 		f.config.Logger.Warn("fetcher: heartbeat failed", "error", err)
-		return 0
+		f.counts.lostBeats.Add(1)
+		return 0, false
 	}
 	owners := map[string]bool{}
 	for _, s := range f.config.Control.View().Shards() {
@@ -53,8 +89,13 @@ func (f *Fetcher) beat(ctx context.Context, timeout time.Duration) time.Duration
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fetchers = max(len(owners), 1)
+	f.leased = sent
 	f.obey(leases, sent.Add(leases.For))
-	return leases.For
+	next = leases.For / 3
+	if leases.Soon {
+		next = leases.For / soonShare
+	}
+	return max(next, time.Millisecond), true
 }
 
 // obey makes the held shards what the leases say. It needs mu.
@@ -64,19 +105,22 @@ func (f *Fetcher) obey(leases client.Leases, until time.Time) {
 		named[held.Shard] = true
 		s := f.shards[held.Shard]
 		if s != nil && s.epoch == held.Epoch {
-			s.until, s.releasing = until, false
+			s.until = until
+			f.keep(s)
 			continue
 		}
 		if s != nil {
 			f.drop(s)
 		}
-		f.take(held, until)
+		if !f.leaving {
+			f.take(held, until)
+		}
 	}
 	for _, held := range leases.Release {
 		named[held.Shard] = true
 		if s := f.shards[held.Shard]; s != nil && s.epoch == held.Epoch {
-			s.until, s.releasing = until, true
-			f.releaseWhenDone(s)
+			s.until = until
+			f.release(s)
 		}
 	}
 	for number, s := range f.shards {
@@ -95,17 +139,10 @@ func (f *Fetcher) take(held client.ShardEpoch, until time.Time) {
 	}
 	s := newShard(held, until, reader)
 	f.shards[held.Shard] = s
+	f.counts.taken.Add(1)
 	f.running.Go(func() { f.readTasks(s) })
 	f.running.Go(func() { f.publishPages(s) })
 	notify(f.beatNow)
-}
-
-// releaseWhenDone gives a shard back once nothing of it is open and all its pages are published. It needs mu.
-func (f *Fetcher) releaseWhenDone(s *shard) {
-	if s.releasing && !s.gone && s.tasks == 0 && len(s.outbox) == 0 && !s.publishing {
-		f.drop(s)
-		notify(f.beatNow)
-	}
 }
 
 func (f *Fetcher) dropAll() {
@@ -134,5 +171,5 @@ func (f *Fetcher) drop(s *shard) {
 	for _, out := range s.outbox {
 		f.hold(-int64(len(out.record)))
 	}
-	s.open, s.tasks, s.outbox = nil, 0, nil
+	s.open, s.tasks, s.down, s.outbox = nil, 0, 0, nil
 }

@@ -105,6 +105,9 @@ func atMost[N int | float64](asked, most N) N {
 func (f *Fetcher) paceAt(host string, pace Pace) frontier.Pace {
 	if f.fetchers > 1 && f.shards[uint16(f.config.ShardOf(host))] == nil {
 		pace.Rate /= float64(f.fetchers)
+		if pace.Connections > 0 {
+			pace.Connections = max(1, pace.Connections/f.fetchers)
+		}
 	}
 	return pace
 }

@@ -37,12 +37,14 @@ type shard struct {
 	reader stream.Reader
 
 	until      time.Time // the lease's end
-	releasing  bool      // nothing new is taken
+	releasing  bool      // no page is begun
+	finishBy   time.Time // while releasing: until then pages that have begun may start requests
 	gone       bool      // dropped
 	publishing bool
 	// open are the tasks that a marker must name: from their arrival until the log has accepted their final page.
 	open   map[ids.ID]map[uint32]*chain
 	tasks  int        // in open
+	down   int        // of them, those laid down
 	outbox []outgoing // in the order in which the log gets it
 }
 
@@ -136,7 +138,7 @@ func (f *Fetcher) admit(s *shard, c *chain) {
 	job, seq := c.task.Job, c.task.Seq
 	held := s.open[job][seq]
 	replaces := held != nil && held.done && held.task.Number < c.task.Number
-	if s.releasing || held != nil && !replaces || held == nil && f.open >= maxOpen {
+	if held != nil && !replaces || held == nil && f.open >= maxOpen {
 		f.counts.dropped.Add(1)
 		return
 	}
@@ -150,6 +152,10 @@ func (f *Fetcher) admit(s *shard, c *chain) {
 	}
 	if c.invalid != nil {
 		f.finish(c, c.errored(f, *c.invalid))
+		return
+	}
+	if s.releasing {
+		f.put(c)
 		return
 	}
 	f.frontier.Add(&c.item, f.config.Clock.Now())
@@ -222,9 +228,8 @@ func (f *Fetcher) nextBatch(s *shard) []outgoing {
 	for !s.gone && len(s.outbox) > 0 && s.outbox[0].marker != nil {
 		marker := s.outbox[0].marker
 		s.outbox = s.outbox[1:]
-		// A marker says what its fetcher does not hold: only who still holds the shard, and takes what comes, can say so.
-		if s.releasing || !s.fresh(f.config.Clock.Now()) {
-			f.releaseWhenDone(s)
+		// A marker says what its fetcher does not hold: only who still holds the shard can say so.
+		if !s.fresh(f.config.Clock.Now()) {
 			continue
 		}
 		marker.Open = s.openTasks()

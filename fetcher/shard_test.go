@@ -307,36 +307,6 @@ func TestUnnamedShardIsDropped(t *testing.T) {
 	})
 }
 
-// A planned release finishes what is open, takes nothing new, lets no marker speak for it, and is then reported.
-func TestRelease(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		hold := []client.ShardEpoch{{Shard: 0, Epoch: 1}}
-		leases := client.Leases{For: time.Minute, Hold: hold}
-		r, stop := start(t, 1, title, func(r *rig, config *Config) {
-			config.Pace = Pace{Rate: 0.1}
-			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return leases, nil }
-		})
-		defer stop()
-		for seq := range 10 {
-			r.send(r.task(seq, "http://a.test/"))
-		}
-		r.control.change(func() { leases = client.Leases{For: time.Minute, Release: hold} })
-		pass(time.Minute)
-		r.send(r.task(10, "http://a.test/"))
-		r.publish(0, stream.EncodeMarker(model.Marker{Leader: 1, Number: 1}))
-		synctest.Wait()
-		if holding(r.control) != "[{0 1}]" {
-			t.Errorf("holding %s while tasks are open", holding(r.control))
-		}
-		r.pages(10)
-		r.control.change(func() { leases = client.Leases{For: time.Minute} })
-		r.nothingMore()
-		if c := r.f.Counts(); holding(r.control) != "[]" || c.Markers != 0 || c.Dropped != 1 {
-			t.Errorf("holding %s, counts are %+v", holding(r.control), c)
-		}
-	})
-}
-
 // Tasks of a run that ends are answered at once, however slow their host is.
 func TestEndedRunIsAnsweredAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -39,8 +39,13 @@ func (s *step) goesOn() bool { return s.again || s.page != nil && !s.page.Last &
 
 // work makes one request of a chain, and does with it what follows.
 func (f *Fetcher) work(ctx context.Context, c *chain) {
+	f.counts.asking.Add(1)
 	next := f.request(ctx, c)
+	f.counts.asking.Add(-1)
 	if next.page != nil {
+		if c.task.Trace != nil && next.page.Outcome != model.Cancelled {
+			f.trace(c, next.page)
+		}
 		next.record = f.encode(c, next.page)
 	}
 	pace := c.item.Pace
@@ -67,7 +72,7 @@ func (f *Fetcher) work(ctx context.Context, c *chain) {
 	if next.goesOn() {
 		c.item.Host = model.HostOf(c.fetch.at)
 		c.item.Pace = f.paceAt(c.item.Host, pace)
-		f.frontier.Resume(&c.item, now.Add(next.wait), now)
+		f.goOn(c, next)
 	}
 }
 
@@ -85,6 +90,7 @@ func (f *Fetcher) encode(c *chain, p *model.Page) []byte {
 // post puts a page into the outbox. It needs mu.
 func (f *Fetcher) post(c *chain, p *model.Page, record []byte) {
 	f.counts.pages.Add(1)
+	f.metrics.page(p)
 	switch p.Outcome {
 	case model.Delivered:
 		f.counts.delivered.Add(1)

@@ -340,7 +340,7 @@ func TestPaces(t *testing.T) {
 	if got := f.paceAt("abc", pace(2, 2)); got != (pace(2, 2)) {
 		t.Errorf("pace at an own host is %+v", got)
 	}
-	if got := f.paceAt("ab", pace(2, 2)); got != (pace(0.5, 2)) {
+	if got := f.paceAt("ab", pace(2, 2)); got != (pace(0.5, 1)) {
 		t.Errorf("pace at another's host is %+v", got)
 	}
 }

@@ -64,6 +64,7 @@ func (g *Ingest) admit(ctx context.Context, b *batch) error {
 	view := g.config.Control.View()
 	for i := range b.items {
 		if page := b.items[i].page; page != nil && view.Job(page.Job) == nil {
+			g.metrics.fresh.Inc()
 			fresh, err := g.config.Control.Fresh(ctx)
 			if err != nil {
 				return fmt.Errorf("fresh view: %w", err)

@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // Group is the name under which all ingest nodes read `pages` together.
@@ -72,8 +73,10 @@ type Config struct {
 	MaxBytes int           // a batch is closed once it holds as many encoded bytes
 	Linger   time.Duration // how long the first page of a batch waits for others
 
-	Clock  clock.Clock
-	Logger *slog.Logger
+	Clock   clock.Clock
+	Logger  *slog.Logger
+	Metrics *telemetry.Metrics // may be nil
+	Tracer  *telemetry.Tracer  // nil: no traces
 	// Crash is called with the name of each step's end, for tests that end the process there.
 	Crash func(point string)
 }
@@ -90,8 +93,9 @@ type Counts struct {
 
 // Ingest is one member of the group.
 type Ingest struct {
-	config Config
-	counts struct{ stored, rows, dropped, undecodable, retries, batches atomic.Uint64 }
+	config  Config
+	metrics *metrics
+	counts  struct{ stored, rows, dropped, undecodable, retries, batches atomic.Uint64 }
 }
 
 // New makes a member that Run starts.
@@ -114,7 +118,9 @@ func New(config Config) *Ingest {
 	if config.Crash == nil {
 		config.Crash = func(string) {}
 	}
-	return &Ingest{config: config}
+	g := &Ingest{config: config, metrics: newMetrics(config.Metrics)}
+	g.measure(config.Metrics)
+	return g
 }
 
 // Counts is safe to call at any time.
@@ -148,35 +154,49 @@ func (g *Ingest) work(ctx context.Context, reader stream.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err := g.retry(ctx, "look up runs", func() error { return g.admit(ctx, b) }); err != nil {
+	began := g.config.Clock.Now()
+	if err := g.timed(ctx, lookUpStep, func() error { return g.admit(ctx, b) }); err != nil {
 		return err
 	}
 	g.config.Crash("ingest.before_store")
-	if err := g.retry(ctx, "store pages", func() error { return g.store(ctx, b) }); err != nil {
+	storing := g.config.Clock.Now()
+	if err := g.timed(ctx, storeStep, func() error { return g.store(ctx, b) }); err != nil {
 		return err
 	}
 	g.config.Crash("ingest.after_store")
+	g.trace(b, storing)
+	if err := g.publish(ctx, b); err != nil {
+		return err
+	}
+	g.config.Crash("ingest.after_publish")
+	g.commit(ctx, reader, b)
+	g.config.Crash("ingest.after_commit")
+	g.counts.batches.Add(1)
+	g.done(b, began)
+	return nil
+}
+
+// publish passes on a batch's receipts and markers.
+func (g *Ingest) publish(ctx context.Context, b *batch) error {
+	began := g.config.Clock.Now()
 	for partition, records := range b.outgoing() {
 		// A try that failed may have passed on a part. The repeat passes on all of it again, in the same order: a
 		// receipt seen twice changes nothing, and each marker is again behind the receipts before it.
-		err := g.retry(ctx, "publish receipts", func() error {
+		err := g.retry(ctx, publishStep, func() error {
 			return g.config.Log.Publish(ctx, stream.Receipts, partition, records...)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	g.config.Crash("ingest.after_publish")
-	g.commit(ctx, reader, b)
-	g.config.Crash("ingest.after_commit")
-	g.counts.batches.Add(1)
+	g.metrics.steps[publishStep].Observe(g.config.Clock.Now().Sub(began).Seconds())
 	return nil
 }
 
 // collect gathers a batch: it waits for the first messages, then until the batch is full or the linger is over.
 func (g *Ingest) collect(ctx context.Context, reader stream.Reader) (*batch, error) {
 	b := &batch{}
-	err := g.retry(ctx, "read pages", func() error { return g.fetch(ctx, reader, b) })
+	err := g.retry(ctx, readStep, func() error { return g.fetch(ctx, reader, b) })
 	if err != nil {
 		return nil, err
 	}
@@ -203,14 +223,15 @@ func (g *Ingest) fetch(ctx context.Context, reader stream.Reader, b *batch) erro
 func (g *Ingest) commit(ctx context.Context, reader stream.Reader, b *batch) {
 	if err := reader.Commit(ctx, b.messages); err != nil && ctx.Err() == nil {
 		g.counts.retries.Add(1)
+		g.metrics.retries[commitStep].Inc()
 		g.config.Logger.Warn("ingest: commit failed", "error", err)
 	}
 }
 
-// retry calls step until it succeeds; it gives up only with ctx or when the log is closed.
-func (g *Ingest) retry(ctx context.Context, what string, step func() error) error {
+// retry calls try until it succeeds; it gives up only with ctx or when the log is closed.
+func (g *Ingest) retry(ctx context.Context, what step, try func() error) error {
 	for wait := minPause; ; wait = min(2*wait, maxPause) {
-		err := step()
+		err := try()
 		if err == nil {
 			return nil
 		}
@@ -221,7 +242,8 @@ func (g *Ingest) retry(ctx context.Context, what string, step func() error) erro
 			return ctx.Err()
 		}
 		g.counts.retries.Add(1)
-		g.config.Logger.Warn("ingest: will try again", "what", what, "in", wait, "error", err)
+		g.metrics.retries[what].Inc()
+		g.config.Logger.Warn("ingest: will try again", "step", what, "in", wait, "error", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

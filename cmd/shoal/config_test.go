@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -20,15 +21,51 @@ func TestServeDefaults(t *testing.T) {
 	b.shoal("serve").want(t, exitOK)
 	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:8080",
 		Roles:    []string{"controlplane", "fetcher", "ingest", "billing", "apiserver"},
+		Capacity: 1, SelfKey: true, Traces: Traces{Ratio: 0.01}, Services: ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:"}, Times: usualTimes,
 		HostRate: 1, HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8}
 	if diff := compare(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
+var usualTimes = Times{Fetch: 30 * time.Second, Lease: 10 * time.Second, Markers: 3 * time.Second, Stop: 30 * time.Second}
+
+func TestServeAsANodeOfACluster(t *testing.T) {
+	b := newBench(t)
+	var got ServeConfig
+	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
+	b.shoal("serve", "--identity", "/etc/f1.pem", "--join", "a:7401,b:7401", "--capacity", "3", "--leave-on-stop",
+		"--kafka-brokers", "k1:9092,k2:9092", "--clickhouse-url", "http://c:8123/shoal", "--ops-listen", ":7402").want(t, exitOK)
+	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:8080", Capacity: 3, OpsListen: ":7402", Traces: Traces{Ratio: 0.01}, Times: usualTimes,
+		Cluster: &ClusterConfig{Identity: "/etc/f1.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
+			Join: []string{"a:7401", "b:7401"}, LeaveOnStop: true},
+		Services: ServicesConfig{KafkaBrokers: []string{"k1:9092", "k2:9092"}, KafkaPrefix: "shoal.",
+			ClickHouse: "http://c:8123/shoal", RedisPrefix: "shoal:"},
+		HostRate: 1, HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8}
+	if diff := compare(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, c := range []struct {
+		flags []string
+		says  string
+	}{
+		{[]string{"--roles", "fetcher"}, "needs --identity"},
+		{[]string{"--join", "a:7401"}, "needs --identity"},
+		{[]string{"--bootstrap"}, "needs --identity"},
+		{[]string{"--identity", "x.pem", "--join", "a:1"}, "--kafka-brokers and --clickhouse-url"},
+		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c"}, "--bootstrap creates it"},
+		{[]string{"--capacity", "0"}, "--capacity"},
+		{[]string{"--capacity", "1001"}, "--capacity"},
+		{[]string{"--gossip-listen", "nowhere"}, "--gossip-listen: want HOST:PORT"},
+		{[]string{"--kafka-replicas", "-1"}, "--kafka-replicas"},
+	} {
+		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, exitUsage, c.says)
+	}
+}
+
 func compare(want, got ServeConfig) string {
 	return cmp.Diff(want, got, cmpopts.IgnoreFields(ServeConfig{}, "Ready"),
-		cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }))
+		cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }))
 }
 
 func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
@@ -43,6 +80,10 @@ egress-allow = 10.0.0.0/8
 egress-allow = fd00::/8
 egress-origin = "*.example=127.0.0.1:9"
 roles = ingest,fetcher,ingest
+identity = /etc/n.pem
+join = a:1
+kafka-brokers = k:1
+clickhouse-url = http://c
 `)
 	t.Setenv("SHOAL_CONFIG", file)
 	t.Setenv("SHOAL_HOST_RATE", "4")
@@ -50,7 +91,11 @@ roles = ingest,fetcher,ingest
 	var got ServeConfig
 	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
 	b.shoal("serve", "--max-host-rate", "50").want(t, exitOK)
-	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:1", Roles: []string{"fetcher", "ingest"}, HostRate: 4,
+	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:1", Roles: []string{"fetcher", "ingest"}, Capacity: 1, Traces: Traces{Ratio: 0.01}, HostRate: 4,
+		Cluster: &ClusterConfig{Identity: "/etc/n.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
+			Join: []string{"a:1"}},
+		Services: ServicesConfig{KafkaBrokers: []string{"k:1"}, KafkaPrefix: "shoal.", ClickHouse: "http://c",
+			RedisPrefix: "shoal:"}, Times: usualTimes,
 		HostConnections: 2, MaxHostRate: 50, MaxHostConnections: 8, NoRateLimits: true,
 		EgressAllow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
 		Origins:     map[string]string{"*.example": "127.0.0.1:9"}}

@@ -75,7 +75,7 @@ func (c *demoCommand) Run(ctx context.Context, t *terminal) error {
 // config is that of `shoal serve`, with the demo web within reach and a higher ceiling for its scraper.
 func (c *demoCommand) config(web *synthweb.Web) ServeConfig {
 	return ServeConfig{
-		Data: c.Data, Listen: c.Listen, Roles: roleNames(),
+		Data: c.Data, Listen: c.Listen, Roles: roleNames(), Capacity: 1, SelfKey: true,
 		EgressAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins:     map[string]string{web.Pattern(): web.Addr()},
 		HostRate:    1, HostConnections: 2, MaxHostRate: demoRate, MaxHostConnections: demoConnections,
@@ -102,7 +102,7 @@ func (c *demoCommand) show(ctx context.Context, t *terminal, web *synthweb.Web, 
 	if err != nil {
 		return err
 	}
-	job, err := c.launch(ctx, t, client, web, group, template)
+	job, err := c.launch(ctx, t, client, web, group, template, demoPages)
 	if err != nil {
 		return err
 	}
@@ -115,6 +115,31 @@ func (c *demoCommand) show(ctx context.Context, t *terminal, web *synthweb.Web, 
 		return err
 	}
 	return c.invite(t, &connect, server, group, job)
+}
+
+// again is one more run of the demo's, of so many pages.
+func (c *demoCommand) again(ctx context.Context, t *terminal, web *synthweb.Web, connect connectFlags, pages int) error {
+	client, err := connect.client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	group, err := ensureGroup(ctx, client, demoGroup)
+	if err != nil {
+		return err
+	}
+	if err := c.greet(ctx, t, client, &connect, group); err != nil {
+		return err
+	}
+	template, err := ensureTemplate(ctx, client, group, web)
+	if err != nil {
+		return err
+	}
+	job, err := c.launch(ctx, t, client, web, group, template, pages)
+	if err != nil {
+		return err
+	}
+	return t.follow(ctx, client, job, int64(pages))
 }
 
 // greet says what an earlier demo left, and sees to it that the wallet can pay for this one.
@@ -177,9 +202,9 @@ func ensureTemplate(ctx context.Context, client *api.Client, group api.Group, we
 }
 
 func (c *demoCommand) launch(ctx context.Context, t *terminal, client *api.Client, web *synthweb.Web, group api.Group,
-	template string) (string, error) {
+	template string, pages int) (string, error) {
 	var list strings.Builder
-	for address := range web.URLs(demoPages) {
+	for address := range web.URLs(pages) {
 		list.WriteString(address + "\n")
 	}
 	name := listName("demo", t.clock.Now().UTC().Format("2006-01-02 15:04:05.000"))

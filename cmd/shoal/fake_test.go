@@ -34,6 +34,7 @@ type fakeAPI struct {
 	lastEventID []string
 	balance     int64
 	recounts    string
+	nodes       []string           // the one node, at each look; the last one stays
 	refuse      map[string]problem // by METHOD path; "*" for all
 	entries     []map[string]any
 	outcome     map[string]any // the record that a launch leaves
@@ -181,6 +182,20 @@ func (f *fakeAPI) answer(r *http.Request, name string, body []byte) any {
 		return map[string]any{"node": "n1", "roles": []string{"controlplane", "fetcher"}, "leader": "n1", "term": 3,
 			"applied": 42, "commands": 40, "shards": 64, "owned": 64, "openJobs": 1, "out": 1234,
 			"lag": map[string]any{"tasks": 1, "pages": 2, "receipts": 3}}
+	case "GET /api/admin/nodes":
+		node := f.nodes[0]
+		if len(f.nodes) > 1 {
+			f.nodes = f.nodes[1:]
+		}
+		return json.RawMessage("[" + node + "]")
+	case "PUT /api/admin/nodes/f1/drain", "DELETE /api/admin/nodes/f1/drain":
+		return map[string]any{}
+	case "DELETE /api/admin/nodes/cp2":
+		return map[string]any{}
+	case "GET /api/admin/backup":
+		return json.RawMessage(`"the state"`)
+	case "POST /api/admin/restore":
+		return map[string]any{"clusterId": "66f0c2a1b7d4e8f901234567", "index": 42, "takenAt": "2026-11-02T03:04:05.000Z"}
 	case "POST /api/admin/billing/recount":
 		return json.RawMessage(f.recounts)
 	}

@@ -27,7 +27,7 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	t := terminal{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, clock: clock.System{},
-		service: service{run: runServe, token: localToken},
+		service: service{run: runServe, together: startTogether, token: localToken},
 	}
 	if columns, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && os.Getenv("TERM") != "dumb" {
 		if t.columns = columns; columns == 0 {
@@ -57,6 +57,8 @@ type terminal struct {
 type service struct {
 	// run runs the roles of one process until ctx ends, and then stops them in order; nil after a clean stop.
 	run func(ctx context.Context, config ServeConfig) error
+	// together starts the nodes of a cluster in this process, on a directory of rows that they share.
+	together func(ctx context.Context, dir string) (launcher, error)
 	// token asks the local issuer of a data directory for a sign-in token that is good for an hour.
 	token func(ctx context.Context, dataDir string, request tokenRequest) (string, error)
 }
@@ -78,7 +80,11 @@ type grammar struct {
 	Rows    rowsCommand    `cmd:"" help:"Read the rows of a run."`
 	Wallet  walletCommand  `cmd:"" help:"Show the wallet, or adjust one as an operator."`
 	Status  statusCommand  `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
+	Top     topCommand     `cmd:"" help:"Watch nodes, shards, lag and pace of the service, live."`
+	Health  healthCommand  `cmd:"" help:"Ask a process whether it is ready."`
 	Billing billingCommand `cmd:"" help:"Check the ledger against the stored pages."`
+	Fetcher fetcherCommand `cmd:"" help:"Drain a fetcher."`
+	Cluster clusterCommand `cmd:"" help:"Make a cluster and its nodes."`
 	Token   tokenCommand   `cmd:"" help:"Print a sign-in token of the local issuer, good for an hour."`
 	Demo    demoCommand    `cmd:"" help:"Serve, and run 2,000 pages of a built-in demo web before your eyes."`
 	DemoWeb demoWebCommand `cmd:"" hidden:"" help:"Serve the demo web alone."`

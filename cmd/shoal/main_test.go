@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"strings"
@@ -216,6 +217,41 @@ func TestStatusAndToken(t *testing.T) {
 	b.shoal("token", "--customer", "acme").want(t, exitOK, "token of acme\n")
 }
 
+func nodeAs(state string, draining bool, shards, open int) string {
+	return fmt.Sprintf(`{"name":"f1","roles":["fetcher"],"version":"v1","capacity":2,"boot":"x","draining":%v,"state":%q,
+		"shards":%d,"moving":%d,"open":%d,"pagesPerSecond":12.34,"leaseAgeMillis":1500,"suffrage":"NONVOTER","lag":7}`,
+		draining, state, shards, shards/2, open)
+}
+
+func TestNodesAndDrain(t *testing.T) {
+	b := newBench(t)
+	b.api.nodes = []string{nodeAs("ALIVE", false, 20, 1300)}
+	b.shoal("cluster", "nodes").want(t, exitOK, "ALIVE", "fetcher", "nonvoter", "20 (10 moving)", "1,300", "12.3", "1.5 s ago")
+	b.shoal("cluster", "nodes", "--json").want(t, exitOK, `"pagesPerSecond": 12.34`)
+	b.shoal("fetcher", "drain", "f1").want(t, exitOK, "f1 drains")
+	b.shoal("fetcher", "drain", "f2").want(t, exitFailed)
+	b.shoal("fetcher", "drain", "f1", "--undo").want(t, exitOK, "f1 takes part again")
+	b.shoal("fetcher", "drain", "f1", "--undo", "--wait").want(t, exitUsage, "--wait")
+	if !b.api.asked("PUT /api/admin/nodes/f1/drain") || !b.api.asked("DELETE /api/admin/nodes/f1/drain") {
+		t.Errorf("calls %v", b.api.calls)
+	}
+
+	b.api.nodes = []string{nodeAs("DRAINING", true, 20, 1300), nodeAs("DRAINING", true, 20, 1300), nodeAs("DRAINING", true, 3, 1),
+		nodeAs("DRAINED", true, 0, 0)}
+	got := b.shoal("fetcher", "drain", "f1", "--wait")
+	got.want(t, exitOK, "f1: DRAINING, 20 shards, 1,300 tasks open", "f1: DRAINING, 3 shards, 1 task open",
+		"f1: DRAINED, 0 shards, 0 tasks open")
+	if strings.Count(got.err, "\n") != 3 {
+		t.Errorf("it repeats itself:\n%s", got.err)
+	}
+	b.api.nodes = []string{nodeAs("DRAINING", true, 20, 1), nodeAs("FAILED", true, 20, 1)}
+	b.shoal("fetcher", "drain", "f1", "--wait").want(t, exitFailed, "not heard any more")
+	b.api.nodes = []string{nodeAs("ALIVE", false, 20, 1)}
+	b.shoal("fetcher", "drain", "f1", "--wait").want(t, exitFailed, "took the drain back")
+	b.api.nodes = []string{nodeAs("DRAINING", true, 20, 1)}
+	b.shoal("fetcher", "drain", "f1", "--wait", "--timeout", "50ms").want(t, exitFailed, "goes on draining")
+}
+
 func TestRecountFailsOnADifference(t *testing.T) {
 	b := newBench(t)
 	b.api.recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true}]`
@@ -263,8 +299,9 @@ func TestHelpTeaches(t *testing.T) {
 	b := newBench(t)
 	b.shoal().want(t, exitOK, "shoal demo", "Exit codes", "SHOAL_SERVER")
 	for _, command := range []string{"serve", "run", "jobs", "job", "stop", "rows", "wallet", "status", "billing", "token",
+		"cluster nodes", "fetcher drain",
 		"demo", "demo-web", "version"} {
-		b.shoal(command, "--help").want(t, exitOK, "Usage: shoal "+command)
+		b.shoal(append(strings.Fields(command), "--help")...).want(t, exitOK, "Usage: shoal "+command)
 	}
 	b.shoal("run", "--help").want(t, exitOK, "--field 'sale=.badge-sale?'", "Default default.")
 	b.shoal("help", "run").want(t, exitOK, "Usage: shoal run")

@@ -1,53 +1,59 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/billing"
 	"shoal.dev/shoal/controlplane"
 	controlclient "shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/ingest"
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/rowstore/sqlite"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/testkit/crash"
+	"shoal.dev/shoal/pkg/testkit/skew"
 )
 
-// nodeName is the one node of a process that has all roles.
+// nodeName is the node of a process that is its own cluster.
 const nodeName = "local"
 
 // tokenLife is how long a token of the local issuer is good for.
 const tokenLife = time.Hour
 
-// errNeedsCluster refuses a process with fewer than all roles: the embedded log and row store live in one process.
-var errNeedsCluster = errors.New("--roles: several processes need Kafka and ClickHouse, and neither is configured; " +
-	"leave --roles out to run everything in this process")
-
 // runServe runs the roles of one process until ctx ends, and then stops them in order; nil after a clean stop.
-func runServe(ctx context.Context, config ServeConfig) (err error) {
-	if len(config.Roles) < len(roleNames()) {
-		return errNeedsCluster
+func runServe(ctx context.Context, config ServeConfig) error {
+	stopProfile, err := profile(os.Getenv("SHOAL_CPUPROFILE"))
+	if err != nil {
+		return err
 	}
+	defer stopProfile()
+	return runNode(ctx, config, nil)
+}
+
+// runNode runs one node. on are the services that it shares with others in this process, which outlive it; nil: it opens
+// its own.
+func runNode(ctx context.Context, config ServeConfig, on *services) (err error) {
 	if err := os.MkdirAll(config.Data, 0o700); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
@@ -56,42 +62,118 @@ func runServe(ctx context.Context, config ServeConfig) (err error) {
 		return err
 	}
 	defer unlock()
-	stopProfile, err := profile(os.Getenv("SHOAL_CPUPROFILE"))
-	if err != nil {
+	clock := skew.FromEnv(os.Getenv)
+	n := &node{config: config, name: nodeName, clock: clock, ids: ids.Random{Now: clock.Now}, point: crash.FromEnv(os.Getenv)}
+	if err := n.identify(); err != nil {
 		return err
 	}
-	defer stopProfile()
 	// The roles have their say in a file, so that a terminal shows progress alone.
-	file, err := openLogFile(config.Data, maxLogBytes)
+	file, err := telemetry.OpenLogFile(config.Data, telemetry.MaxLogBytes)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }()
-	logger := slog.New(slog.NewTextHandler(file, nil))
-	// Listening comes first: a port that is taken is the commonest mistake, and nothing has been touched yet.
-	listener, err := net.Listen("tcp", config.Listen)
-	if err != nil {
-		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("--listen: %w (--listen or SHOAL_LISTEN names another; port 0 takes a free one)", err)
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if n.signals, err = openSignals(ctx, config, n.name, file); err != nil {
+		return err
+	}
+	defer n.signals.close()
+	// Listening comes before the rest: a port that is taken is the commonest mistake, and nothing has been touched yet.
+	if err := n.listen(); err != nil {
+		return err
+	}
+	defer n.closeListeners()
+	if on == nil {
+		on, err = openServices(ctx, config.Services, n.name, filepath.Join(config.Data, "rows"), n.log, n.clock,
+			n.point)
+		if err != nil {
+			return err
 		}
-		return fmt.Errorf("--listen: %w", err)
+		defer func() { err = errors.Join(err, on.close()) }()
 	}
-	p, err := newProcess(config, logger)
-	if err != nil {
-		_ = listener.Close() // nothing was served
+	n.services = on
+	defer n.close()
+	if err := n.build(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	return lifecycle.Run(ctx, p.parts(listener)...)
+	return lifecycle.Run(ctx, n.parts()...)
 }
 
-// process is the one place that knows which implementations a process runs on: here the embedded ones.
-type process struct {
-	config  ServeConfig
-	logger  *slog.Logger
-	ids     ids.Source
-	store   *sqlite.Store
-	log     *stream.Memory
+// identify takes the node's name and roles from its identity, when it has one.
+func (n *node) identify() error {
+	if n.config.Cluster == nil {
+		return nil
+	}
+	var err error
+	if n.identity, err = identity.Read(n.config.Cluster.Identity); err != nil {
+		return err
+	}
+	if err := n.identity.Check(n.clock.Now()); err != nil {
+		return err
+	}
+	n.name = n.identity.Node
+	if len(n.config.Roles) == 0 {
+		n.config.Roles = n.identity.Roles
+	}
+	for _, role := range n.config.Roles {
+		if !n.identity.Has(role) {
+			return fmt.Errorf("--roles: the identity of node %q is not good for %s", n.name, role)
+		}
+	}
+	if n.has("apiserver") {
+		return apiserver.PlaceSignInKey(n.config.Data, n.identity.SignInKey)
+	}
+	return nil
+}
+
+// listen opens the ports for customers and for operators.
+func (n *node) listen() (err error) {
+	if n.has("apiserver") {
+		if n.listener, err = listenAPI(n.config.Listen); err != nil {
+			return err
+		}
+	}
+	if n.config.OpsListen != "" {
+		if n.ops, err = net.Listen("tcp", n.config.OpsListen); err != nil {
+			n.closeListeners()
+			return fmt.Errorf("--ops-listen: %w", err)
+		}
+	}
+	return nil
+}
+
+// closeListeners closes what nobody came to serve; a server has closed its own.
+func (n *node) closeListeners() {
+	for _, listener := range []net.Listener{n.listener, n.ops} {
+		if listener != nil {
+			_ = listener.Close()
+		}
+	}
+}
+
+func listenAPI(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("--listen: %w (--listen or SHOAL_LISTEN names another; port 0 takes a free one)", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	return listener, nil
+}
+
+// node is the roles of one process, on the services that it was given.
+type node struct {
+	config   ServeConfig
+	name     string
+	identity *identity.Identity // nil: the process is a cluster of its own
+	clock    clock.Clock
+	ids      ids.Source
+	*signals
+	point    func(string)
+	services *services
+	listener net.Listener // of the API; nil without that role
+	ops      net.Listener // nil: operators are not served
+
 	egress  *egress.Client
 	web     *fetcher.HTTPWeb
 	control *controlplane.Server
@@ -101,90 +183,173 @@ type process struct {
 	api     *apiserver.Server
 }
 
-func newProcess(config ServeConfig, logger *slog.Logger) (*process, error) {
-	p := &process{config: config, logger: logger, ids: ids.Random{Now: time.Now}}
-	point := crash.FromEnv(os.Getenv)
-	boot := p.ids.New()
-	var err error
-	if p.store, err = sqlite.Open(sqlite.Config{Dir: filepath.Join(config.Data, "rows"), Point: point}); err != nil {
-		return nil, err
+// build makes the roles; nothing runs yet. close must be called, whatever it answers.
+func (n *node) build() (err error) {
+	config, on, boot := n.config, n.services, n.ids.New()
+	about := telemetry.Node{Name: n.name, Roles: config.Roles, Version: version(), Dir: config.Data}
+	if n.identity != nil {
+		about.CertificateExpires = n.identity.Expires()
 	}
-	settings := controlplane.Defaults()
-	if p.log, err = stream.NewMemory(stream.Config{Partitions: int(settings.Shards)}); err == nil {
-		p.egress, err = egress.New(egress.Config{Allow: config.EgressAllow, Origins: config.Origins})
-	}
+	about.Declare(n.metrics)
+	cache.Measure(on.cache, n.metrics)
+	n.egress, err = egress.New(egress.Config{Allow: config.EgressAllow, Origins: config.Origins, Metrics: n.metrics})
 	if err != nil {
-		return nil, errors.Join(err, p.close())
+		return err
 	}
-	shardOf := shardBy(int(settings.Shards))
-	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, nodeName, boot, config.Roles
-	settings.Version, settings.Capacity, settings.Logger = version(), 1, logger
-	settings.Log, settings.Store, settings.Point = p.log, p.store, point
+	log := stream.Measured(on.log, n.clock, n.metrics)
+	settings := n.controlSettings(log, boot)
+	if n.control, err = controlplane.New(settings); err != nil {
+		return err
+	}
+	client := n.control.Client()
+	on.state.Store(&client)
+	n.ingest = ingest.New(ingest.Config{Log: log, Store: on.store, Control: ingest.FromClient(client),
+		Logger: n.forRole("ingest"), Metrics: n.metrics, Tracer: n.tracer, Clock: n.clock, Crash: n.point})
+	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: n.forRole("billing"), Metrics: n.metrics,
+		Tracer: n.tracer, Clock: n.clock, Point: n.point})
+	n.web = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache, Clock: n.clock})
+	n.web.Measure(n.metrics)
+	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
+		Web: n.web, IDs: n.ids, Clock: n.clock, ShardOf: settings.ShardOf, Workers: config.FetchWorkers,
+		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
+		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
+		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
+		Logger:  n.forRole("fetcher"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
+	if !n.has("apiserver") {
+		return nil
+	}
+	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: n.clock,
+		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
+		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"),
+		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Lag: on.lag, Recount: n.recount, Operator: n.control.Operator(),
+		StopGrace: config.Times.Grace, FinishWithin: config.stopWithin()})
+	return err
+}
+
+// controlSettings are those of the control plane's part in this process.
+func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config {
+	config, times := n.config, n.config.Times
+	settings := controlplane.Defaults()
+	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, n.name, boot, config.Roles
+	settings.Version, settings.Metrics, settings.Tracer = version(), n.metrics, n.tracer
+	settings.Logger = n.forRole("controlplane")
+	if n.has("fetcher") {
+		settings.Capacity = config.Capacity
+	}
+	if cluster := config.Cluster; cluster != nil {
+		host := cluster.advertised()
+		_, port, _ := net.SplitHostPort(cluster.Listen) // the flags were checked
+		settings.Cluster = &controlplane.Cluster{Identity: n.identity, Listen: cluster.Listen,
+			Advertise: net.JoinHostPort(host, port), GossipListen: cluster.GossipListen, GossipAdvertise: host,
+			Join: cluster.Join, Bootstrap: cluster.Bootstrap, LeaveOnStop: cluster.LeaveOnStop}
+	}
+	settings.Clock, settings.IDs = n.clock, n.ids
+	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
-	settings.HostOf, settings.ShardOf = authorityOf, shardOf
+	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))
+	if times.Fetch > 0 {
+		settings.FetchDeadline = 2 * times.Fetch // a try that was begun, and room for what surrounds it
+	}
+	if times.Lease > 0 {
+		settings.Lease = times.Lease
+	}
+	if times.Markers > 0 {
+		settings.MarkerEvery = times.Markers
+	}
 	if n := config.SnapshotEntries; n > 0 {
 		settings.Snapshots.Entries, settings.Snapshots.Every = n, time.Duration(n)*time.Millisecond
 	}
-	if p.control, err = controlplane.New(settings); err != nil {
-		return nil, errors.Join(err, p.close())
-	}
-	client := p.control.Client()
-	p.ingest = ingest.New(ingest.Config{Log: p.log, Store: p.store, Control: ingest.FromClient(client), Logger: logger,
-		Crash: point})
-	p.billing = billing.New(billing.Config{Log: p.log, Settle: client.Settle, Logger: logger, Point: point})
-	p.web = fetcher.NewHTTPWeb(p.egress, "", 0, clock.System{})
-	p.fetcher = fetcher.New(fetcher.Config{Node: nodeName, Boot: boot, Log: p.log, Control: fetcher.FromClient(client),
-		Web: p.web, IDs: p.ids, ShardOf: shardOf,
-		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
-		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
-		Logger:  logger, Crash: point})
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	p.api, err = apiserver.New(apiserver.Config{Client: client, Store: p.store, Guard: p.egress, Clock: clock.System{},
-		IDs: p.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
-		MaxHostConnections: config.MaxHostConnections, Node: nodeName, Boot: boot, Log: logger, Metrics: metrics,
-		Lag: p.lag, Recount: p.recount})
-	if err != nil {
-		return nil, errors.Join(err, p.close())
-	}
-	return p, nil
+	return settings
 }
 
+// Bounds of a stop: how long a process that is alone lets its fetcher finish what is under way, and then each of the
+// roles behind it what is in the log.
+const (
+	aloneStop     = 5 * time.Second
+	drainPatience = 2 * time.Second
+)
+
 // parts are the roles in the order in which they need each other: they stop in the reverse, which is a page's own way
-// round the loop, so that little of what was fetched has to be fetched again.
-func (p *process) parts(listener net.Listener) []lifecycle.Part {
-	return []lifecycle.Part{
-		{Name: "controlplane", Run: p.control.Run, Ready: p.control.Ready()},
-		{Name: "billing", Run: p.billing.Run},
-		{Name: "ingest", Run: p.ingest.Run},
-		{Name: "fetcher", Run: p.fetcher.Run},
-		{Name: "apiserver", Run: func(ctx context.Context) error { return p.serveAPI(ctx, listener) }},
+// round the loop, so that nothing of what was fetched has to be fetched again.
+func (n *node) parts() []lifecycle.Part {
+	all := []lifecycle.Part{
+		{Name: "ops", Run: func(ctx context.Context) error { return n.operators().Serve(ctx, n.ops) }},
+		{Name: "controlplane", Run: n.control.Run, Ready: n.control.Ready()},
+		{Name: "billing", Run: n.billing.Run, Idle: n.services.idle(stream.Receipts), Patience: drainPatience},
+		{Name: "ingest", Run: n.ingest.Run, Idle: n.services.idle(stream.Pages), Patience: drainPatience},
+		{Name: "fetcher", Run: n.fetcher.Run},
+		{Name: "apiserver", Run: n.serveAPI},
+		{Name: "ready", Run: n.tellReady},
 	}
+	return slices.DeleteFunc(all, func(part lifecycle.Part) bool {
+		switch part.Name {
+		case "ops":
+			return n.ops == nil
+		case "controlplane": // a voter where that is the role, elsewhere a copy of the state
+			return false
+		case "ready": // the API says so itself, when it has an address
+			return n.has("apiserver")
+		}
+		return !n.has(part.Name)
+	})
+}
+
+// advertised is where other nodes reach this one: where it was told to say, or the address that it listens on, or, of
+// all addresses of the machine, the first that is not its loopback's.
+func (c *ClusterConfig) advertised() string {
+	if c.Advertise != "" {
+		return c.Advertise
+	}
+	host, _, _ := net.SplitHostPort(c.Listen) // the flags were checked
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return host
+	}
+	addresses, _ := net.InterfaceAddrs() // none: the loopback's
+	for _, address := range addresses {
+		if network, ok := address.(*net.IPNet); ok && network.IP.IsGlobalUnicast() {
+			return network.IP.String()
+		}
+	}
+	return "127.0.0.1"
+}
+
+// stopWithin is how long what is under way may take to end: long enough to hand over, where there is somebody to take
+// over.
+func (c *ServeConfig) stopWithin() time.Duration {
+	stop := cmp.Or(c.Times.Stop, fetcher.DefaultStopWithin)
+	if c.Cluster == nil {
+		return min(stop, aloneStop)
+	}
+	return stop
+}
+
+func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, role) }
+
+// tellReady is the part that says that all before it have started.
+func (n *node) tellReady(ctx context.Context) error {
+	if n.config.Ready != nil {
+		n.config.Ready("")
+	}
+	<-ctx.Done()
+	return nil
 }
 
 // serveAPI makes the self-hosting customer's key before the first call is taken.
-func (p *process) serveAPI(ctx context.Context, listener net.Listener) error {
-	if _, err := apiserver.SelfKey(ctx, p.control.Client(), p.ids, p.config.Data); err != nil {
-		return errors.Join(err, listener.Close())
+func (n *node) serveAPI(ctx context.Context) error {
+	if n.config.SelfKey {
+		if _, err := apiserver.SelfKey(ctx, n.control.Client(), n.ids, n.config.Data); err != nil {
+			return err
+		}
 	}
-	if p.config.Ready != nil {
-		p.config.Ready(listener.Addr().String())
+	if n.config.Ready != nil {
+		n.config.Ready(n.listener.Addr().String())
 	}
-	return p.api.Serve(ctx, listener)
-}
-
-// lag is how many records each topic holds.
-func (p *process) lag() map[string]int64 {
-	lag := map[string]int64{}
-	for _, topic := range []stream.Topic{stream.Tasks, stream.Pages, stream.Receipts} {
-		lag[topic.String()] = p.log.Lag(topic)
-	}
-	return lag
+	return n.api.Serve(ctx, n.listener)
 }
 
 // recount holds the ledger against the page records, for an operator.
-func (p *process) recount(ctx context.Context, view *controlclient.View) ([]apiserver.Recounted, error) {
-	counted, err := billing.Recount(ctx, view, p.store)
+func (n *node) recount(ctx context.Context, view *controlclient.View) ([]apiserver.Recounted, error) {
+	counted, err := billing.Recount(ctx, view, n.services.store)
 	runs := make([]apiserver.Recounted, len(counted))
 	for i, c := range counted {
 		runs[i] = apiserver.Recounted{JobID: c.Job, CustomerRef: c.Customer, EntryID: c.Entry, LedgerMicros: c.LedgerMicros,
@@ -194,19 +359,14 @@ func (p *process) recount(ctx context.Context, view *controlclient.View) ([]apis
 	return runs, err
 }
 
-// close releases what the roles worked on, once they have stopped.
-func (p *process) close() error {
-	if p.web != nil {
-		p.web.Close()
+// close releases what the roles alone used, once they have stopped.
+func (n *node) close() {
+	if n.web != nil {
+		n.web.Close()
 	}
-	if p.egress != nil {
-		p.egress.Close()
+	if n.egress != nil {
+		n.egress.Close()
 	}
-	var err error
-	if p.log != nil {
-		err = p.log.Close()
-	}
-	return errors.Join(err, p.store.Close())
 }
 
 // authorityOf is the host and port that politeness counts by. A listed address was checked at intake; one that cannot be

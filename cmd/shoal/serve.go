@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // ServeConfig is what a process of the service is told. runServe (modules.go) makes the roles from it.
@@ -14,6 +16,17 @@ type ServeConfig struct {
 	Data   string // directory, made when missing
 	Listen string // HOST:PORT of the API; port 0 takes a free one
 	Roles  []string
+
+	Cluster   *ClusterConfig // nil: the process is a cluster of its own
+	Services  ServicesConfig
+	Capacity  uint32 // the fetcher's weight when shards are dealt out
+	OpsListen string // HOST:PORT of metrics and health; "": none
+	LogStderr bool   // log JSON lines to stderr, instead of text into the data directory
+	SelfKey   bool   // make the self-hosting customer and its key
+	Times     Times
+
+	OpsProfiles bool // profiles at OpsListen, too
+	Traces      Traces
 
 	EgressAllow []netip.Prefix    // private ranges that may be reached all the same
 	Origins     map[string]string // host or *.suffix → IP:PORT that is dialled instead of asking DNS
@@ -23,13 +36,51 @@ type ServeConfig struct {
 	MaxHostRate        float64 // what a scraper may ask for
 	MaxHostConnections int
 	NoRateLimits       bool // of API calls
+	FetchWorkers       int  // requests of the fetcher under way, at most; 0: the fetcher's own measure
 
 	// SnapshotEntries is after how many Raft entries a snapshot is taken; it is looked at every so many milliseconds, too.
 	// 0: the control plane's own measure.
 	SnapshotEntries uint64
 
-	// Ready is called once, when calls are served, with the address that is listened on. It may be nil.
+	// Ready is called once, when calls are served, with the address that is listened on, "" without an API server. It may
+	// be nil.
 	Ready func(listening string)
+}
+
+// ClusterConfig makes the process a node of a cluster.
+type ClusterConfig struct {
+	Identity     string // file that says who the node is and what it may do
+	Listen       string // HOST:PORT of Raft and of calls between nodes
+	GossipListen string // HOST:PORT, TCP and UDP
+	Advertise    string // HOST at which other nodes reach this one; "": found out
+	Join         []string
+	Bootstrap    bool // create the cluster unless it exists
+	LeaveOnStop  bool
+}
+
+// ServicesConfig says where the log, the row store and the cache are. What is empty is embedded in the process.
+type ServicesConfig struct {
+	KafkaBrokers  []string
+	KafkaPrefix   string // of the topics' names
+	KafkaReplicas int    // of a new topic; 0: three, or as many as there are brokers
+	ClickHouse    string // URL
+	Redis         string // HOST:PORT
+	RedisPrefix   string // of keys
+}
+
+// Traces says where spans go and how many calls begin some.
+type Traces struct {
+	Endpoint string // URL of an OTLP collector over HTTP; "": no traces
+	Ratio    float64
+}
+
+// Times are what a cluster's fetching is timed by; zero values take the defaults of the roles.
+type Times struct {
+	Fetch   time.Duration // one try at a page
+	Lease   time.Duration // how long a fetcher works without hearing from the leader
+	Markers time.Duration // between two looks for losses
+	Stop    time.Duration // for handing over what is under way
+	Grace   time.Duration // from the signal to the API's last new call
 }
 
 // roleNames are the roles that a process can have.
@@ -40,7 +91,31 @@ func roleNames() []string {
 type serveCommand struct {
 	Data   string   `help:"Directory of everything that is kept." default:"./data" placeholder:"DIR"`
 	Listen string   `help:"Address of the API." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
-	Roles  []string `help:"Roles of this process. Fewer than all need Kafka and ClickHouse." default:"controlplane,fetcher,ingest,billing,apiserver" placeholder:"ROLE"`
+	Roles  []string `help:"Roles of this process: all, or in a cluster those of its identity, unless named." placeholder:"ROLE"`
+
+	Identity      string   `group:"cluster" help:"Identity of this node, from 'shoal cluster cert': makes the process a node of that cluster." type:"path" placeholder:"FILE"`
+	Join          []string `group:"cluster" help:"Gossip addresses of members, any of which will do." placeholder:"HOST:PORT"`
+	Bootstrap     bool     `group:"cluster" help:"Create the cluster at the first start, unless --join finds it."`
+	ClusterListen string   `group:"cluster" help:"Address of Raft and of calls between nodes (mutual TLS)." default:"0.0.0.0:7400" placeholder:"HOST:PORT"`
+	GossipListen  string   `group:"cluster" help:"Address of gossip, TCP and UDP (encrypted)." default:"0.0.0.0:7401" placeholder:"HOST:PORT"`
+	Advertise     string   `group:"cluster" help:"Host or IP at which other nodes reach this one; by default that of the listening address, or the machine's." placeholder:"HOST"`
+	Capacity      uint32   `group:"cluster" help:"Weight of this fetcher when work is dealt out." default:"1"`
+	LeaveOnStop   bool     `group:"cluster" help:"Leave the cluster for good when stopped: for nodes that come and go."`
+
+	KafkaBrokers  []string `group:"services" help:"Kafka, instead of a log in this process." placeholder:"HOST:PORT"`
+	KafkaPrefix   string   `group:"services" help:"Before the names of topics." default:"shoal." placeholder:"TEXT"`
+	KafkaReplicas int      `group:"services" help:"Replicas of new topics; 0: three, or one for each broker." default:"0"`
+	ClickhouseURL string   `group:"services" help:"ClickHouse (HTTP), instead of SQLite in the data directory." placeholder:"URL"`
+	RedisAddr     string   `group:"services" help:"Redis, instead of limits and caches of each process." placeholder:"HOST:PORT"`
+	RedisPrefix   string   `group:"services" help:"Before the names of keys." default:"shoal:" placeholder:"TEXT"`
+
+	OpsListen     string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
+	OpsProfiles   bool          `group:"operation" help:"Show profiles of the process at --ops-listen, too."`
+	TraceEndpoint string        `group:"operation" help:"OTLP collector (HTTP) that traces are sent to; none by default." placeholder:"URL"`
+	TraceRatio    float64       `group:"operation" help:"Share of API calls that are traced, and with them the runs that they launch." default:"0.01"`
+	LogStderr     bool          `group:"operation" help:"Log JSON lines to stderr instead of text into the data directory."`
+	SelfKey       bool          `group:"operation" help:"Make the self-hosting customer and write its key to the data directory, as a process alone always does."`
+	StopGrace     time.Duration `group:"operation" help:"Serve on for so long after SIGTERM, no longer ready, so that a balancer looks elsewhere." default:"0s"`
 
 	EgressAllow        []netip.Prefix    `help:"Private ranges that may be reached all the same; none by default." placeholder:"CIDR"`
 	EgressOrigin       map[string]string `hidden:"" mapsep:"," help:"Hosts that are dialled at a fixed place instead of asking DNS: HOST=IP:PORT or *.SUFFIX=IP:PORT. For test webs."`
@@ -49,6 +124,12 @@ type serveCommand struct {
 	MaxHostRate        float64           `help:"Most request starts per second that a scraper may ask for." default:"10"`
 	MaxHostConnections int               `help:"Most connections to a host that a scraper may ask for." default:"8"`
 	NoRateLimits       bool              `help:"Do not limit how often API calls may be made."`
+
+	FetchWorkers int           `hidden:"" help:"Requests that the fetcher has under way, at most." default:"0"`
+	FetchTimeout time.Duration `hidden:"" help:"Of one try at a page." default:"30s"`
+	Lease        time.Duration `hidden:"" help:"How long a fetcher works without hearing from the leader." default:"10s"`
+	MarkerEvery  time.Duration `hidden:"" help:"Between two looks for losses." default:"3s"`
+	StopWithin   time.Duration `hidden:"" help:"For handing over what is under way." default:"30s"`
 
 	RaftSnapshotEntries uint64 `hidden:"" help:"Raft entries after which a snapshot is taken, looked at every so many milliseconds. For tests."`
 }
@@ -72,13 +153,14 @@ func (c *serveCommand) Validate() error {
 			return fmt.Errorf("--roles: %q is none of %s", role, strings.Join(roleNames(), ", "))
 		}
 	}
-	// Each once, so that their number says whether some are missing.
-	c.Roles = slices.DeleteFunc(roleNames(), func(role string) bool { return !slices.Contains(c.Roles, role) })
-	if len(c.Roles) == 0 {
-		return fmt.Errorf("--roles: at least one")
+	for flag, address := range map[string]string{"--listen": c.Listen, "--cluster-listen": c.ClusterListen,
+		"--gossip-listen": c.GossipListen, "--ops-listen": c.OpsListen} {
+		if _, _, err := net.SplitHostPort(address); err != nil && address != "" {
+			return fmt.Errorf("%s: want HOST:PORT: %w", flag, err)
+		}
 	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		return fmt.Errorf("--listen: want HOST:PORT: %w", err)
+	if err := c.checkCluster(); err != nil {
+		return err
 	}
 	for host, to := range c.EgressOrigin {
 		if _, err := netip.ParseAddrPort(to); err != nil {
@@ -88,29 +170,88 @@ func (c *serveCommand) Validate() error {
 	switch {
 	case !(c.HostRate > 0) || c.HostRate > c.MaxHostRate:
 		return fmt.Errorf("--host-rate: above 0 and at most --max-host-rate (%g)", c.MaxHostRate)
+	case c.TraceEndpoint != "" && !(c.TraceRatio > 0 && c.TraceRatio <= 1):
+		return fmt.Errorf("--trace-ratio: above 0, at most 1")
 	case c.HostConnections < 1 || c.HostConnections > c.MaxHostConnections:
 		return fmt.Errorf("--host-connections: at least 1 and at most --max-host-connections (%d)", c.MaxHostConnections)
 	}
 	return nil
 }
 
+// checkCluster refuses half of a cluster.
+func (c *serveCommand) checkCluster() error {
+	switch {
+	case c.Identity == "" && len(c.Roles) > 0 && len(c.roles()) < len(roleNames()):
+		return fmt.Errorf("--roles: a process with fewer than all roles is a node of a cluster, and needs --identity")
+	case c.Identity == "" && (len(c.Join) > 0 || c.Bootstrap):
+		return fmt.Errorf("--join, --bootstrap: a node of a cluster needs --identity")
+	case c.Identity != "" && (len(c.KafkaBrokers) == 0 || c.ClickhouseURL == ""):
+		return fmt.Errorf("--identity: the nodes of a cluster share --kafka-brokers and --clickhouse-url")
+	case c.Identity != "" && len(c.Join) == 0 && !c.Bootstrap:
+		return fmt.Errorf("--identity: --join names members of the cluster, or --bootstrap creates it")
+	case c.Capacity < 1 || c.Capacity > maxCapacity:
+		return fmt.Errorf("--capacity: 1 to %d", maxCapacity)
+	case c.KafkaReplicas < 0:
+		return fmt.Errorf("--kafka-replicas: 0 or more")
+	}
+	return nil
+}
+
+// maxCapacity keeps a slip of the hand from giving one fetcher everything.
+const maxCapacity = 1000
+
+// roles are those that are named, each once, in the order of roleNames; none when none is named.
+func (c *serveCommand) roles() []string {
+	return slices.DeleteFunc(roleNames(), func(role string) bool { return !slices.Contains(c.Roles, role) })
+}
+
 // Run serves until the context ends.
 func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
-	return t.serve(ctx, ServeConfig{
-		Data: c.Data, Listen: c.Listen, Roles: c.Roles,
-		EgressAllow: c.EgressAllow, Origins: c.EgressOrigin,
-		HostRate: c.HostRate, HostConnections: c.HostConnections,
-		MaxHostRate: c.MaxHostRate, MaxHostConnections: c.MaxHostConnections,
-		NoRateLimits: c.NoRateLimits, SnapshotEntries: c.RaftSnapshotEntries,
-	}, func(server string) {
-		t.notef("Serving %s\nAPI key in %s/%s. Ctrl-C stops.", server, c.Data, keyFile)
+	config := c.config()
+	return t.serve(ctx, config, func(server string) {
+		key := "API key in " + filepath.Join(c.Data, keyFile)
+		if !config.SelfKey {
+			key = "Data in " + c.Data
+		}
+		if server == "" {
+			t.notef("Serving as a node of the cluster. %s. Ctrl-C stops.", key)
+			return
+		}
+		t.notef("Serving %s\n%s. Ctrl-C stops.", server, key)
 	})
 }
 
-// serve runs the roles until the context ends, with the address file in place as long as calls are served.
+func (c *serveCommand) config() ServeConfig {
+	config := ServeConfig{
+		Data: c.Data, Listen: c.Listen, Roles: c.roles(), Capacity: c.Capacity,
+		OpsListen: c.OpsListen, OpsProfiles: c.OpsProfiles, LogStderr: c.LogStderr,
+		Traces: Traces{Endpoint: c.TraceEndpoint, Ratio: c.TraceRatio}, SelfKey: c.SelfKey || c.Identity == "",
+		Services: ServicesConfig{KafkaBrokers: c.KafkaBrokers, KafkaPrefix: c.KafkaPrefix, KafkaReplicas: c.KafkaReplicas,
+			ClickHouse: c.ClickhouseURL, Redis: c.RedisAddr, RedisPrefix: c.RedisPrefix},
+		Times:       Times{Fetch: c.FetchTimeout, Lease: c.Lease, Markers: c.MarkerEvery, Stop: c.StopWithin, Grace: c.StopGrace},
+		EgressAllow: c.EgressAllow, Origins: c.EgressOrigin,
+		HostRate: c.HostRate, HostConnections: c.HostConnections,
+		MaxHostRate: c.MaxHostRate, MaxHostConnections: c.MaxHostConnections,
+		NoRateLimits: c.NoRateLimits, FetchWorkers: c.FetchWorkers, SnapshotEntries: c.RaftSnapshotEntries,
+	}
+	if c.Identity != "" {
+		config.Cluster = &ClusterConfig{Identity: c.Identity, Listen: c.ClusterListen, GossipListen: c.GossipListen,
+			Advertise: c.Advertise, Join: c.Join, Bootstrap: c.Bootstrap, LeaveOnStop: c.LeaveOnStop}
+	} else if len(config.Roles) == 0 {
+		config.Roles = roleNames()
+	}
+	return config
+}
+
+// serve runs the roles until the context ends, with the address file in place as long as calls are served. ready hears
+// the base address of the API, "" without an API server.
 func (t *terminal) serve(ctx context.Context, config ServeConfig, ready func(server string)) error {
 	withdraw := func() {}
 	config.Ready = func(listening string) {
+		if listening == "" {
+			ready("")
+			return
+		}
 		server, undo, err := publishAddress(config.Data, listening)
 		if err != nil {
 			t.notef("shoal: %v", err)

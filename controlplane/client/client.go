@@ -51,6 +51,8 @@ type (
 	Stopped      = command.Stopped
 	AdjustWallet = command.AdjustWalletPayload
 	PutPrices    = command.PutPricesPayload
+	DrainNode    = command.DrainNodePayload
+	RegisterNode = command.RegisterNodePayload
 )
 
 // Call is the idempotency of an API call. Its claim and the command's effect are one step: when the key's result is
@@ -83,6 +85,8 @@ type Client interface {
 	Heartbeat(ctx context.Context, beat Heartbeat) (Leases, error)
 	// Status describes the cluster for people.
 	Status(ctx context.Context) (Status, error)
+	// Nodes describes every registered node, by name, as the leader sees it.
+	Nodes(ctx context.Context) ([]NodeStatus, error)
 }
 
 // Heartbeat is sent by each fetcher every third of a lease.
@@ -91,6 +95,11 @@ type Heartbeat struct {
 	Boot ids.ID // this start of the process
 	// Holding are the shards whose task partition it has open, with the epochs under which it took them.
 	Holding []ShardEpoch
+	// Leaving: the process stops. It takes nothing more and lets go of what it holds on its own.
+	Leaving bool
+	Open    int    // tasks held open
+	Pages   uint64 // passed on since the start of the process
+	Applied uint64 // Raft index that its node has applied; the client fills it in
 }
 
 // ShardEpoch names a shard's tenure.
@@ -105,8 +114,11 @@ type Leases struct {
 	For time.Duration
 	// Hold are the shards to hold from now on; one not yet in Holding is to be opened, one of another epoch anew.
 	Hold []ShardEpoch
-	// Release are held shards to be handed over: take nothing new, finish what is open, then leave it out of Holding.
+	// Release are held shards to be handed over: begin no page, finish those that have begun, publish them, then leave
+	// the shard out of Holding.
 	Release []ShardEpoch
+	// Soon: a shard is about to be free for this node; it should not wait a third of a lease to hear of it.
+	Soon bool
 }
 
 // Status is what `shoal status` shows.
@@ -121,6 +133,52 @@ type Status struct {
 	Owned    int // shards with an owner
 	OpenJobs int
 	Out      int // units out
+	// Pages and PageErrors were settled since the process started: delivered or errored, and those errored.
+	Pages      uint64
+	PageErrors uint64
+}
+
+// NodeState says what is known of a node's life.
+type NodeState string
+
+// The states of a node. One that has no fetcher is only known to live where the members of the cluster tell so.
+const (
+	NodeAlive    NodeState = "ALIVE"
+	NodeDraining NodeState = "DRAINING" // told to drain, or stopping, and not done with it
+	NodeDrained  NodeState = "DRAINED"  // told to drain: owns no shard, holds nothing open
+	NodeLeft     NodeState = "LEFT"     // stopped cleanly
+	NodeFailed   NodeState = "FAILED"   // not heard for longer than a lease
+	NodeUnknown  NodeState = "UNKNOWN"
+)
+
+// Suffrage is what a node is in Raft.
+type Suffrage string
+
+// The suffrages; "" of a node that Raft does not have.
+const (
+	RaftLeader   Suffrage = "LEADER"
+	RaftVoter    Suffrage = "VOTER"
+	RaftNonvoter Suffrage = "NONVOTER"
+)
+
+// NodeStatus is a node as the leader sees it. What a fetcher's heartbeats say is 0 of a node that sent none to this
+// leader.
+type NodeStatus struct {
+	Name     string
+	Roles    []string
+	Version  string
+	Capacity uint32 // weight of its fetcher, 0: none
+	Boot     ids.ID // its newest start
+	Draining bool   // told to, and not taken back
+	State    NodeState
+	Shards   int // owned
+	Moving   int // of them, those that are being handed over
+	Open     int // tasks held open
+	// PagesPerSecond is what it passes on, over about the last heartbeats.
+	PagesPerSecond float64
+	HeardMillis    int64 // since its newest heartbeat, -1: none
+	Suffrage       Suffrage
+	Lag            uint64 // Raft entries that it had not applied when it was heard last
 }
 
 // Do is Client.Do with the result's type.

@@ -19,6 +19,7 @@ import (
 
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // Config says what a Client may reach and how much it may use. The zero value is a client for the public internet.
@@ -50,6 +51,9 @@ type Config struct {
 	MaxBody int64
 	// Timeout bounds an exchange that names no deadline. 30 s when 0.
 	Timeout time.Duration
+
+	// Metrics is where the client counts; it may be nil.
+	Metrics *telemetry.Metrics
 }
 
 func (c *Config) setDefaults() {
@@ -88,6 +92,7 @@ type Client struct {
 	readers   sync.Pool
 	decoders  decoders
 	connect   connectFunc
+	metrics   *metrics
 }
 
 // New makes a client. It fails on an origin map that cannot be read.
@@ -97,9 +102,11 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	m := newMetrics(config.Metrics)
 	c := &Client{
 		config:  config,
-		guard:   newGuard(config.Allow),
+		metrics: m,
+		guard:   newGuard(config.Allow, m),
 		origins: origins,
 		names:   newNames(config.Resolver, config.Clock),
 		tls: &tls.Config{
@@ -112,6 +119,7 @@ func New(config Config) (*Client, error) {
 		slots: make(chan struct{}, config.MaxExchanges),
 	}
 	c.connect = c.connectTCP
+	c.measure(config.Metrics)
 	return c, nil
 }
 
@@ -132,6 +140,12 @@ func (c *Client) Do(ctx context.Context, req *Request) (*Response, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.PageInvalidURL, err, "%s", detailOf(err))
 	}
+	resp, err := c.send(ctx, to, req)
+	c.metrics.note(err)
+	return resp, err
+}
+
+func (c *Client) send(ctx context.Context, to address, req *Request) (*Response, error) {
 	deadline := c.deadline(ctx, req)
 	if err := c.acquireSlot(ctx, deadline); err != nil {
 		return nil, err
@@ -140,10 +154,13 @@ func (c *Client) Do(ctx context.Context, req *Request) (*Response, error) {
 
 	conn := c.pool.take(to.origin())
 	if conn == nil {
+		var err error
+		c.metrics.dials.Inc()
 		if conn, err = c.dial(ctx, to, deadline); err != nil {
 			return nil, err
 		}
 	}
+	c.metrics.exchanges.Inc()
 	return c.exchange(ctx, conn, to, req, deadline)
 }
 

@@ -27,9 +27,12 @@ var metadata = []netip.Addr{
 }
 
 // guard decides which IP addresses may be reached.
-type guard struct{ ranges *ssrf.Guardian }
+type guard struct {
+	ranges  *ssrf.Guardian
+	metrics *metrics
+}
 
-func newGuard(allow []netip.Prefix) *guard {
+func newGuard(allow []netip.Prefix, m *metrics) *guard {
 	var v4, v6 []netip.Prefix
 	for _, prefix := range allow {
 		if prefix.Addr().Is4() {
@@ -38,7 +41,8 @@ func newGuard(allow []netip.Prefix) *guard {
 			v6 = append(v6, prefix.Masked())
 		}
 	}
-	return &guard{ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))}
+	return &guard{metrics: m,
+		ranges: ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))}
 }
 
 // check is nil for an address that may be reached. The error does not name the address: what a host name resolves to
@@ -46,10 +50,12 @@ func newGuard(allow []netip.Prefix) *guard {
 func (g *guard) check(addr netip.Addr) error {
 	addr = addr.Unmap().WithZone("")
 	if slices.Contains(metadata, addr) {
+		g.metrics.metadata.Inc()
 		return fault.Wrap(fault.PageAddressForbidden, fmt.Errorf("%s is a cloud metadata address", addr),
 			"The host's address may not be reached.")
 	}
 	if err := g.ranges.SafeAddr(addr); err != nil {
+		g.metrics.reserved.Inc()
 		return fault.Wrap(fault.PageAddressForbidden, err, "The host's address may not be reached.")
 	}
 	return nil
@@ -72,6 +78,7 @@ func (c *Client) CheckURL(url string) error {
 		return err
 	}
 	if to.userinfo {
+		c.metrics.credentials.Inc()
 		return fault.New(fault.InvalidURL, "The address holds a user name or password.")
 	}
 	if to.plain && !strings.HasSuffix(to.host, "localhost") {

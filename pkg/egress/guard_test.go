@@ -81,7 +81,7 @@ func TestForbiddenAddressesAreNotDialled(t *testing.T) {
 }
 
 func TestAllowOpensOnlyWhatIsListed(t *testing.T) {
-	g := newGuard([]netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fd00::/8")})
+	g := newGuard([]netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fd00::/8")}, newMetrics(nil))
 	for addr, want := range map[string]bool{
 		"10.1.2.3": true, "::ffff:10.1.2.3": true, "10.2.0.1": false, "169.254.1.1": true, "169.254.169.254": false,
 		"fd00::1": true, "fd00:ec2::254": false, "192.0.2.1": false, "93.184.216.34": true, "2606:4700::1111": true, "127.0.0.1": false,

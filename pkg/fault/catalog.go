@@ -59,6 +59,10 @@ const (
 	UnsupportedMediaType  Code = "unsupported_media_type"
 	UploadTooSlow         Code = "request_timeout"
 	AmountOverflow        Code = "amount_overflow"
+	NodeAlive             Code = "node_alive"
+	QuorumAtRisk          Code = "quorum_at_risk"
+	InvalidBackup         Code = "invalid_backup"
+	OtherCluster          Code = "other_cluster"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -132,6 +136,10 @@ var catalog = map[Code]Entry{
 	UnsupportedMediaType:  {415, "Unsupported Content-Type"},
 	UploadTooSlow:         {408, "Request too slow"},
 	AmountOverflow:        {400, "Amount out of range"},
+	NodeAlive:             {409, "The node is there"},
+	QuorumAtRisk:          {409, "No majority would be left"},
+	InvalidBackup:         {400, "Not a whole backup"},
+	OtherCluster:          {409, "Another cluster's backup"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Part is one part of a process: it works until its context ends, and returns when it has stopped.
@@ -14,6 +15,31 @@ type Part struct {
 	Run func(ctx context.Context) error
 	// Ready is closed when the parts behind this one may start; nil: at once.
 	Ready <-chan struct{}
+	// Idle says that nothing is left for the part to do, once those behind it have stopped: it is asked again and again,
+	// for at most Patience, before the part is stopped. Nil: it is stopped at once.
+	Idle     func() bool
+	Patience time.Duration
+}
+
+// idlePoll is how often Idle is asked.
+const idlePoll = 5 * time.Millisecond
+
+// await waits until there is nothing left to do, the part has ended, or its patience is over.
+func (p *Part) await(done <-chan error) {
+	if p.Idle == nil {
+		return
+	}
+	over := time.After(p.Patience)
+	for !p.Idle() {
+		select {
+		case <-over:
+			return
+		case <-time.After(idlePoll):
+		}
+		if len(done) > 0 {
+			return
+		}
+	}
 }
 
 // Run starts the parts in order, each once the one before it is ready, and stops them in the reverse order when ctx ends
@@ -57,6 +83,9 @@ start:
 		}
 	}
 	for i := len(started) - 1; i >= 0; i-- {
+		if failed == nil {
+			started[i].part.await(started[i].done)
+		}
 		started[i].stop()
 		if err := <-started[i].done; err != nil && !errors.Is(err, context.Canceled) {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", started[i].part.Name, err))

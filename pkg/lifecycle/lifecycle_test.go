@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"shoal.dev/shoal/pkg/lifecycle"
 )
@@ -46,6 +48,37 @@ func TestOrder(t *testing.T) {
 	}
 	if want := []string{"start a", "start b", "stop b", "stop a"}; !slices.Equal(j.lines, want) {
 		t.Fatalf("got %v, want %v", j.lines, want)
+	}
+}
+
+// A part with something left to do is stopped when that is done, or its patience is over.
+func TestIdle(t *testing.T) {
+	for name, left := range map[string]int{"done": 3, "never done": -1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(context.Background())
+				j := &journal{}
+				a := j.part("a", nil)
+				a.Patience = time.Minute
+				a.Idle = func() bool {
+					j.note("ask a")
+					left--
+					return left == 0
+				}
+				last := lifecycle.Part{Name: "last", Run: func(ctx context.Context) error { cancel(); <-ctx.Done(); return nil }}
+				began := time.Now()
+				if err := lifecycle.Run(ctx, a, last); err != nil {
+					t.Fatal(err)
+				}
+				took := time.Since(began)
+				switch {
+				case name == "done" && !slices.Equal(j.lines, []string{"start a", "ask a", "ask a", "ask a", "stop a"}):
+					t.Errorf("got %v", j.lines)
+				case name != "done" && took != time.Minute:
+					t.Errorf("stopped after %v", took)
+				}
+			})
+		})
 	}
 }
 

@@ -42,6 +42,8 @@ type Task struct {
 	Attempt  uint8         `cbor:"9,keyasint"` // 1, then one more for each dispatch that was lost
 	Number   uint64        `cbor:"10,keyasint"`
 	From     *Continuation `cbor:"11,keyasint,omitempty"` // nil: begin at page 0 with URL
+	// Trace is the span that led here (pkg/telemetry); nil: the run is not traced.
+	Trace []byte `cbor:"12,keyasint,omitempty"`
 }
 
 // Outcome is how a unit ended.
@@ -60,6 +62,23 @@ const (
 	// Cancelled: the run had ended when the fetcher came to it. It has no page record.
 	Cancelled
 )
+
+// String is the outcome's name in metrics and traces.
+func (o Outcome) String() string {
+	switch o {
+	case Delivered:
+		return "delivered"
+	case Errored:
+		return "errored"
+	case Empty:
+		return "empty"
+	case Duplicate:
+		return "duplicate"
+	case Cancelled:
+		return "cancelled"
+	}
+	return "unknown"
+}
 
 // Try is one attempt at one tier.
 type Try struct {
@@ -93,6 +112,8 @@ type Page struct {
 	Spent bool          `cbor:"17,keyasint,omitempty"`
 	Next  *Continuation `cbor:"18,keyasint,omitempty"`
 	Rows  [][]byte      `cbor:"19,keyasint,omitempty"` // JSON objects, only when Delivered
+	// Trace is the span that led here (pkg/telemetry); nil: the run is not traced.
+	Trace []byte `cbor:"20,keyasint,omitempty"`
 }
 
 // Receipt is the proof that a unit is durably stored, on the topic `receipts`. A Cancelled one proves nothing: it says
@@ -106,6 +127,8 @@ type Receipt struct {
 	Items    uint32        `cbor:"6,keyasint,omitempty"` // rows stored
 	Last     bool          `cbor:"7,keyasint,omitempty"`
 	Next     *Continuation `cbor:"8,keyasint,omitempty"`
+	// Trace is the span that led here (pkg/telemetry); nil: the run is not traced.
+	Trace []byte `cbor:"9,keyasint,omitempty"`
 }
 
 // OpenTasks are the tasks of one run that a fetcher still holds open.

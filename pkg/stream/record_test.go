@@ -43,7 +43,7 @@ func exampleReceipt() model.Receipt {
 		Quantity: 1, Items: 1, Last: true}
 }
 
-// goldens are one plain record and one with every field set, of each kind.
+// goldens are one plain record, one with every field set but the trace, and a traced one, of each kind.
 func goldens() map[string][]byte {
 	chainTask := exampleTask()
 	chainTask.From = exampleContinuation()
@@ -54,7 +54,14 @@ func goldens() map[string][]byte {
 	fullPage.Tries = []model.Try{{Code: "timeout", Millis: 30_000}, {Tier: model.Render, Status: 200, Millis: 31}}
 	fullPage.Spent, fullPage.Next = true, exampleContinuation()
 	fullPage.Rows = append(fullPage.Rows, []byte(`{}`))
+	trace := []byte("0123456789abcdef01234567")
+	tracedTask, tracedPage, tracedReceipt := exampleTask(), examplePage(), exampleReceipt()
+	tracedTask.Trace, tracedPage.Trace, tracedReceipt.Trace = trace, trace, trace
 	return map[string][]byte{
+		"task-traced":    EncodeTask(tracedTask),
+		"page-traced":    EncodePage(tracedPage),
+		"receipt-traced": EncodeReceipt(tracedReceipt),
+
 		"task":         EncodeTask(exampleTask()),
 		"task-full":    EncodeTask(chainTask),
 		"page":         EncodePage(examplePage()),

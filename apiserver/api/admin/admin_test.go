@@ -7,6 +7,8 @@ import (
 	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 func TestAdjustWallet(t *testing.T) {
@@ -64,4 +66,26 @@ func TestRecount(t *testing.T) {
 	none := apitest.Start(t)
 	none.Run(t, apitest.Scenario{Name: "not from here", As: apitest.Admin, Do: "POST /api/admin/billing/recount", Status: 503,
 		Code: "unavailable"})
+}
+
+func TestNodes(t *testing.T) {
+	s := apitest.Start(t)
+	s.Client.Must(t, client.RegisterNode{Name: "f1", Boot: ids.ID{1}, Roles: []string{"fetcher"}, Version: "v9", Capacity: 3})
+	const nodes, drain = "GET /api/admin/nodes", "PUT /api/admin/nodes/f1/drain"
+	s.Run(t,
+		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: nodes, Status: 401, Code: "unauthorized"},
+		apitest.Scenario{Name: "nor may it drain", As: apitest.User, Do: drain, Status: 401, Code: "unauthorized"},
+		apitest.Scenario{Name: "list", As: apitest.Admin, Do: nodes, Status: 200, Has: map[string]any{"0.name": "f1",
+			"0.roles": []any{"fetcher"}, "0.version": "v9", "0.capacity": 3, "0.state": "ALIVE", "0.draining": false,
+			"0.leaseAgeMillis": 0, "0.boot": ids.ID{1}.String()}},
+		apitest.Scenario{Name: "no such node", As: apitest.Admin, Do: "PUT /api/admin/nodes/f2/drain", Status: 400, Code: "not_found"},
+		apitest.Scenario{Name: "drain", As: apitest.Admin, Do: drain, Status: 204},
+		apitest.Scenario{Name: "it drains", As: apitest.Admin, Do: nodes, Status: 200,
+			Has: map[string]any{"0.draining": true, "0.state": "DRAINED"}},
+		apitest.Scenario{Name: "again", As: apitest.Admin, Do: "POST /api/admin/nodes/f1/drain", Status: 204},
+		apitest.Scenario{Name: "back", As: apitest.Admin, Do: "DELETE /api/admin/nodes/f1/drain", Status: 204},
+		apitest.Scenario{Name: "it works", As: apitest.Admin, Do: nodes, Status: 200, Has: map[string]any{"0.draining": false}},
+	)
+	s.Client.Fail(clienttest.Down())
+	s.Run(t, apitest.Scenario{Name: "no leader", As: apitest.Admin, Do: nodes, Status: 503, Code: "unavailable"})
 }

@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 const (
@@ -30,6 +31,7 @@ const (
 // of its own for the while.
 type launch struct {
 	api.Services
+	from   *operation.Caller
 	call   *client.Call
 	own    bool // the call has no key of its own: the claim is for the list alone, and goes when the run is there
 	begun  time.Time
@@ -45,7 +47,7 @@ type launch struct {
 
 // begin claims the call. A call that was made before answers what it answered then: replay is not nil.
 func begin(ctx context.Context, s api.Services, from *operation.Caller, operation string) (l *launch, replay *client.Launched, err error) {
-	l = &launch{Services: s, call: from.Call, own: from.Call == nil, begun: s.Clock.Now(), list: s.IDs.New()}
+	l = &launch{Services: s, from: from, call: from.Call, own: from.Call == nil, begun: s.Clock.Now(), list: s.IDs.New()}
 	if l.own {
 		l.call = &client.Call{Customer: from.Customer, Operation: operation, Key: "list " + l.list.String()}
 	}
@@ -54,6 +56,7 @@ func begin(ctx context.Context, s api.Services, from *operation.Caller, operatio
 		return nil, nil, err
 	}
 	if launched, done := result.(client.Launched); done {
+		from.Job = launched.Job
 		return nil, &launched, nil
 	}
 	renewing, end := context.WithCancel(ctx)
@@ -164,6 +167,8 @@ func (l *launch) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 		return client.Launched{}, err
 	}
 	run.Job, run.Entry, run.List, run.Customer, run.Tiers = l.IDs.New(), l.IDs.New(), l.list, l.call.Customer, tiers
+	run.Trace = telemetry.FromContext(ctx)
+	l.from.Job = run.Job
 	under := l.call
 	if l.own {
 		under = nil

@@ -26,7 +26,7 @@ func TestMetrics(t *testing.T) {
 	s.Run(t,
 		apitest.Scenario{Name: "a call", As: apitest.User, Do: "GET /api/wallet", Status: 200},
 		apitest.Scenario{Name: "is counted", Do: "GET /metrics", Status: 200, Check: func(t *testing.T, a apitest.Answer) {
-			if !strings.Contains(string(a.Body), `shoal_api_calls_total{operation="svc_get_wallet",status="200"} 1`) {
+			if !strings.Contains(string(a.Body), `shoal_apiserver_calls_total{operation="svc_get_wallet",status="2xx"} 1`) {
 				t.Errorf("%s", a.Body)
 			}
 		}})

@@ -180,3 +180,38 @@ func FuzzFindKey(f *testing.F) {
 		}
 	})
 }
+
+// The servers of a cluster have one key, each in its own directory.
+func TestPlaceKey(t *testing.T) {
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1_800_000_000, 0)
+	dirs := []string{t.TempDir(), t.TempDir()}
+	before, err := OpenIssuer(dirs[1]) // it had a key of its own
+	if err != nil {
+		t.Fatal(err)
+	}
+	var issuers []*Issuer
+	for _, dir := range dirs {
+		if err := PlaceKey(dir, private); err != nil {
+			t.Fatal(err)
+		}
+		issuer, err := OpenIssuer(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		issuers = append(issuers, issuer)
+	}
+	token, err := issuers[0].Mint("acme", true, now, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := issuers[1].check(token, now); err != nil || got != (identity{subject: "acme", admin: true}) {
+		t.Errorf("the other server reads %+v, %v", got, err)
+	}
+	if _, err := before.check(token, now); err == nil {
+		t.Error("a token of the cluster passes with the key that the directory had before")
+	}
+}

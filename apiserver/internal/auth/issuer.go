@@ -3,6 +3,8 @@ package auth
 import (
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,24 +71,48 @@ func createKey(path string) (*jose.JSONWebKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := &jose.JSONWebKey{Key: private, KeyID: rand.Text()[:8], Algorithm: string(jose.EdDSA), Use: "sig"}
-	data, err := json.Marshal(key)
+	finished, err := writeKey(path, private)
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), keyFile+".*") // mode 0600
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // what counts is the link
-	_, err = file.Write(data)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return nil, err
-	}
-	if err := os.Link(file.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+	defer func() { _ = os.Remove(finished) }() // what counts is the link
+	if err := os.Link(finished, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	return readKey(path)
+}
+
+// PlaceKey makes the issuer of a data directory that of everyone with the same key: the servers of a cluster accept each
+// other's tokens. A key that was there is replaced.
+func PlaceKey(dataDir string, private ed25519.PrivateKey) error {
+	path := filepath.Join(dataDir, keyFile)
+	finished, err := writeKey(path, private)
+	if err != nil {
+		return fmt.Errorf("sign-in key %s: %w", path, err)
+	}
+	if err := os.Rename(finished, path); err != nil {
+		return fmt.Errorf("sign-in key %s: %w", path, errors.Join(err, os.Remove(finished)))
+	}
+	return nil
+}
+
+// writeKey writes a key to a file beside path, and returns its name.
+func writeKey(path string, private ed25519.PrivateKey) (name string, err error) {
+	digest := sha256.Sum256(private.Public().(ed25519.PublicKey))
+	key := &jose.JSONWebKey{Key: private, KeyID: hex.EncodeToString(digest[:4]), Algorithm: string(jose.EdDSA), Use: "sig"}
+	data, err := json.Marshal(key)
+	if err != nil {
+		return "", err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), keyFile+".*") // mode 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(data)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(file.Name()))
+	}
+	return file.Name(), nil
 }
 
 type tokenClaims struct {

@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // Authenticator turns a credential into its principal and a view of the state that is no older than the call. Its
@@ -24,17 +25,25 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, authorization, customerRef string) (auth.Principal, *client.View, error)
 }
 
+// Observer counts calls.
+type Observer interface {
+	// Answered counts an answered call.
+	Answered(operation string, status int, took time.Duration)
+	// Limited counts a call that a rate limit refused.
+	Limited(class limits.Class)
+}
+
 // Chain is what every call passes on its way to its handler and back: request id, framing, credential, rate limit,
 // access, idempotency key, decoding, handler, encoding, log and counters.
 type Chain struct {
-	Auth    Authenticator
-	Limits  limits.Limiter
-	Streams *limits.Streams
-	Clock   clock.Clock
-	IDs     ids.Source
-	Log     *slog.Logger
-	// Observe counts an answered call.
-	Observe func(operation string, status int, took time.Duration)
+	Auth     Authenticator
+	Limits   limits.Limiter
+	Streams  *limits.Streams
+	Clock    clock.Clock
+	IDs      ids.Source
+	Log      *slog.Logger
+	Observer Observer
+	Tracer   *telemetry.Tracer // nil: no traces
 	// Work is the context of calls, Streaming that of open streams: it ends first.
 	Work, Streaming context.Context
 
@@ -99,8 +108,9 @@ type exchange struct {
 	body    *body
 	from    Caller
 	err     error
-	ended   func() // of a stream: releases its place
-	large   bool   // it holds one of the places for large bodies
+	ended   func()          // of a stream: releases its place
+	span    *telemetry.Span // nil: not traced
+	large   bool            // it holds one of the places for large bodies
 }
 
 func (c *Chain) begin(op *Operation, rc *fasthttp.RequestCtx) *exchange {
@@ -133,6 +143,7 @@ func (c *Chain) serve(op *Operation, rc *fasthttp.RequestCtx) {
 	x := c.begin(op, rc)
 	ctx, cancel := context.WithTimeout(c.Work, op.Timeout)
 	defer cancel()
+	ctx, x.span = c.Tracer.Root(ctx, "api.call", x.started)
 	answer, err := x.answer(ctx)
 	if err != nil {
 		x.fail(err)
@@ -181,7 +192,7 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 		x.from.Call = &client.Call{Customer: x.from.Customer, Operation: x.op.ID, Key: key, Request: x.hash(in, raw)}
 	}
 	if x.op.Streams() {
-		if x.ended = x.Streams.Open(x.from.Customer); x.ended == nil {
+		if x.ended = x.Streams.Open(ctx, x.from.Customer); x.ended == nil {
 			return nil, fault.New(fault.TooManyStreams, "at most %d streams may be open", limits.MaxStreams)
 		}
 	}
@@ -191,12 +202,12 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 // identify finds out who calls and takes the call from its bucket.
 func (x *exchange) identify(ctx context.Context) error {
 	if x.op.Access == auth.Public {
-		return x.take("address "+x.rc.RemoteIP().String(), x.op.Rate)
+		return x.take(ctx, "address "+x.rc.RemoteIP().String(), x.op.Rate)
 	}
 	h := &x.rc.Request.Header
 	principal, view, err := x.Auth.Authenticate(ctx, string(h.Peek("Authorization")), string(h.Peek("X-Customer-Ref")))
 	if err != nil {
-		if limited := x.take("address "+x.rc.RemoteIP().String(), limits.Anonymous); limited != nil {
+		if limited := x.take(ctx, "address "+x.rc.RemoteIP().String(), limits.Anonymous); limited != nil {
 			return limited
 		}
 		return err
@@ -206,15 +217,15 @@ func (x *exchange) identify(ctx context.Context) error {
 	if principal.SignIn() && (class == limits.General || class == limits.Read) {
 		class = limits.SignIn
 	}
-	return x.take(principal.Holder(), class)
+	return x.take(ctx, principal.Holder(), class)
 }
 
 // take takes the call from a bucket and says on the answer what is left.
-func (x *exchange) take(holder string, class limits.Class) error {
+func (x *exchange) take(ctx context.Context, holder string, class limits.Class) error {
 	if class == limits.Unlimited {
 		return nil
 	}
-	v := x.Limits.Take(holder, class)
+	v := x.Limits.Take(ctx, holder, class)
 	if v.Limit > 0 {
 		h := &x.rc.Response.Header
 		h.Set("RateLimit-Limit", itoa(v.Limit))
@@ -224,6 +235,7 @@ func (x *exchange) take(holder string, class limits.Class) error {
 	if v.Allowed {
 		return nil
 	}
+	x.Observer.Limited(class)
 	x.rc.Response.Header.Set("Retry-After", seconds(max(v.Retry, time.Second)))
 	return fault.New(fault.RateLimited, "%d calls of this kind are allowed at once; try again later", v.Limit)
 }

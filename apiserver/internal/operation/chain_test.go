@@ -19,6 +19,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -47,8 +48,10 @@ func serve(t *testing.T, figures map[limits.Class]limits.Figure, ops ...*Operati
 	r := &rig{t: t, clock: clock.NewManual(time.Unix(1_800_000_000, 0)), l: fasthttputil.NewInmemoryListener()}
 	streaming, stop := context.WithCancel(t.Context())
 	r.stop = stop
-	r.chain = &Chain{Auth: everyone{}, Limits: limits.NewBuckets(r.clock, figures), Streams: &limits.Streams{}, Clock: r.clock,
-		IDs: ids.Random{Now: r.clock.Now}, Log: slog.New(slog.DiscardHandler), Observe: func(string, int, time.Duration) {},
+	counts := cache.NewLocal(r.clock)
+	r.chain = &Chain{Auth: everyone{}, Limits: &limits.Buckets{Cache: counts, Figures: figures},
+		Streams: &limits.Streams{Cache: counts}, Clock: r.clock,
+		IDs: ids.Random{Now: r.clock.Now}, Log: slog.New(slog.DiscardHandler), Observer: unobserved{},
 		Work: t.Context(), Streaming: streaming}
 	server := &fasthttp.Server{Handler: r.chain.Handler(ops), ErrorHandler: r.chain.Unreadable, StreamRequestBody: true,
 		ReadBufferSize: 4096}
@@ -341,8 +344,11 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	<-waiting
-	r.stop() // the server stops: the stream ends whole
-	if rest, err := io.ReadAll(stream); err != nil || len(rest) != 0 {
+	r.stop() // the server stops: the stream ends whole, and says when to come back
+	rest, err := io.ReadAll(stream)
+	var millis int
+	if _, scanned := fmt.Sscanf(string(rest), "retry: %d\n\n", &millis); err != nil || scanned != nil ||
+		millis < minStopRetryMillis || millis >= maxStopRetryMillis {
 		t.Errorf("at the end %q %v", rest, err)
 	}
 }
@@ -359,7 +365,7 @@ func TestStreamsAreCounted(t *testing.T) {
 	if err := r.chain.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if end := r.chain.Streams.Open("alice"); end == nil {
+	if end := r.chain.Streams.Open(t.Context(), "alice"); end == nil {
 		t.Error("ended streams still count")
 	}
 }
@@ -404,3 +410,9 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 		}
 	}
 }
+
+// unobserved counts nothing.
+type unobserved struct{}
+
+func (unobserved) Answered(string, int, time.Duration) {}
+func (unobserved) Limited(limits.Class)                {}

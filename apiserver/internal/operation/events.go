@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"shoal.dev/shoal/pkg/clock"
@@ -63,8 +64,23 @@ func (e *EventWriter) write(frame string) error {
 	return e.w.Flush()
 }
 
+// How soon clients come back: after a break, and when the server stops, which others can serve already: then spread, so
+// that they do not all come at once.
+const (
+	retryMillis        = 3000
+	minStopRetryMillis = 100
+	maxStopRetryMillis = 1500
+)
+
 // begin tells the client how soon to come back after a break.
-func (e *EventWriter) begin() error { return e.write("retry: 3000\n\n") }
+func (e *EventWriter) begin() error { return e.retry(retryMillis) }
+
+// stop tells the client to come back, to another server.
+func (e *EventWriter) stop() error {
+	return e.retry(minStopRetryMillis + rand.N(maxStopRetryMillis-minStopRetryMillis))
+}
+
+func (e *EventWriter) retry(millis int) error { return e.write(fmt.Sprintf("retry: %d\n\n", millis)) }
 
 // encode writes JSON as clients get it: addresses with their & as they are, no line break at the end.
 func encode(value any) ([]byte, error) {

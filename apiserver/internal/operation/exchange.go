@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"mime"
 	"net/url"
@@ -148,6 +149,13 @@ type Raw struct {
 	Body        []byte
 }
 
+// Download is an answer that is written as it is made, of any length. An error in the middle breaks the connection off,
+// so that a client does not take a part for the whole.
+type Download struct {
+	ContentType string
+	Write       func(ctx context.Context, w io.Writer) error // runs after the handler has returned
+}
+
 // succeed answers with a value.
 func (x *exchange) succeed(answer any) {
 	x.replayed()
@@ -157,6 +165,8 @@ func (x *exchange) succeed(answer any) {
 	case Raw:
 		x.rc.SetContentType(answer.ContentType)
 		x.rc.SetBody(answer.Body)
+	case Download:
+		x.download(answer)
 	case Events:
 		x.stream(answer)
 	default:
@@ -177,7 +187,7 @@ func (x *exchange) stream(events Events) {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	x.rc.Response.ImmediateHeaderFlush = true
-	end, log := x.ended, x.Log.With("operation", x.op.ID, "request", x.id)
+	end, log := x.ended, x.Log.With("operation", x.op.ID, "correlationId", x.id)
 	x.underway.begin()
 	x.rc.SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer x.underway.end()
@@ -192,8 +202,47 @@ func (x *exchange) stream(events Events) {
 		if err == nil {
 			err = events(x.Streaming, to)
 		}
+		if x.Streaming.Err() != nil && errors.Is(err, context.Canceled) {
+			err = to.stop()
+		}
 		log.Debug("stream ended", "error", err)
 	})
+}
+
+// download sends what is written on a goroutine that the server waits for; it must not touch the request any more.
+func (x *exchange) download(answer Download) {
+	read, write := io.Pipe()
+	log := x.Log.With("operation", x.op.ID, "correlationId", x.id)
+	ctx, cancel := context.WithTimeout(x.Work, x.op.Timeout)
+	x.underway.begin()
+	go func() {
+		defer x.underway.end()
+		defer cancel()
+		err := write.CloseWithError(recovering(func() error { return answer.Write(ctx, write) }))
+		log.Debug("download ended", "error", err)
+	}()
+	begun := bufio.NewReader(read)
+	if _, err := begun.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+		x.fail(err) // before anything was written: the client can be told
+		return
+	}
+	x.rc.SetContentType(answer.ContentType)
+	x.rc.Response.Header.Set("Cache-Control", "no-store")
+	// The server closes the pipe when the client is gone, and drops the connection when the pipe ends with an error.
+	x.rc.SetBodyStream(struct {
+		io.Reader
+		io.Closer
+	}{begun, read}, -1)
+}
+
+// recovering makes an error of a panic.
+func recovering(run func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = recovered(value, debug.Stack())
+		}
+	}()
+	return run()
 }
 
 // finish leaves the connection fit for the next request, and counts and logs this one.
@@ -202,10 +251,14 @@ func (x *exchange) finish() {
 		x.rc.SetConnectionClose()
 	}
 	took, status := x.Clock.Now().Sub(x.started), x.rc.Response.StatusCode()
-	x.Observe(x.op.ID, status, took)
+	x.Observer.Answered(x.op.ID, status, took)
+	x.endSpan(status)
 	level := slog.LevelInfo
 	attributes := []any{"operation", x.op.ID, "method", string(x.rc.Method()), "path", string(x.rc.Path()),
-		"status", status, "took", took, "request", x.id, "customer", x.from.Customer}
+		"status", status, "took", took, "correlationId", x.id, "customer", x.from.Customer}
+	if !x.from.Job.IsZero() {
+		attributes = append(attributes, "job", x.from.Job)
+	}
 	if x.from.Impersonates() {
 		attributes = append(attributes, "subject", x.from.Subject) // who acts for the customer
 	}
@@ -219,4 +272,22 @@ func (x *exchange) finish() {
 		level = slog.LevelDebug // machines ask these all the time
 	}
 	x.Log.Log(x.Work, level, "call", attributes...)
+}
+
+// endSpan ends the call's span, if it is traced.
+func (x *exchange) endSpan(status int) {
+	if x.span == nil {
+		return
+	}
+	x.span.Text("operation", x.op.ID)
+	x.span.Text("correlationId", x.id)
+	x.span.Int("status", status)
+	if !x.from.Job.IsZero() {
+		x.span.Text("job", x.from.Job.String())
+	}
+	problem := ""
+	if x.err != nil {
+		problem = string(fault.CodeOf(x.err))
+	}
+	x.span.End(x.Clock.Now(), problem)
 }

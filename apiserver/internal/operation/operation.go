@@ -28,6 +28,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // Idempotency says what an operation does with the header Idempotency-Key.
@@ -82,6 +83,8 @@ type Caller struct {
 	View      *client.View
 	Call      *client.Call // idempotency, to be passed to the command; nil without a key
 	RequestID string
+	// Job is the run that the call made or is about, set by its handler: the log names it.
+	Job ids.ID
 }
 
 // None is the answer of an operation without a body.

@@ -143,5 +143,25 @@ func (c *Client) Status(context.Context) (client.Status, error) {
 	return client.Status{Node: "test", Leader: "test"}, nil
 }
 
+// Nodes implements client.Client: the registered nodes, as if all were alive.
+func (c *Client) Nodes(context.Context) ([]client.NodeStatus, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.down != nil {
+		return nil, c.down
+	}
+	view := c.fsm.Store().View()
+	var list []client.NodeStatus
+	for _, node := range view.Nodes() {
+		status := client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version, Capacity: node.Capacity,
+			Boot: node.Boot, Draining: node.Draining, State: client.NodeAlive}
+		if node.Draining {
+			status.State = client.NodeDrained
+		}
+		list = append(list, status)
+	}
+	return list, nil
+}
+
 // Down is an error that a real client answers when it finds no leader.
 func Down() error { return fault.New(fault.Unavailable, "no leader") }

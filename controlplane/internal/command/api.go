@@ -125,6 +125,8 @@ type LaunchRunPayload struct {
 	Tiers         model.TierSet      `cbor:"9,keyasint"`
 	MaxCharge     *int64             `cbor:"10,keyasint,omitempty"` // micro-cents, 0 or more
 	IgnoresRobots bool               `cbor:"11,keyasint,omitempty"`
+	// Trace is the span of the call, for the leader that sees the run begin; nil: the run is not traced. It is no state.
+	Trace []byte `cbor:"12,keyasint,omitempty"`
 }
 
 // Number implements Payload.

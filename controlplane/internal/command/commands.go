@@ -12,6 +12,8 @@ const (
 	RegisterNode  Number = 2
 	AssignShards  Number = 3
 	Tick          Number = 4
+	RemoveNode    Number = 5
+	DrainNode     Number = 6
 	OpenCustomer  Number = 10
 	MintKey       Number = 11
 	RevokeKey     Number = 12

@@ -32,6 +32,17 @@ type RegisterNodePayload struct {
 // Number implements Payload.
 func (RegisterNodePayload) Number() Number { return RegisterNode }
 
+// RemoveNodePayload forgets a node that is gone for good. Its shards move by the rules of leases, its calls under way
+// expire. A node that is there after all registers again. Result: nil; a node that is not known, or was started again
+// since, is left alone.
+type RemoveNodePayload struct {
+	Name string `cbor:"1,keyasint"`
+	Boot ids.ID `cbor:"2,keyasint"` // the start of it that is meant
+}
+
+// Number implements Payload.
+func (RemoveNodePayload) Number() Number { return RemoveNode }
+
 // ShardChange gives a shard to a node, or names who comes next.
 type ShardChange struct {
 	Number uint16 `cbor:"1,keyasint"`
@@ -39,6 +50,8 @@ type ShardChange struct {
 	Next   string `cbor:"3,keyasint,omitempty"`
 	// Epoch is the epoch that the change was planned against: at another one it changes nothing.
 	Epoch uint64 `cbor:"4,keyasint"`
+	// Planned says that the owner has let go of the shard: all that it began there is in the log.
+	Planned bool `cbor:"5,keyasint,omitempty"`
 }
 
 // AssignShardsPayload changes who fetches what. A change of owner raises the shard's epoch. Result: nil.
@@ -54,6 +67,16 @@ type TickPayload struct{}
 
 // Number implements Payload.
 func (TickPayload) Number() Number { return Tick }
+
+// DrainNodePayload sets whether a node's fetcher is to hand over its shards and to get none. It holds until it is taken
+// back, also over restarts of the node. Result: nil; unknown nodes are not_found.
+type DrainNodePayload struct {
+	Name     string `cbor:"1,keyasint"`
+	Draining bool   `cbor:"2,keyasint,omitempty"`
+}
+
+// Number implements Payload.
+func (DrainNodePayload) Number() Number { return DrainNode }
 
 // WindowRun are the seqs of one run that the dispatcher wants out, in its order. Seqs that are out or closed are passed
 // over.
@@ -95,9 +118,12 @@ type SeqRef struct {
 	Closed bool
 }
 
-// Settled answers SettlePayload: the seqs that are not out any more.
+// Settled answers SettlePayload: the seqs that are not out any more, and how many units were settled by it.
 type Settled struct {
-	Gone []SeqRef
+	Gone      []SeqRef
+	Delivered int
+	Errored   int
+	Other     int // empty ends of chains and duplicates
 }
 
 // SettlePayload is a batch of receipts in the order in which billing read them. Result: Settled.
@@ -120,6 +146,9 @@ type DispatchRef struct {
 // the unit's newest changes nothing. Result: Window.
 type RedispatchPayload struct {
 	Lost []DispatchRef `cbor:"1,keyasint"`
+	// Moved: dispatches numbered up to it were laid down by a planned move of their shard (Shard.Moved), which is no
+	// attempt.
+	Moved uint64 `cbor:"2,keyasint,omitempty"`
 }
 
 // Number implements Payload.

@@ -15,7 +15,8 @@ func (d *Dispatcher) Applied(payload command.Payload, result any) {
 	switch p := payload.(type) {
 	case command.LaunchRunPayload:
 		if job := d.cfg.View().Job(p.Job); job != nil && d.runs[p.Job] == nil {
-			d.addRun(job)
+			r := d.addRun(job)
+			r.launch, r.trace = p.Trace, p.Trace
 		}
 	case command.StopRunPayload:
 		for _, job := range result.(command.Stopped).Jobs {
@@ -52,7 +53,7 @@ func (d *Dispatcher) extended(p command.ExtendWindowPayload, window command.Wind
 			continue // proposed twice: the first one counted it
 		}
 		delete(r.picked, grant.Seq)
-		o := &outSeq{grant: grant, url: l.url, host: l.host}
+		o := &outSeq{grant: grant, url: l.url, host: l.host, trace: r.traceOf(grant.Seq)}
 		r.outs[grant.Seq] = o
 		s := &d.shards[l.host.shard]
 		s.outs[command.DispatchRef{Job: grant.Job, Seq: grant.Seq}] = o
@@ -148,7 +149,8 @@ func (d *Dispatcher) end(r *run) {
 	}
 	r.ended = true
 	r.buffer, r.ready = nil, nil
-	for h := range r.aside {
+	for h, w := range r.aside {
+		d.aside -= int(w.seqs.GetCardinality())
 		h.forget(r)
 		if h.out == 0 && len(h.waiting) == 0 {
 			delete(d.hosts, h.name)
@@ -176,5 +178,5 @@ func (d *Dispatcher) drop(job ids.ID) {
 func (r *run) task(o *outSeq, url string) model.Task {
 	return model.Task{Job: r.job, Seq: o.grant.Seq, Customer: r.customer.ref, Scraper: r.scraper, Revision: r.revision,
 		URL: url, Tiers: o.grant.Tiers, Budget: o.grant.Budget, Attempt: o.grant.Attempt, Number: o.grant.Number,
-		From: o.grant.From}
+		From: o.grant.From, Trace: o.trace}
 }

@@ -53,6 +53,7 @@ type Dispatcher struct {
 	hosts     map[string]*host
 	shards    []shard
 	out       int // seqs out or picked, over all runs
+	aside     int // seqs set aside, over all runs
 	published uint64
 	markers   uint64
 }
@@ -81,8 +82,10 @@ type run struct {
 	picked    map[uint32]link    // proposed
 	outs      map[uint32]*outSeq
 	ended     bool
-	starved   bool // money did not reach; asks again when something of the customer comes back
-	reading   bool // a read of the list is under way
+	starved   bool   // money did not reach; asks again when something of the customer comes back
+	reading   bool   // a read of the list is under way
+	launch    []byte // span of the call that launched it; nil: not traced
+	trace     []byte // span under which seqs go out
 	unlocated []uint32
 }
 
@@ -96,7 +99,8 @@ type link struct {
 type outSeq struct {
 	grant command.Grant
 	url   string // kept until it is published
-	host  *host  // nil until located, after a change of leader
+	trace []byte
+	host  *host // nil until located, after a change of leader
 	// sent is the place of its publication in the order of all; 0 with isSent: before this leadership.
 	sent   uint64
 	isSent bool
@@ -279,6 +283,7 @@ func (d *Dispatcher) take(r *run, most int) []uint32 {
 			continue
 		}
 		seq := w.pop()
+		d.aside--
 		if w.empty() {
 			delete(r.aside, h)
 			h.forget(r)

@@ -115,7 +115,9 @@ func (d *Dispatcher) setAside(r *run, h *host, seq uint32) {
 		h.waiting = append(h.waiting, r)
 		d.hosts[h.name] = h // it may have been forgotten while nothing was out
 	}
-	w.seqs.Add(seq)
+	if w.seqs.CheckedAdd(seq) {
+		d.aside++
+	}
 }
 
 // offer puts the host into the run's ready list.

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/pkg/ids"
@@ -21,6 +22,7 @@ type shard struct {
 type sentMarker struct {
 	number uint64
 	before uint64
+	at     time.Time
 }
 
 // maxMarkers is how many markers of a shard are remembered; older ones mean nothing when they return.
@@ -100,7 +102,7 @@ func (d *Dispatcher) Mark(number int) (model.Marker, bool) {
 		return model.Marker{}, false
 	}
 	d.markers++
-	s.markers = append(s.markers, sentMarker{number: d.markers, before: d.published})
+	s.markers = append(s.markers, sentMarker{number: d.markers, before: d.published, at: d.cfg.Now()})
 	if len(s.markers) > maxMarkers {
 		s.markers = s.markers[1:]
 	}

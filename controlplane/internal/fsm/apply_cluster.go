@@ -24,8 +24,27 @@ func registerNode(tx *state.Tx, p command.RegisterNodePayload) (None, error) {
 			dropClaim(tx, c) // its caller died with the process
 		}
 	}
+	earlier := tx.Node(p.Name)
 	tx.PutNode(&state.Node{Name: p.Name, Boot: p.Boot, Roles: p.Roles, Address: p.Address, Version: p.Version,
-		Capacity: p.Capacity, JoinedAt: tx.Now})
+		Capacity: p.Capacity, JoinedAt: tx.Now, Draining: earlier != nil && earlier.Draining})
+	return None{}, nil
+}
+
+func drainNode(tx *state.Tx, p command.DrainNodePayload) (None, error) {
+	node := tx.Node(p.Name)
+	if node == nil {
+		return None{}, fault.New(fault.NotFound, "there is no node %q", p.Name)
+	}
+	changed := *node
+	changed.Draining = p.Draining
+	tx.PutNode(&changed)
+	return None{}, nil
+}
+
+func removeNode(tx *state.Tx, p command.RemoveNodePayload) (None, error) {
+	if node := tx.Node(p.Name); node != nil && node.Boot == p.Boot {
+		tx.RemoveNode(node)
+	}
 	return None{}, nil
 }
 
@@ -40,6 +59,9 @@ func assignShards(tx *state.Tx, p command.AssignShardsPayload) (None, error) {
 		if change.Owner != shard.Owner {
 			changed.Owner = change.Owner
 			changed.Epoch++
+			if change.Planned {
+				changed.Moved = tx.LastDispatch()
+			}
 		}
 		tx.PutShard(&changed)
 	}

@@ -180,7 +180,9 @@ func redispatch(tx *state.Tx, p command.RedispatchPayload) (command.Window, erro
 			window.Gone = append(window.Gone, command.SeqRef{Job: lost.Job, Seq: lost.Seq})
 			continue
 		}
-		out.Attempt++
+		if lost.Number > p.Moved {
+			out.Attempt++
+		}
 		out.Number = tx.NextDispatch()
 		window.Grants = append(window.Grants, grantOf(lost.Job, lost.Seq, out))
 	}
@@ -225,6 +227,14 @@ func settle(tx *state.Tx, p command.SettlePayload) (command.Settled, error) {
 			continue // settled before, or its predecessor is missing and will be found by a marker
 		}
 		b.settleUnit(r, out, receipt)
+		switch receipt.Outcome {
+		case model.Delivered:
+			settled.Delivered++
+		case model.Errored:
+			settled.Errored++
+		default:
+			settled.Other++
+		}
 		switch {
 		case receipt.Last:
 			b.closeSeq(r, seq, receipt.Outcome == model.Errored)

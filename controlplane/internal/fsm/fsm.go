@@ -92,6 +92,8 @@ func registerAll(m *FSM) {
 	register(m, false, registerNode)
 	register(m, false, assignShards)
 	register(m, false, tick)
+	register(m, false, removeNode)
+	register(m, false, drainNode)
 	register(m, true, openCustomer)
 	register(m, true, mintKey)
 	register(m, true, revokeKey)
@@ -111,11 +113,33 @@ func registerAll(m *FSM) {
 	register(m, true, putPrices)
 }
 
-// Encode makes a command for the log.
-func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *command.Call) ([]byte, error) {
+// EncodePayload makes the body of a command.
+func (m *FSM) EncodePayload(payload command.Payload) ([]byte, error) {
 	body, err := m.codec.Marshal(payload)
 	if err != nil {
 		return nil, fmt.Errorf("fsm: encode command %d: %w", payload.Number(), err)
+	}
+	return body, nil
+}
+
+// DecodePayload is the payload of a body. What it refuses would stop every node that applies it.
+func (m *FSM) DecodePayload(number command.Number, body []byte) (command.Payload, error) {
+	known, ok := m.registry[number]
+	if !ok {
+		return nil, fmt.Errorf("fsm: command %d is not known to this version", number)
+	}
+	payload, err := known.decode(m.codec, body)
+	if err != nil {
+		return nil, fmt.Errorf("fsm: command %d cannot be decoded: %w", number, err)
+	}
+	return payload, nil
+}
+
+// Encode makes a command for the log.
+func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *command.Call) ([]byte, error) {
+	body, err := m.EncodePayload(payload)
+	if err != nil {
+		return nil, err
 	}
 	return m.codec.Marshal(command.Envelope{ID: id, Number: payload.Number(), Stamp: stamp, Body: body, Call: call})
 }
@@ -123,6 +147,7 @@ func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *comm
 // Result is what applying a command gave: a value of the command's result type, or a fault. Replayed says that it is the
 // stored answer of an earlier call under the same idempotency key.
 type Result struct {
+	ID       ids.ID // of the command
 	Value    any
 	Err      error
 	Replayed bool
@@ -135,14 +160,11 @@ func (m *FSM) Apply(index uint64, data []byte) Result {
 	if err := m.codec.Unmarshal(data, &env); err != nil {
 		panic(fmt.Sprintf("fsm: command at %d cannot be decoded: %v", index, err))
 	}
-	known, ok := m.registry[env.Number]
-	if !ok {
-		panic(fmt.Sprintf("fsm: command %d at %d is not known to this version", env.Number, index))
-	}
-	payload, err := known.decode(m.codec, env.Body)
+	payload, err := m.DecodePayload(env.Number, env.Body)
 	if err != nil {
-		panic(fmt.Sprintf("fsm: command %d at %d cannot be decoded: %v", env.Number, index, err))
+		panic(fmt.Sprintf("%v, at %d", err, index))
 	}
+	known := m.registry[env.Number]
 	var result Result
 	err = m.Store().Update(index, env.Stamp, func(tx *state.Tx) error {
 		result = m.applyOnce(tx, &env, known, payload)
@@ -151,6 +173,7 @@ func (m *FSM) Apply(index uint64, data []byte) Result {
 	if err != nil {
 		result = Result{Err: err}
 	}
+	result.ID = env.ID
 	m.applied.Add(1)
 	if o := m.observer.Load(); o != nil && result.Err == nil && !result.Replayed {
 		(*o)(payload, result.Value)

@@ -84,7 +84,7 @@ func BenchmarkLoop(b *testing.B) {
 		Now:     func() time.Time { return time.UnixMilli(now) }, View: view})
 	machine.Observe(d.Applied)
 	log := &sink{}
-	l := &leader.Leader{Dispatcher: d, State: machine.Store, Propose: propose, Store: webList{links: uint32(b.N)}, Log: log,
+	l := &leader.Leader{Counts: &leader.Counts{}, Dispatcher: d, State: machine.Store, Propose: propose, Store: webList{links: uint32(b.N)}, Log: log,
 		IDs: &source, NowMicros: func() int64 { return now * 1000 }, Point: func(string) {}}
 	group, scraper, job := source.New(), source.New(), source.New()
 	for _, payload := range []command.Payload{

@@ -17,6 +17,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // MaxAttempts is how often a seq is dispatched without progress before it settles as an error.
@@ -51,7 +52,9 @@ type Leader struct {
 	// NowMicros is the leader's clock in Unix microseconds.
 	NowMicros func() int64
 	// Point is called at named places, for crash tests; never nil.
-	Point func(name string)
+	Point  func(name string)
+	Counts *Counts           // never nil
+	Tracer *telemetry.Tracer // nil: no traces
 }
 
 // Read answers what the dispatcher wants to know of link lists. It reports whether there was anything to do.
@@ -86,7 +89,9 @@ func (l *Leader) Extend(ctx context.Context) (bool, error) {
 		return read, failed
 	}
 	l.Point("leader.before_extend")
+	end := l.traceExtend(plan)
 	_, err := l.Propose(ctx, command.ExtendWindowPayload{Runs: plan})
+	end(err)
 	l.Point("leader.after_extend")
 	return true, errors.Join(failed, err)
 }
@@ -129,10 +134,12 @@ func (l *Leader) Publish(ctx context.Context, shard int) (bool, error) {
 		l.Point("leader.before_publish")
 		switch err := l.Log.TryPublish(stream.Tasks, shard, records...); {
 		case errors.Is(err, stream.ErrFull):
+			l.Counts.Full.Add(1)
 			return false, nil
 		case err != nil:
 			return false, fmt.Errorf("leader: publish tasks: %w", err)
 		}
+		l.Counts.Published.Add(uint64(len(sends)))
 		l.Dispatcher.Sent(shard, sends)
 		l.Point("leader.after_publish")
 	}
@@ -173,15 +180,21 @@ func (l *Leader) Mark(shard int) (bool, error) {
 	l.Point("leader.before_marker")
 	err := l.Log.TryPublish(stream.Tasks, shard, stream.EncodeMarker(marker))
 	l.Point("leader.after_marker")
-	if errors.Is(err, stream.ErrFull) {
+	switch {
+	case errors.Is(err, stream.ErrFull):
+		l.Counts.Full.Add(1)
 		return false, nil
+	case err != nil:
+		return false, err
 	}
-	return err == nil, err
+	l.Counts.MarkersSent.Add(1)
+	return true, nil
 }
 
 // Returned acts on a marker that came back: what is lost settles from its page records if they are there, and otherwise
 // goes out again, or, after MaxAttempts, settles as an error.
 func (l *Leader) Returned(ctx context.Context, m model.Marker) error {
+	l.Counts.MarkersBack.Add(1)
 	lost := l.Dispatcher.Returned(m)
 	if len(lost) == 0 {
 		return nil
@@ -189,13 +202,18 @@ func (l *Leader) Returned(ctx context.Context, m model.Marker) error {
 	if err := l.settleStored(ctx, lost); err != nil {
 		return err
 	}
+	// What nobody began before its shard was handed over is sent again without counting it.
+	var moved uint64
+	if shard := l.State().View().Shard(m.Shard); shard != nil {
+		moved = shard.Moved
+	}
 	var again []command.DispatchRef
 	var exhausted []rowstore.PageWrite
 	for _, ref := range lost {
 		out, page, ok := l.stillOut(ref)
 		switch {
 		case !ok:
-		case out.Attempt >= MaxAttempts && !l.ended(ref.Job):
+		case out.Attempt >= MaxAttempts && ref.Number > moved && !l.ended(ref.Job):
 			if write, ok := l.exhausted(ref, page); ok {
 				exhausted = append(exhausted, write)
 			}
@@ -208,10 +226,13 @@ func (l *Leader) Returned(ctx context.Context, m model.Marker) error {
 	}
 	for refs := range slices.Chunk(again, planMost) {
 		l.Point("leader.before_redispatch")
-		_, err := l.Propose(ctx, command.RedispatchPayload{Lost: refs})
+		result, err := l.Propose(ctx, command.RedispatchPayload{Lost: refs, Moved: moved})
 		l.Point("leader.after_redispatch")
 		if err != nil {
 			return err
+		}
+		if window, ok := result.(command.Window); ok {
+			l.Counts.Redispatched.Add(uint64(len(window.Grants)))
 		}
 	}
 	return nil
@@ -305,6 +326,7 @@ func (l *Leader) settleExhausted(ctx context.Context, writes []rowstore.PageWrit
 			receipts = append(receipts, *receipt)
 		}
 	}
+	l.Counts.Exhausted.Add(uint64(len(writes)))
 	return l.settle(ctx, receipts)
 }
 

@@ -5,15 +5,22 @@
 // The rule that everything here serves: no two fetchers work one shard at once. A fetcher's side of it:
 //   - it sends one heartbeat at a time; of a call that it gave up it takes no answer, and the call does not arrive after
 //     a later one;
-//   - from an answer on it takes work of the shards in Hold alone, and goes on with what it has open of those in Release;
-//     what is new in Hold it opens before the next heartbeat, and a shard stays in Holding while anything of it is open;
+//   - from an answer on it begins pages of the shards in Hold alone, and finishes the begun ones of those in Release;
+//     what is new in Hold it opens before the next heartbeat, and a shard stays in Holding while a page of it is begun
+//     and not yet in the log;
 //   - it starts a request only within For of the moment at which it sent the heartbeat, by its monotonic clock; a request
-//     ends within the fetch deadline.
+//     ends within the fetch deadline;
+//   - a process that stops says so (Leaving), and lets go of all its shards as it does of those in Release.
 //
-// The leader's side: an owner is replaced only when its heartbeat shows that it does not hold the shard, or when
-// nothing was heard of it for a lease and a fetch deadline. A new leader counts that from its own start, since its
-// predecessor may have heard the owner just before. A process that registers again under its node's name has died
-// before: the directory of its Raft log is locked by one process at a time. So a restarted node has its shards at once.
+// The leader's side: an owner is replaced only when its heartbeat shows that it does not hold the shard, which is a
+// planned move, or when nothing was heard of it for a lease and a fetch deadline. A new leader counts that from its own
+// start, since its predecessor may have heard the owner just before. A process that registers again under its node's name
+// has died before: the directory of its Raft log is locked by one process at a time. So a restarted node has its shards
+// at once.
+//
+// A node that drains or stops lets go of everything at once, and of a shard that nobody can take nobody is the owner.
+// When shares change otherwise (a node joins, or weighs more than before), an eighth of the shards is on the move at a
+// time, so that the others go on being fetched.
 package shards
 
 import (
@@ -37,6 +44,9 @@ type Config struct {
 // off in opposite directions.
 const driftShare = 32
 
+// movingShare is the part of the shards that may be on the move from owners that could keep them.
+const movingShare = 8
+
 // Tracker is what one leadership knows of the fetchers. It is safe for concurrent use.
 type Tracker struct {
 	cfg     Config
@@ -50,8 +60,10 @@ type Tracker struct {
 type member struct {
 	boot    ids.ID
 	heard   time.Time
+	beat    client.Heartbeat  // the newest
 	holding map[uint16]uint64 // shard → epoch, by the newest heartbeat
 	told    map[uint16]bool   // Hold of the answer to that heartbeat
+	rate    rate
 }
 
 // released says that the node does not hold a shard, and was not told to since it said so.
@@ -75,13 +87,15 @@ func (t *Tracker) wait() time.Duration {
 func (t *Tracker) Heard(beat client.Heartbeat) []uint16 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	now := t.cfg.Now()
 	m := t.members[beat.Node]
 	if m == nil || m.boot != beat.Boot {
-		m = &member{boot: beat.Boot}
+		m = &member{boot: beat.Boot, rate: rate{at: now, pages: beat.Pages}}
 		t.members[beat.Node] = m
 	}
 	held := m.holding
-	m.heard = t.cfg.Now()
+	m.heard, m.beat = now, beat
+	m.rate.note(now, beat.Pages)
 	m.holding = make(map[uint16]uint64, len(beat.Holding))
 	var taken []uint16
 	for _, tenure := range beat.Holding {
@@ -94,32 +108,48 @@ func (t *Tracker) Heard(beat client.Heartbeat) []uint16 {
 	return taken
 }
 
+// of is what was heard of the node's newest start; nil when nothing was.
+func (t *Tracker) of(node *state.Node) *member {
+	if node == nil {
+		return nil
+	}
+	if m := t.members[node.Name]; m != nil && m.boot == node.Boot {
+		return m
+	}
+	return nil
+}
+
+// fresh says that the node was heard within a lease.
+func (t *Tracker) fresh(m *member, now time.Time) bool {
+	return m != nil && now.Sub(m.heard) < t.cfg.Lease
+}
+
+// departs says that a node is to have no shard.
+func departs(node *state.Node, m *member) bool {
+	return node != nil && node.Draining || m != nil && m.beat.Leaving
+}
+
 // Plan returns the changes of owners that are due.
 func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.ShardChange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.cfg.Now()
-	byName := make(map[string]*state.Node, len(nodes))
-	var live []Candidate
+	p := plan{t: t, now: t.cfg.Now(), nodes: make(map[string]*state.Node, len(nodes)), stays: map[string]bool{}}
 	for _, n := range nodes {
-		byName[n.Name] = n
-		if m := t.members[n.Name]; m != nil && m.boot == n.Boot && !n.Draining && now.Sub(m.heard) < t.cfg.Lease {
-			live = append(live, Candidate{Node: n.Name, Weight: n.Capacity})
+		p.nodes[n.Name] = n
+		if m := t.of(n); t.fresh(m, p.now) && !departs(n, m) {
+			p.live = append(p.live, Candidate{Node: n.Name, Weight: n.Capacity})
+			p.stays[n.Name] = true
+		}
+	}
+	p.room = max(1, len(shards)/movingShare)
+	for _, s := range shards {
+		if s.Next != "" && p.stays[s.Owner] {
+			p.room--
 		}
 	}
 	var changes []command.ShardChange
 	for _, s := range shards {
-		best := Best(s.Number, live)
-		change := command.ShardChange{Number: s.Number, Owner: s.Owner, Epoch: s.Epoch}
-		switch {
-		case best == "":
-			continue
-		case best == s.Owner:
-		case s.Owner == "" || t.gone(byName[s.Owner], s, now):
-			change.Owner = best
-		default:
-			change.Next = best
-		}
+		change := p.next(s)
 		if change.Owner != s.Owner || change.Next != s.Next {
 			changes = append(changes, change)
 		}
@@ -127,34 +157,73 @@ func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.Sha
 	return changes
 }
 
-// gone says that a shard's owner does not work it any more and will not begin to.
-func (t *Tracker) gone(owner *state.Node, s *state.Shard, now time.Time) bool {
-	var m *member
-	if owner != nil {
-		m = t.members[owner.Name]
+// plan is what a planning goes by.
+type plan struct {
+	t     *Tracker
+	now   time.Time
+	nodes map[string]*state.Node
+	live  []Candidate
+	stays map[string]bool // the candidates
+	room  int             // for moves from owners that stay
+}
+
+// next is who a shard goes to.
+func (p *plan) next(s *state.Shard) command.ShardChange {
+	change := command.ShardChange{Number: s.Number, Owner: s.Owner, Epoch: s.Epoch}
+	best := Best(s.Number, p.live)
+	owner := p.nodes[s.Owner]
+	departing := departs(owner, p.t.of(owner))
+	switch {
+	case best == s.Owner:
+	case s.Owner == "":
+		change.Owner = best
+	case p.t.letGo(owner, s) && (best != "" || departing):
+		change.Owner, change.Planned = best, true
+	case p.t.silent(s.Owner, owner, p.now) && best != "":
+		change.Owner = best
+	case departing || p.stays[s.Owner] && s.Next != "":
+		change.Next = best
+	case p.stays[s.Owner] && p.room > 0:
+		p.room--
+		change.Next = best
+	default: // as soon as more is known of the owner
+		change.Next = s.Next
 	}
-	if m == nil || m.boot != owner.Boot { // an earlier leader may have heard this start of it
-		return now.Sub(t.started) >= t.wait()
+	return change
+}
+
+// letGo says that a shard's owner has said that it does not work it.
+func (t *Tracker) letGo(owner *state.Node, s *state.Shard) bool {
+	m := t.of(owner)
+	return m != nil && m.released(s.Number)
+}
+
+// silent says that nothing was heard of an owner for so long that it cannot be at work. Its record may have been removed
+// while it was.
+func (t *Tracker) silent(name string, owner *state.Node, now time.Time) bool {
+	if m := t.members[name]; m != nil && (owner == nil || m.boot == owner.Boot) {
+		return now.Sub(m.heard) >= t.wait()
 	}
-	return m.released(s.Number) || now.Sub(m.heard) >= t.wait()
+	return now.Sub(t.started) >= t.wait() // an earlier leader may have heard this start of it
 }
 
 // Answer is what a heartbeat that was just heard is answered.
-func (t *Tracker) Answer(node string, shards []*state.Shard) client.Leases {
+func (t *Tracker) Answer(node *state.Node, shards []*state.Shard) client.Leases {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	leases := client.Leases{For: t.cfg.Lease}
-	m := t.members[node]
+	m := t.of(node)
 	if m == nil {
 		return leases
 	}
 	m.told = map[uint16]bool{}
 	for _, s := range shards {
-		if s.Owner != node {
+		if s.Owner != node.Name {
+			leases.Soon = leases.Soon || s.Next == node.Name
 			continue
 		}
 		tenure := client.ShardEpoch{Shard: s.Number, Epoch: s.Epoch}
-		if s.Next == "" {
+		if s.Next == "" && !departs(node, m) {
 			leases.Hold = append(leases.Hold, tenure)
 			m.told[s.Number] = true
 		} else if epoch, holds := m.holding[s.Number]; holds && epoch == s.Epoch {
@@ -164,12 +233,12 @@ func (t *Tracker) Answer(node string, shards []*state.Shard) client.Leases {
 	return leases
 }
 
-// Held says whether a shard's owner reads its tasks: it said so within a lease.
-func (t *Tracker) Held(s *state.Shard) bool {
+// Held says whether a shard's owner takes its tasks: it said so within a lease, and is not to hand it over.
+func (t *Tracker) Held(owner *state.Node, s *state.Shard) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m := t.members[s.Owner]
-	if m == nil || t.cfg.Now().Sub(m.heard) >= t.cfg.Lease {
+	m := t.of(owner)
+	if !t.fresh(m, t.cfg.Now()) || s.Next != "" || departs(owner, m) {
 		return false
 	}
 	epoch, holds := m.holding[s.Number]

@@ -36,6 +36,7 @@ type world struct {
 	rate    float64 // of the leader's clock
 	faults  bool
 	moves   int
+	taken   int // of them, those from an owner that had not let go
 }
 
 // process is a fetcher.
@@ -43,10 +44,13 @@ type process struct {
 	node   *state.Node
 	rate   float64 // of its clock, which runs through pauses
 	up     bool
+	stops  bool    // it says that it leaves, and ends when it holds nothing
 	paused float64 // until
 	cut    float64 // until then nothing that it sends arrives
 	held   map[uint16]*tenure
 	until  float64 // end of the lease, by its own clock
+	soon   bool
+	told   bool // the leader knows that it holds nothing
 	call   *call
 	next   float64 // heartbeat
 }
@@ -88,9 +92,14 @@ func (w *world) lead() {
 
 func (w *world) boot(p *process) {
 	*p = process{node: p.node, rate: w.drift(), up: true, held: map[uint16]*tenure{}}
-	registered := *p.node
-	registered.Boot = w.boots.New()
-	p.node = &registered
+	w.record(p, func(n *state.Node) { n.Boot = w.boots.New() })
+}
+
+// record changes a node's record.
+func (w *world) record(p *process, change func(*state.Node)) {
+	changed := *p.node
+	change(&changed)
+	p.node = &changed
 	w.nodes = slices.DeleteFunc(w.nodes, func(n *state.Node) bool { return n.Name == p.node.Name })
 	w.nodes = append(w.nodes, p.node)
 }
@@ -103,6 +112,9 @@ func (w *world) assign() {
 		}
 		s.Next = change.Next
 		if s.Owner != change.Owner {
+			if s.Owner != "" && !change.Planned {
+				w.taken++
+			}
 			s.Owner = change.Owner
 			s.Epoch++
 			w.moves++
@@ -129,6 +141,19 @@ func (w *world) step(p *process) {
 		}
 	}
 	w.converse(p, own)
+	if p.stops && len(p.held) == 0 && p.told {
+		p.up = false
+	}
+}
+
+// stop begins a clean stop.
+func (w *world) stop(p *process) {
+	p.stops = true
+	for _, held := range p.held {
+		if held.mode == working {
+			held.mode, held.open = releasing, w.r.IntN(4)
+		}
+	}
 }
 
 // alone fails unless nobody but p has a request to the shard under way.
@@ -150,12 +175,15 @@ func (w *world) alone(p *process, shard uint16) {
 func (w *world) converse(p *process, own float64) {
 	switch c := p.call; {
 	case c == nil && w.now >= p.next:
-		beat := client.Heartbeat{Node: p.node.Name, Boot: p.node.Boot}
+		beat := client.Heartbeat{Node: p.node.Name, Boot: p.node.Boot, Leaving: p.stops}
 		for shard, held := range p.held {
 			beat.Holding = append(beat.Holding, client.ShardEpoch{Shard: shard, Epoch: held.epoch})
 		}
 		p.call = &call{sent: own, beat: beat, arrives: w.now + w.delay()}
 		p.next = w.now + w.r.Float64()*lease/3
+		if p.soon {
+			p.next = w.now + lease/30
+		}
 		if w.now < p.cut {
 			p.call.arrives = 1e9
 		}
@@ -163,6 +191,7 @@ func (w *world) converse(p *process, own float64) {
 		p.call = nil
 	case c != nil && c.leases != nil && w.now >= c.arrives:
 		p.call = nil
+		p.told = c.beat.Leaving && len(c.beat.Holding) == 0
 		w.obey(p, c)
 	}
 }
@@ -183,9 +212,13 @@ func (w *world) delay() float64 {
 func (w *world) lasting() float64 { return min(1, 2*w.r.Float64()) }
 
 func (w *world) obey(p *process, c *call) {
-	p.until = c.sent + float64(c.leases.For.Milliseconds())
+	p.until, p.soon = c.sent+float64(c.leases.For.Milliseconds()), c.leases.Soon
 	told := map[uint16]mode{}
 	for _, h := range c.leases.Hold {
+		if p.stops {
+			told[h.Shard] = releasing
+			continue
+		}
 		told[h.Shard] = working
 		if p.held[h.Shard] == nil {
 			p.held[h.Shard] = &tenure{}
@@ -214,16 +247,20 @@ func (w *world) deliver() {
 		if !p.up || c == nil || c.leases != nil || w.now < c.arrives {
 			continue
 		}
+		if !slices.Contains(w.nodes, p.node) {
+			c.arrives = 1e9 // refused
+			continue
+		}
 		w.tracker.Heard(c.beat)
 		w.assign()
-		leases := w.tracker.Answer(p.node.Name, w.shards)
+		leases := w.tracker.Answer(p.node, w.shards)
 		c.leases, c.arrives = &leases, w.now+w.delay()
 	}
 }
 
 func (w *world) fault() {
 	p := w.procs[w.r.IntN(len(w.procs))]
-	switch w.r.IntN(6) {
+	switch w.r.IntN(9) {
 	case 0:
 		p.paused = w.now + w.r.Float64()*4*lease
 	case 1: // the process ends, its requests with it
@@ -237,25 +274,38 @@ func (w *world) fault() {
 	case 5:
 		p.cut = w.now + w.r.Float64()*4*lease
 	case 4:
-		drained := *p.node
-		drained.Draining = !drained.Draining
-		w.nodes[slices.Index(w.nodes, p.node)] = &drained
-		p.node = &drained
+		if slices.Contains(w.nodes, p.node) {
+			w.record(p, func(n *state.Node) { n.Draining = !n.Draining })
+		}
+	case 6:
+		if slices.Contains(w.nodes, p.node) {
+			w.record(p, func(n *state.Node) { n.Capacity = 1 + w.r.Uint32N(3) })
+		}
+	case 7:
+		w.stop(p)
+	case 8: // its record is removed, although it is at work
+		w.nodes = slices.DeleteFunc(w.nodes, func(n *state.Node) bool { return n.Name == p.node.Name })
 	}
+}
+
+func newWorld(t *rapid.T) *world {
+	w := &world{t: t, r: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))}
+	for n := range uint16(shardsN) {
+		w.shards = append(w.shards, &state.Shard{Number: n})
+	}
+	w.lead()
+	for i := range rapid.IntRange(1, 5).Draw(t, "members") {
+		p := &process{node: &state.Node{Name: fmt.Sprintf("n%d", i), Capacity: 1 + w.r.Uint32N(3)}}
+		w.procs = append(w.procs, p)
+		w.boot(p)
+	}
+	return w
 }
 
 func TestNeverTwoFetchersOnOneShard(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &world{t: rt, r: rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0)), faults: true}
-		for n := range uint16(shardsN) {
-			w.shards = append(w.shards, &state.Shard{Number: n})
-		}
-		w.lead()
-		for i := range rapid.IntRange(1, 5).Draw(rt, "members") {
-			p := &process{node: &state.Node{Name: fmt.Sprintf("n%d", i), Capacity: 1 + w.r.Uint32N(3)}}
-			w.procs = append(w.procs, p)
-			w.boot(p)
-		}
+		w := newWorld(rt)
+		w.faults = true
 		const tick = 10
 		for range rapid.IntRange(100, 4000).Draw(rt, "ticks") {
 			w.tick(tick)
@@ -281,17 +331,13 @@ func (w *world) tick(by float64) {
 // calm ends the faults: before long every shard is held by the node to which it belongs, and stays there.
 func (w *world) calm(tick float64) {
 	w.faults = false
-	var all []Candidate
 	for _, p := range w.procs {
-		if !p.up {
+		if !p.up || p.stops || !slices.Contains(w.nodes, p.node) {
+			p.up, p.held = false, nil
 			w.boot(p)
 		}
 		p.paused, p.cut = 0, 0
-		settled := *p.node
-		settled.Draining = false
-		w.nodes[slices.Index(w.nodes, p.node)] = &settled
-		p.node = &settled
-		all = append(all, Candidate{Node: p.node.Name, Weight: p.node.Capacity})
+		w.record(p, func(n *state.Node) { n.Draining = false })
 	}
 	for end := w.now + 8*(lease+fetch); w.now < end; {
 		w.tick(tick)
@@ -303,10 +349,96 @@ func (w *world) calm(tick float64) {
 	if w.moves != moves {
 		w.t.Fatalf("shards go on moving")
 	}
-	for _, s := range w.shards {
-		if want := Best(s.Number, all); s.Owner != want || s.Next != "" || !w.tracker.Held(s) {
-			w.t.Fatalf("shard %d: owner %q, next %q, held %v; want owner %q", s.Number, s.Owner, s.Next, w.tracker.Held(s), want)
+	w.settled()
+}
+
+// settled fails unless every shard is where it belongs; where nobody may have it, nobody has it.
+func (w *world) settled() {
+	var all []Candidate
+	owners := map[string]*state.Node{}
+	for _, p := range w.procs {
+		owners[p.node.Name] = p.node
+		if p.up && !p.stops && !p.node.Draining {
+			all = append(all, Candidate{Node: p.node.Name, Weight: p.node.Capacity})
 		}
+	}
+	for _, s := range w.shards {
+		held := w.tracker.Held(owners[s.Owner], s)
+		if want := Best(s.Number, all); s.Owner != want || s.Next != "" || held != (want != "") {
+			w.t.Fatalf("shard %d: owner %q, next %q, held %v; want owner %q", s.Number, s.Owner, s.Next, held, want)
+		}
+	}
+}
+
+// Without faults no shard is ever taken from an owner that has not let go of it, whatever is planned, in whichever order
+// and under however many leaders; so no move waits for a lease's end. And before long each shard is where it belongs.
+func TestPlannedMovesWaitForNobody(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(rt)
+		const tick = 10
+		run := func(ms float64) {
+			for end := w.now + ms; w.now < end; {
+				w.tick(tick)
+			}
+		}
+		run(2 * lease)
+		for range rapid.IntRange(1, 12).Draw(rt, "events") {
+			p := w.procs[w.r.IntN(len(w.procs))]
+			switch k := w.r.IntN(6); {
+			case k == 0:
+				w.lead()
+			case k == 1:
+				w.record(p, func(n *state.Node) { n.Draining = !n.Draining })
+			case k == 2:
+				w.record(p, func(n *state.Node) { n.Capacity = 1 + w.r.Uint32N(3) })
+			case k == 3 && p.up:
+				w.stop(p)
+			case !p.up:
+				w.boot(p)
+			}
+			run(w.r.Float64() * 2 * lease)
+		}
+		// One shard after the other: a heartbeat, a fetch, and two short heartbeats each, and a while for a new leader.
+		run(2*lease + shardsN*(lease/3+3*fetch+4*lease/30))
+		w.settled()
+		if w.taken > 0 {
+			rt.Fatalf("%d shards were taken from owners that had not let go", w.taken)
+		}
+	})
+}
+
+// A drain moves everything at once; what a newcomer is due moves bit by bit.
+func TestJoinMovesAnEighthAtATime(t *testing.T) {
+	now := time.Unix(100, 0)
+	tracker := New(Config{Lease: time.Second, Fetch: time.Second, Now: func() time.Time { return now }})
+	old, young := &state.Node{Name: "old", Boot: ids.ID{1}, Capacity: 1}, &state.Node{Name: "young", Boot: ids.ID{2}, Capacity: 1}
+	beat := client.Heartbeat{Node: "old", Boot: old.Boot}
+	var list []*state.Shard
+	for n := range uint16(64) {
+		list = append(list, &state.Shard{Number: n, Owner: "old", Epoch: 1})
+		beat.Holding = append(beat.Holding, client.ShardEpoch{Shard: n, Epoch: 1})
+	}
+	tracker.Heard(beat)
+	tracker.Heard(client.Heartbeat{Node: "young", Boot: young.Boot})
+	changes := tracker.Plan([]*state.Node{old, young}, list)
+	if len(changes) != 64/movingShare {
+		t.Errorf("%d shards move when a node joins", len(changes))
+	}
+	for _, change := range changes {
+		s := *list[change.Number]
+		s.Next = change.Next
+		list[change.Number] = &s
+	}
+	if more := tracker.Plan([]*state.Node{old, young}, list); len(more) != 0 {
+		t.Errorf("%d more while these are on the move", len(more))
+	}
+	if !tracker.Answer(young, list).Soon || tracker.Answer(old, list).Soon {
+		t.Error("who is next should come back soon")
+	}
+	drained := *old
+	drained.Draining = true
+	if changes := tracker.Plan([]*state.Node{&drained, young}, list); len(changes) != 64-64/movingShare {
+		t.Errorf("%d shards more move when the old one drains", len(changes))
 	}
 }
 
@@ -320,7 +452,7 @@ func TestFreshNodeHasItsShardsWithTheFirstAnswer(t *testing.T) {
 		for _, change := range tracker.Plan([]*state.Node{node}, []*state.Shard{shard}) {
 			shard = &state.Shard{Owner: change.Owner, Epoch: shard.Epoch + 1}
 		}
-		if hold := tracker.Answer("one", []*state.Shard{shard}).Hold; len(hold) != 1 || hold[0].Epoch != shard.Epoch {
+		if hold := tracker.Answer(node, []*state.Shard{shard}).Hold; len(hold) != 1 || hold[0].Epoch != shard.Epoch {
 			t.Fatalf("owner %q before: told to hold %v", owner, hold)
 		}
 	}

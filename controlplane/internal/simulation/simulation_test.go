@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"runtime"
@@ -9,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -166,6 +169,15 @@ func (w *world) verify(faults string) (again int, err error) {
 			return 0, fmt.Errorf("job %+v: %w", job, err)
 		}
 	}
+	if faults != "hard" {
+		for job, records := range w.store.records {
+			for unit, page := range records {
+				if page.Code == "attempts_exhausted" {
+					return 0, fmt.Errorf("job %s gave up %v, and nothing was lost", job, unit)
+				}
+			}
+		}
+	}
 	for key, times := range w.fetched {
 		again += times - 1
 		if faults != "hard" && times > 1 {
@@ -262,4 +274,52 @@ func TestProtocol(t *testing.T) {
 	}
 	wg.Wait()
 	t.Logf("%d seeds exact; %d pages fetched again under faults", count, again.Load())
+}
+
+// TestPlannedMovesAreNoAttempts hands every shard over more often than a dispatch may be lost, with tasks that nobody
+// begins.
+func TestPlannedMovesAreNoAttempts(t *testing.T) {
+	for seed := range uint64(50) {
+		w, err := newWorld(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, truth := range append([]*runTruth(nil), w.runs...) {
+			if err := w.launch(truth); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 * leader.MaxAttempts {
+			if err := w.moveAll(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n := 0; len(w.machine.Store().View().OpenJobs()) > 0; n++ {
+			if err := w.step(); err != nil || n == 100_000 {
+				t.Fatalf("seed %d does not end: %v", seed, err)
+			}
+		}
+		if _, err := w.verify("planned"); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+// moveAll sends out what it can, hands all shards over, and lets the markers come back.
+func (w *world) moveAll() error {
+	ctx := context.Background()
+	_, failed := w.leader.Read(ctx)
+	_, err := w.leader.Extend(ctx)
+	failed = errors.Join(failed, err)
+	for s := range shards {
+		for n := 0; n < 50 && failed == nil; n++ { // the log is full now and then
+			_, err := w.leader.Publish(ctx, s)
+			failed = errors.Join(failed, err, w.take(s))
+		}
+		failed = errors.Join(failed, w.handOver(s))
+		for n := 0; n < 50 && failed == nil; n++ {
+			failed = errors.Join(failed, w.take(s), w.ingest(s), w.bill(ctx, s))
+		}
+	}
+	return failed
 }

@@ -280,14 +280,30 @@ func (w *world) fault() error {
 
 // mild does harm that must not cost a single fetch.
 func (w *world) mild() error {
-	if w.r.IntN(2) == 0 {
+	switch w.r.IntN(4) {
+	case 0, 1:
 		w.stalled = !w.stalled
 		return nil
+	case 2:
+		return w.handOver(w.r.IntN(shards))
 	}
 	if err := w.lead(); err != nil {
 		return err
 	}
 	return w.markAll()
+}
+
+// handOver moves a shard as planned: what its holder has begun is published, what it holds open besides it lays down, and
+// the next holder starts at the end, with a marker. A chain goes on with its next page there.
+func (w *world) handOver(s int) error {
+	w.open[s], w.tasks[s] = map[seqKey]*openTask{}, nil
+	record := w.machine.Store().View().Shard(uint16(s))
+	_, err := w.propose(context.Background(), command.AssignShardsPayload{Changes: []command.ShardChange{{
+		Number: uint16(s), Owner: w.ids.New().String(), Epoch: record.Epoch, Planned: true}}})
+	if err == nil {
+		_, err = w.leader.Mark(s)
+	}
+	return err
 }
 
 // order is what customers do in the middle of things: stop, top up, launch.

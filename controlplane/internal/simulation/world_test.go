@@ -221,7 +221,7 @@ func (w *world) lead() error {
 		w.machine.Store().ReadRun(job.ID, func(run *state.Run) { d.Adopt(job, run) })
 	}
 	w.machine.Observe(d.Applied)
-	w.leader = &leader.Leader{Dispatcher: d, State: w.machine.Store, Propose: w.propose, Store: w.store, Log: taskLog{w: w},
+	w.leader = &leader.Leader{Counts: &leader.Counts{}, Dispatcher: d, State: w.machine.Store, Propose: w.propose, Store: w.store, Log: taskLog{w: w},
 		IDs: &w.ids, NowMicros: func() int64 { return w.now * 1000 }, Point: func(string) {}}
 	return nil
 }

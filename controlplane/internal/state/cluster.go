@@ -19,11 +19,19 @@ func nodesTable() *memdb.TableSchema {
 // Node is nil when it never registered.
 func (v *View) Node(name string) *Node { return first[Node](v, "nodes", "id", name) }
 
+// WatchNode is Node with a channel that is closed when the answer may have changed.
+func (v *View) WatchNode(name string) (*Node, <-chan struct{}) {
+	return watch[Node](v, "nodes", "id", name)
+}
+
 // Nodes lists the registered nodes by name.
 func (v *View) Nodes() []*Node { return all[Node](v, "nodes", "id_prefix") }
 
 // PutNode adds or replaces.
 func (t *Tx) PutNode(n *Node) { put(t, "nodes", n) }
+
+// RemoveNode removes.
+func (t *Tx) RemoveNode(n *Node) { remove(t, "nodes", n) }
 
 func shardsTable() *memdb.TableSchema {
 	return table("shards", index("id", true, func(s *Shard) []any { return []any{s.Number} }))

@@ -189,7 +189,7 @@ type Node struct {
 	Version  string   `cbor:"5,keyasint,omitempty"`
 	Capacity uint32   `cbor:"6,keyasint,omitempty"` // weight of a fetcher, 0: none
 	JoinedAt int64    `cbor:"7,keyasint"`
-	Draining bool     `cbor:"8,keyasint,omitempty"`
+	Draining bool     `cbor:"8,keyasint,omitempty"` // an operator's word: kept until it is taken back
 }
 
 // Shard is who fetches a shard. Epoch counts up with every change of hands.
@@ -199,6 +199,9 @@ type Shard struct {
 	Epoch  uint64 `cbor:"3,keyasint"`
 	// Next is the node that takes over when Owner has released it, "": none.
 	Next string `cbor:"4,keyasint,omitempty"`
+	// Moved is the number of the newest dispatch when the last owner let go of the shard by plan: up to there what is
+	// still out was begun by nobody.
+	Moved uint64 `cbor:"5,keyasint,omitempty"`
 }
 
 // Cluster is what is fixed at the cluster's creation.

@@ -91,6 +91,16 @@ func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 	return nil
 }
 
+// Abandon tells all who watch a job that the store is replaced by another one: they look again. Views stay as they are.
+func (s *Store) Abandon() {
+	txn := s.db.Txn(true)
+	defer txn.Abort()
+	if _, err := txn.DeleteAll("jobs", "id_prefix"); err != nil {
+		panic(fmt.Sprintf("state: abandon: %v", err)) // a programmer's slip
+	}
+	txn.Commit()
+}
+
 // Run is the sets of a run, to be changed in place; nil when the run is closed or unknown.
 func (t *Tx) Run(job ids.ID) *Run { return t.store.runs[job] }
 
@@ -105,6 +115,9 @@ func (t *Tx) NextDispatch() uint64 {
 	t.store.dispatched++
 	return t.store.dispatched
 }
+
+// LastDispatch is the number of the newest dispatch.
+func (t *Tx) LastDispatch() uint64 { return t.store.dispatched }
 
 // put and remove panic on a record that does not fit its table: only a programmer's slip does that.
 func put[R any](t *Tx, table string, record *R) {

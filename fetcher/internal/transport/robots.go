@@ -3,10 +3,13 @@ package transport
 import (
 	"container/list"
 	"context"
+	"encoding/binary"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
@@ -44,9 +47,12 @@ type Robots struct {
 	clock   clock.Clock
 	header  []egress.Field
 	agent   string
+	shared  cache.Values // nil: none
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+
+	fetches, failures atomic.Uint64
 
 	mu     sync.Mutex
 	sites  map[string]*list.Element // by scheme, host and port
@@ -64,8 +70,9 @@ type site struct {
 	size    int // in the cache's memory, under its lock
 }
 
-// NewRobots makes a cache. The user agent's first word is the name that rules are read for; "" means the default.
-func NewRobots(client *egress.Client, userAgent string, clk clock.Clock) *Robots {
+// NewRobots makes a cache. The user agent's first word is the name that rules are read for; "" means the default. What one
+// fetcher has read is in shared for the others, unless it is nil: a shard that moves does not ask its hosts again.
+func NewRobots(client *egress.Client, userAgent string, clk clock.Clock, shared cache.Values) *Robots {
 	if userAgent == "" {
 		userAgent = DefaultUserAgent
 	}
@@ -75,7 +82,7 @@ func NewRobots(client *egress.Client, userAgent string, clk clock.Clock) *Robots
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Robots{
 		client: client, clock: clk, header: pageHeader(userAgent), agent: productToken(userAgent),
-		ctx: ctx, cancel: cancel, sites: make(map[string]*list.Element), recent: list.New(),
+		shared: shared, ctx: ctx, cancel: cancel, sites: make(map[string]*list.Element), recent: list.New(),
 	}
 }
 
@@ -173,19 +180,64 @@ func (r *Robots) drop(element *list.Element) {
 	entry.size = 0
 }
 
-// load fetches the file.
+// load takes the file from the other fetchers, or fetches it.
 func (r *Robots) load(entry *site) {
-	found, err := r.fetch(entry.origin)
-	r.keep(entry, found, err)
+	if body, expires, ok := r.recall(entry.origin); ok {
+		r.keep(entry, parseRules(body, r.agent), nil, expires)
+		return
+	}
+	body, err := r.fetch(entry.origin)
+	if err != nil {
+		r.keep(entry, nil, err, r.clock.Now().Add(robotsRetry))
+		return
+	}
+	expires := r.clock.Now().Add(robotsTTL)
+	r.keep(entry, parseRules(body, r.agent), nil, expires)
+	if r.shared != nil {
+		r.shared.Set(r.ctx, r.sharedKey(entry.origin), sharedRobots(body, expires), robotsTTL)
+	}
+}
+
+// recall is what another fetcher has read, and when that is to be read again.
+func (r *Robots) recall(origin string) (body string, expires time.Time, ok bool) {
+	if r.shared == nil {
+		return "", time.Time{}, false
+	}
+	value, found := r.shared.Get(r.ctx, r.sharedKey(origin))
+	if !found {
+		return "", time.Time{}, false
+	}
+	body, expires, ok = readSharedRobots(value)
+	now := r.clock.Now()
+	return body, expires, ok && now.Before(expires) && !expires.After(now.Add(robotsTTL))
+}
+
+// sharedKey has the agent in it: a site may answer each with a file of its own.
+func (r *Robots) sharedKey(origin string) string { return "robots " + r.agent + " " + origin }
+
+// sharedFormat begins a shared file; another one is not read.
+const sharedFormat = 1
+
+// sharedRobots is a file as it is shared: the format, when it is to be read again (Unix seconds, 8 bytes, the highest
+// first), the body.
+func sharedRobots(body string, expires time.Time) []byte {
+	value := make([]byte, 0, 1+8+len(body))
+	value = append(value, sharedFormat)
+	value = binary.BigEndian.AppendUint64(value, uint64(expires.Unix()))
+	return append(value, body...)
+}
+
+// readSharedRobots is false for what sharedRobots did not write.
+func readSharedRobots(value []byte) (body string, expires time.Time, ok bool) {
+	if len(value) < 1+8 || value[0] != sharedFormat || len(value) > 1+8+maxRobotsBody {
+		return "", time.Time{}, false
+	}
+	return string(value[1+8:]), time.Unix(int64(binary.BigEndian.Uint64(value[1:])), 0), true
 }
 
 // keep completes an entry, and makes room for it.
-func (r *Robots) keep(entry *site, found *rules, err *RobotsError) {
-	ttl := robotsTTL
-	if err != nil {
-		ttl = robotsRetry
-	}
-	entry.rules, entry.err, entry.expires = found, err, r.clock.Now().Add(ttl)
+func (r *Robots) keep(entry *site, found *rules, err *RobotsError, expires time.Time) {
+	entry.rules, entry.err, entry.expires = found, err, expires
 	close(entry.done)
 	if err != nil {
 		return
@@ -202,8 +254,9 @@ func (r *Robots) keep(entry *site, found *rules, err *RobotsError) {
 	}
 }
 
-// fetch reads the file as RFC 9309 says: a 4xx allows everything, a 5xx nothing until it can be read.
-func (r *Robots) fetch(origin string) (*rules, *RobotsError) {
+// fetch reads the file as RFC 9309 says: a 4xx allows everything, as an empty file does, a 5xx nothing until it can be
+// read.
+func (r *Robots) fetch(origin string) (body string, _ *RobotsError) {
 	ask := egress.Request{
 		URL: origin + "/robots.txt", Header: r.header, Deadline: time.Now().Add(robotsTimeout),
 		MaxBody: maxRobotsBody, Truncate: true,
@@ -211,25 +264,25 @@ func (r *Robots) fetch(origin string) (*rules, *RobotsError) {
 	for hop := 0; ; hop++ {
 		response, err := r.client.Do(r.ctx, &ask)
 		if err != nil {
-			return nil, unreachable(err)
+			return "", unreachable(err)
 		}
 		status, location := response.Status, response.Header("Location")
 		switch {
 		case status >= 200 && status <= 299:
-			found := parseRules(string(response.Body), r.agent)
+			body := string(response.Body)
 			response.Release()
-			return found, nil
+			return body, nil
 		case status >= 500 || status == 429:
 			response.Release()
 			failed := fault.New(fault.PageRobots, "robots.txt answered with status %d.", status)
-			return nil, &RobotsError{Fault: failed, Retry: true}
+			return "", &RobotsError{Fault: failed, Retry: true}
 		}
 		response.Release()
 		if !isRedirect(status) || location == "" || hop == maxRobotsHops {
-			return allowAll, nil
+			return "", nil
 		}
 		if ask.URL, err = egress.Resolve(ask.URL, location); err != nil {
-			return allowAll, nil //nolint:nilerr // a redirect that leads nowhere leaves no rules to obey (RFC 9309)
+			return "", nil //nolint:nilerr // a redirect that leads nowhere leaves no rules to obey (RFC 9309)
 		}
 	}
 }

@@ -16,13 +16,14 @@ import (
 	"github.com/jimsmart/grobotstxt"
 	"pgregory.net/rapid"
 
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 )
 
 func newRobots(t testing.TB, client *egress.Client, clk clock.Clock) *Robots {
-	robots := NewRobots(client, "Shoal/1.0 (+https://shoal.example)", clk)
+	robots := NewRobots(client, "Shoal/1.0 (+https://shoal.example)", clk, nil)
 	t.Cleanup(robots.Close)
 	return robots
 }
@@ -166,7 +167,7 @@ func TestRobotsIsBounded(t *testing.T) {
 	for i := range 2 * maxRobotsMemory / 400_000 {
 		entry := &site{origin: fmt.Sprint(i), done: make(chan struct{})}
 		robots.sites[entry.origin] = robots.recent.PushFront(entry)
-		robots.keep(entry, parseRules(body, "Shoal"), nil)
+		robots.keep(entry, parseRules(body, "Shoal"), nil, time.Now())
 	}
 	held := 0
 	for _, element := range robots.sites {
@@ -175,6 +176,83 @@ func TestRobotsIsBounded(t *testing.T) {
 	if robots.memory > maxRobotsMemory || robots.memory != held || robots.recent.Len() != len(robots.sites) || held == 0 {
 		t.Errorf("%d bytes counted, %d held, by %d of %d", robots.memory, held, robots.recent.Len(), len(robots.sites))
 	}
+}
+
+// What one fetcher has read, the next one does not ask for, for as long as the first would not; failures are not shared.
+func TestRobotsIsShared(t *testing.T) {
+	var asked atomic.Int32
+	client := web(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		switch host, _, _ := strings.Cut(r.Host, "."); host {
+		case "rules":
+			io.WriteString(w, "User-agent: *\nDisallow: /private\nCrawl-delay: 2\n")
+		case "gone":
+			w.WriteHeader(http.StatusNotFound)
+		case "down":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	now := clock.NewManual(time.Unix(1_800_000_000, 0))
+	shared := cache.NewLocal(now)
+	check := func(agent, url string, want fault.Code, wantDelay time.Duration, wantAsked int32) {
+		t.Helper()
+		robots := NewRobots(client, agent, now, shared) // a new fetcher knows nothing by itself
+		defer robots.Close()
+		before := asked.Load()
+		delay, err := robots.Check(t.Context(), url)
+		if got := asked.Load() - before; fault.CodeOf(err) != want || delay != wantDelay || got != wantAsked {
+			t.Errorf("%s: %v, %v, asked %d times", url, delay, err, got)
+		}
+	}
+	const rules, gone, down = "http://rules.example/private", "http://gone.example/", "http://down.example/"
+	for fetcher := range int32(2) {
+		first := 1 - fetcher
+		check("Shoal", rules, fault.PageRobots, 2*time.Second, first)
+		check("Shoal", gone, "", 0, first)
+		check("Shoal", down, fault.PageRobots, 0, 1)
+	}
+	check("Other", rules, fault.PageRobots, 2*time.Second, 1)
+	check("Shoal", "http://rules.example:81/private", fault.PageRobots, 2*time.Second, 1)
+
+	shared.Set(t.Context(), "robots Shoal http://rules.example", []byte("damaged"), time.Hour)
+	check("Shoal", rules, fault.PageRobots, 2*time.Second, 1)
+	now.Advance(robotsTTL - time.Second)
+	check("Shoal", rules, fault.PageRobots, 2*time.Second, 0)
+	now.Advance(time.Second)
+	check("Shoal", rules, fault.PageRobots, 2*time.Second, 1)
+}
+
+// A fetcher that takes a file from another one asks for it anew when the other would have.
+func TestSharedRobotsKeepsItsAge(t *testing.T) {
+	var asked atomic.Int32
+	client := web(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
+	now := clock.NewManual(time.Unix(1_800_000_000, 0))
+	shared := cache.NewLocal(now)
+	first, second := NewRobots(client, "", now, shared), NewRobots(client, "", now, shared)
+	defer first.Close()
+	defer second.Close()
+	for i, step := range []struct {
+		robots  *Robots
+		advance time.Duration
+		asked   int32
+	}{{first, 0, 1}, {second, robotsTTL - time.Second, 1}, {second, time.Second, 2}} {
+		now.Advance(step.advance)
+		if _, err := step.robots.Check(t.Context(), "http://a.example/"); err != nil || asked.Load() != step.asked {
+			t.Errorf("step %d: asked %d times, %v", i, asked.Load(), err)
+		}
+	}
+}
+
+func FuzzSharedRobots(f *testing.F) {
+	f.Add(sharedRobots("User-agent: *", time.Unix(1_800_000_000, 0)))
+	f.Add([]byte{})
+	f.Add([]byte("\x01\xff\xff\xff\xff\xff\xff\xff\xff"))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		body, expires, ok := readSharedRobots(value)
+		if ok && string(sharedRobots(body, expires)) != string(value) {
+			t.Errorf("%q is read as %q, %v", value, body, expires)
+		}
+	})
 }
 
 // TestRulesEqualGrobotstxt: our rules, read once, answer as grobotstxt's own matcher, which reads the file every time.

@@ -3,52 +3,16 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/klauspost/compress/s2"
-
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/internal/intake"
 )
 
-// maxChunkBytes is what a chunk of the longest links takes.
-const maxChunkBytes = chunkLinks * (maxLinkBytes + binary.MaxVarintLen32)
-
-var errMalformedChunk = errors.New("malformed chunk")
-
 func chunkID(list int64, n int) int64 { return list<<chunkIDBits | int64(n) }
-
-func appendLink(chunk []byte, url string) []byte {
-	chunk = binary.AppendUvarint(chunk, uint64(len(url)))
-	return append(chunk, url...)
-}
-
-func packChunk(chunk []byte) []byte { return s2.EncodeBetter(nil, chunk) }
-
-// unpackChunk returns the links of a chunk; they share one piece of memory of so many bytes.
-func unpackChunk(data []byte) (links []string, bytes int, err error) {
-	size, err := s2.DecodedLen(data)
-	if err != nil || size > maxChunkBytes {
-		return nil, 0, errors.Join(err, errMalformedChunk)
-	}
-	chunk, err := s2.Decode(nil, data)
-	if err != nil {
-		return nil, 0, err
-	}
-	links = make([]string, 0, chunkLinks)
-	for text, at := string(chunk), 0; at < len(chunk); {
-		length, n := binary.Uvarint(chunk[at:])
-		if at += max(n, 0); n <= 0 || length > uint64(len(chunk)-at) {
-			return nil, 0, errMalformedChunk
-		}
-		links = append(links, text[at:at+int(length)])
-		at += int(length)
-	}
-	return links, size, nil
-}
 
 // list finds a list in the writer's turn; an unknown one is ErrListUnknown.
 func (w *writer) list(list ids.ID) (id int64, count uint32, finished bool, err error) {
@@ -81,13 +45,13 @@ func (s *Store) Links(ctx context.Context, list ids.ID, from uint32, most int) (
 	end := uint32(min(uint64(count), uint64(from)+uint64(most)))
 	links := make([]rowstore.Link, 0, end-from)
 	for seq := from; seq < end; {
-		chunk, err := s.links(ctx, list, chunkID(id, int(seq/chunkLinks)))
+		chunk, err := s.links(ctx, list, chunkID(id, int(seq/intake.ChunkLinks)))
 		if err != nil {
 			return nil, err
 		}
 		for ; seq < end; seq++ {
-			links = append(links, rowstore.Link{Seq: seq, URL: strings.Clone(chunk[seq%chunkLinks])})
-			if (seq+1)%chunkLinks == 0 {
+			links = append(links, rowstore.Link{Seq: seq, URL: strings.Clone(chunk[seq%intake.ChunkLinks])})
+			if (seq+1)%intake.ChunkLinks == 0 {
 				seq++
 				break
 			}
@@ -109,13 +73,13 @@ func (s *Store) LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rows
 		if seq >= count {
 			break
 		}
-		if want := chunkID(id, int(seq/chunkLinks)); want != held {
+		if want := chunkID(id, int(seq/intake.ChunkLinks)); want != held {
 			if chunk, err = s.links(ctx, list, want); err != nil {
 				return nil, err
 			}
 			held = want
 		}
-		links = append(links, rowstore.Link{Seq: seq, URL: strings.Clone(chunk[seq%chunkLinks])})
+		links = append(links, rowstore.Link{Seq: seq, URL: strings.Clone(chunk[seq%intake.ChunkLinks])})
 	}
 	return links, nil
 }
@@ -133,7 +97,7 @@ func (s *Store) links(ctx context.Context, list ids.ID, chunk int64) ([]string, 
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", list, err)
 	}
-	links, bytes, err := unpackChunk(data)
+	links, bytes, err := intake.Unpack(data)
 	if err != nil {
 		return nil, fmt.Errorf("list %s, chunk %d: %w", list, chunk, err)
 	}

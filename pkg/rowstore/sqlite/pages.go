@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"time"
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/internal/record"
 )
 
 // maxSpan bounds the rows of one span, and so what one turn of a removal does.
@@ -106,7 +108,7 @@ func (b *batch) writeJob(g group) error {
 	for _, i := range g.pages {
 		page := b.pages[i].Page
 		if page.Outcome == model.Cancelled { // it has no record, and proves nothing
-			b.receipts[i] = receiptOf(page)
+			b.receipts[i] = record.Receipt(page)
 			continue
 		}
 		if receipt, ok := standing[page.Unit]; ok {
@@ -115,7 +117,7 @@ func (b *batch) writeJob(g group) error {
 		}
 		if page.URLHash != 0 {
 			if _, ok := delivered[page.URLHash]; ok {
-				page = duplicate(page)
+				page = record.Duplicate(page)
 			} else if page.Outcome == model.Delivered {
 				delivered[page.URLHash] = struct{}{}
 			}
@@ -123,7 +125,7 @@ func (b *batch) writeJob(g group) error {
 		if err := b.page(job, page, &span); err != nil {
 			return err
 		}
-		b.receipts[i] = receiptOf(page)
+		b.receipts[i] = record.Receipt(page)
 		standing[page.Unit] = b.receipts[i]
 	}
 	if err := b.endSpan(&span); err != nil {
@@ -144,9 +146,9 @@ type span struct {
 
 // page queues the record and the rows of a page.
 func (b *batch) page(job int64, page *model.Page, span *span) error {
-	content, err := b.store.encode.Marshal(contentOf(page))
+	content, err := b.store.encode.Encode(page)
 	if err != nil {
-		return fmt.Errorf("encode record %v: %w", page.Unit, err)
+		return err
 	}
 	b.records = append(b.records, job, unitKey(page.Unit), int64(page.Outcome), int64(len(page.Rows)), b.place+1,
 		int64(page.Quantity), page.PriceRow, int64(page.URLHash), page.Last, content)
@@ -214,19 +216,6 @@ func (b *batch) delivered(job int64, g group) (map[uint64]struct{}, error) {
 	}, `SELECT hash FROM pages INDEXED BY pages_delivered
 		WHERE job = ? AND outcome = 1 AND hash <> 0 AND hash IN (SELECT value FROM json_each(?))`, job, numberList(hashes))
 	return delivered, err
-}
-
-// duplicate is what a page becomes whose address the run already has.
-func duplicate(page *model.Page) *model.Page {
-	copied := *page
-	copied.Outcome, copied.Code, copied.Last, copied.Spent = model.Duplicate, "", true, false
-	copied.Next, copied.Rows, copied.PriceRow, copied.Quantity = nil, nil, "", 0
-	return &copied
-}
-
-func receiptOf(page *model.Page) *model.Receipt {
-	return &model.Receipt{Job: page.Job, Unit: page.Unit, Outcome: page.Outcome, PriceRow: page.PriceRow,
-		Quantity: page.Quantity, Items: uint32(len(page.Rows)), Last: page.Last, Next: page.Next}
 }
 
 // job finds or makes the number of a job.
@@ -340,6 +329,28 @@ func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 			if err != nil {
 				return fmt.Errorf("row store: delete %s: %w", job, err)
 			}
+		}
+	}
+	return nil
+}
+
+// Expire is rowstore.Pages. It goes job by job.
+func (s *Store) Expire(ctx context.Context, before time.Time) error {
+	var jobs []ids.ID
+	rows, err := s.loop.QueryContext(ctx, `SELECT job FROM jobs WHERE started < ?
+		AND EXISTS (SELECT 1 FROM spans WHERE spans.job = jobs.id)`, before.UnixMicro())
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var id sql.RawBytes
+		err := rows.Scan(&id)
+		jobs = append(jobs, ids.ID(id))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("row store: expired jobs: %w", err)
+	}
+	for _, job := range jobs {
+		if err := s.DeleteJob(ctx, job, false); err != nil {
+			return err
 		}
 	}
 	return nil

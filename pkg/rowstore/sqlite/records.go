@@ -6,36 +6,14 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/internal/record"
 )
 
 // recordsAtOnce bounds what EachRecord holds at a time.
 const recordsAtOnce = 1_000
-
-// content is what of a page record no query looks into. Encodings once written stay readable: numbers are never used
-// for something else.
-type content struct {
-	Fetch  ids.ID              `cbor:"1,keyasint"`
-	Code   string              `cbor:"2,keyasint,omitempty"`
-	Status uint16              `cbor:"3,keyasint,omitempty"`
-	URL    string              `cbor:"4,keyasint,omitempty"`
-	Final  string              `cbor:"5,keyasint,omitempty"`
-	Tries  []model.Try         `cbor:"6,keyasint,omitempty"`
-	Bytes  uint32              `cbor:"7,keyasint,omitempty"`
-	Millis uint32              `cbor:"8,keyasint,omitempty"`
-	At     int64               `cbor:"9,keyasint,omitempty"`
-	Spent  bool                `cbor:"10,keyasint,omitempty"`
-	Next   *model.Continuation `cbor:"11,keyasint,omitempty"`
-}
-
-func contentOf(p *model.Page) *content {
-	return &content{Fetch: p.Fetch, Code: p.Code, Status: p.Status, URL: p.URL, Final: p.Final, Tries: p.Tries,
-		Bytes: p.Bytes, Millis: p.Millis, At: p.At, Spent: p.Spent, Next: p.Next}
-}
 
 // unitKey packs a unit; keys sort as units do.
 func unitKey(u model.Unit) int64 { return int64(u.Seq)<<32 | int64(u.Page) }
@@ -57,26 +35,22 @@ func numberList(numbers []int64) string {
 const receiptColumns = `unit, outcome, items, quantity, price, last, content`
 
 // scanRecord reads receiptColumns.
-func scanRecord(rows *sql.Rows) (rowstore.Record, content, error) {
+func scanRecord(rows *sql.Rows) (rowstore.Record, *model.Continuation, error) {
 	var r rowstore.Record
-	var c content
 	var key int64
 	var encoded sql.RawBytes
 	if err := rows.Scan(&key, &r.Outcome, &r.Items, &r.Quantity, &r.PriceRow, &r.Last, &encoded); err != nil {
-		return r, c, err
+		return r, nil, err
 	}
 	r.Unit = unitOf(key)
-	if err := cbor.Unmarshal(encoded, &c); err != nil {
-		return r, c, fmt.Errorf("decode record %v: %w", r.Unit, err)
-	}
-	r.Fetch, r.Code, r.Status, r.URL, r.At = c.Fetch, c.Code, c.Status, c.URL, c.At
-	return r, c, nil
+	next, err := record.Decode(encoded, &r)
+	return r, next, err
 }
 
 func scanReceipt(rows *sql.Rows, job ids.ID) (model.Receipt, error) {
-	r, c, err := scanRecord(rows)
+	r, next, err := scanRecord(rows)
 	return model.Receipt{Job: job, Unit: r.Unit, Outcome: r.Outcome, PriceRow: r.PriceRow, Quantity: r.Quantity,
-		Items: r.Items, Last: r.Last, Next: c.Next}, err
+		Items: r.Items, Last: r.Last, Next: next}, err
 }
 
 const ofJob = ` job = (SELECT id FROM jobs WHERE job = ?) `

@@ -16,11 +16,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/fxamacker/cbor/v2"
 	lru "github.com/hashicorp/golang-lru"
 	"modernc.org/sqlite"
 
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/internal/intake"
+	"shoal.dev/shoal/pkg/rowstore/internal/record"
 )
 
 // Config says where the store lives.
@@ -54,10 +55,8 @@ type Store struct {
 	reads   *sql.DB    // customers' reads
 	loop    *sql.DB    // what the crawl itself reads: it never waits for a customer's
 	chunks  *lru.Cache // chunkKey → []string, the links of decoded chunks
-	intakes chan struct{}
-	huge    chan struct{}
-	hash    func(canonical string, seed uint64) uint64
-	encode  cbor.EncMode
+	intakes *intake.Gate
+	encode  record.Codec
 }
 
 var _ rowstore.Store = (*Store)(nil)
@@ -67,9 +66,9 @@ func Open(config Config) (*Store, error) {
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("row store: %w", err)
 	}
-	encode, err := cbor.EncOptions{}.EncMode()
+	encode, err := record.NewCodec()
 	if err != nil {
-		return nil, fmt.Errorf("row store: record encoding: %w", err)
+		return nil, fmt.Errorf("row store: %w", err)
 	}
 	chunks, err := lru.New(decodedChunks)
 	if err != nil {
@@ -92,8 +91,7 @@ func Open(config Config) (*Store, error) {
 	}
 	return &Store{
 		dir: config.Dir, writer: writer, reads: pool(readConnections), loop: pool(loopConnections),
-		chunks: chunks, encode: encode, hash: seededHash,
-		intakes: make(chan struct{}, maxIntakes), huge: make(chan struct{}, 1),
+		chunks: chunks, encode: encode, intakes: intake.NewGate(),
 	}, nil
 }
 

@@ -1,0 +1,47 @@
+package admin
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+type drainRequest struct {
+	Name string `path:"name" min:"1" max:"128" doc:"The node's name"`
+}
+
+// Drain is PUT /api/admin/nodes/{name}/drain.
+func Drain(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_drain_node", Group: group,
+		Routes:  operation.Routes("PUT /api/admin/nodes/{name}/drain", "POST /api/admin/nodes/{name}/drain"),
+		Summary: "Tells a node's fetcher to hand over its shards and to take none",
+		Description: "What it has begun to fetch it finishes, the rest goes to others; when there are none it waits until " +
+			"there are. GET /api/admin/nodes shows the progress: the node is done when it is DRAINED. The order holds, over " +
+			"restarts of the node too, until it is taken back. Repeating it changes nothing.",
+		Access: auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
+	}, func(ctx context.Context, _ *operation.Caller, in *drainRequest) (operation.None, error) {
+		return drain(ctx, s, in.Name, true)
+	})
+}
+
+// Undrain is DELETE /api/admin/nodes/{name}/drain.
+func Undrain(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_undrain_node", Routes: operation.Routes("DELETE /api/admin/nodes/{name}/drain"), Group: group,
+		Summary: "Takes a drain back: the node's fetcher gets its share of the shards again",
+		Access:  auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
+	}, func(ctx context.Context, _ *operation.Caller, in *drainRequest) (operation.None, error) {
+		return drain(ctx, s, in.Name, false)
+	})
+}
+
+func drain(ctx context.Context, s api.Services, name string, draining bool) (operation.None, error) {
+	_, err := s.Client.Do(ctx, client.DrainNode{Name: name, Draining: draining}, nil)
+	return operation.None{}, err
+}

@@ -1,0 +1,57 @@
+package admin
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Node is a process of the cluster as the leader sees it.
+type Node struct {
+	Name     string   `json:"name"`
+	Roles    []string `json:"roles"`
+	Version  string   `json:"version"`
+	Capacity uint32   `json:"capacity" doc:"Weight of its fetcher when shards are dealt out, 0: it has none"`
+	Boot     ids.ID   `json:"boot" doc:"Its newest start"`
+	Draining bool     `json:"draining" doc:"It was told to drain, and not taken back"`
+	State    string   `json:"state" enum:"ALIVE,DRAINING,DRAINED,LEFT,FAILED,UNKNOWN" doc:"As far as the leader knows it"`
+	Shards   int      `json:"shards" doc:"Owned"`
+	Moving   int      `json:"moving" doc:"Of these, being handed over"`
+	Open     int      `json:"open" doc:"Tasks that it holds, waiting or under way"`
+	// Rates are over the last heartbeats, so a little old.
+	PagesPerSecond float64 `json:"pagesPerSecond"`
+	LeaseAgeMillis *int64  `json:"leaseAgeMillis" doc:"Since its newest heartbeat; null without one"`
+	Suffrage       string  `json:"suffrage" enum:",LEADER,VOTER,NONVOTER" doc:"In Raft; empty when Raft does not have it"`
+	Lag            uint64  `json:"lag" doc:"Raft entries that it had not applied when it was heard last"`
+}
+
+func newNode(n *client.NodeStatus) Node {
+	node := Node{Name: n.Name, Roles: append([]string{}, n.Roles...), Version: n.Version, Capacity: n.Capacity, Boot: n.Boot,
+		Draining: n.Draining, State: string(n.State), Shards: n.Shards, Moving: n.Moving, Open: n.Open,
+		PagesPerSecond: n.PagesPerSecond, Suffrage: string(n.Suffrage), Lag: n.Lag}
+	if n.HeardMillis >= 0 {
+		node.LeaseAgeMillis = &n.HeardMillis
+	}
+	return node
+}
+
+// Nodes is GET /api/admin/nodes.
+func Nodes(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_nodes", Routes: operation.Routes("GET /api/admin/nodes"), Group: group,
+		Summary: "Lists the nodes of the cluster by name, as the leader sees them",
+		Access:  auth.Admin, Rate: limits.Read,
+	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) ([]Node, error) {
+		found, err := s.Client.Nodes(ctx)
+		nodes := make([]Node, len(found))
+		for i := range found {
+			nodes[i] = newNode(&found[i])
+		}
+		return nodes, err
+	})
+}

@@ -1,0 +1,91 @@
+package apiserver
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+// callSeconds spans what clients feel: 1 ms to 30 s.
+var callSeconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 30}
+
+// metrics count calls. It is the chain's observer.
+type metrics struct {
+	calls   *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+	limited *prometheus.CounterVec
+
+	recounted prometheus.Gauge
+	unequal   prometheus.Gauge
+}
+
+var _ operation.Observer = (*metrics)(nil)
+
+func newMetrics(to *telemetry.Metrics) *metrics {
+	return &metrics{
+		calls: to.Counters("shoal_apiserver_calls_total", "Calls answered, by operation and class of status.",
+			"operation", "status"),
+		seconds: to.Histograms("shoal_apiserver_call_seconds", "Time from a call's header to its answer.", callSeconds,
+			"operation", "status"),
+		limited: to.Counters("shoal_apiserver_rate_limited_total", "Calls refused by a rate limit, by its class.", "class"),
+		recounted: to.Gauge("shoal_apiserver_recount_timestamp_seconds",
+			"When the ledger was held against the page records last, in Unix time; 0: not since the start."),
+		unequal: to.Gauge("shoal_apiserver_recount_unequal_runs", "Runs that the last recount found unequal to the ledger."),
+	}
+}
+
+// Answered implements operation.Observer.
+func (m *metrics) Answered(operation string, status int, took time.Duration) {
+	class := statusClass(status)
+	m.calls.WithLabelValues(operation, class).Inc()
+	m.seconds.WithLabelValues(operation, class).Observe(took.Seconds())
+}
+
+// Limited implements operation.Observer.
+func (m *metrics) Limited(class limits.Class) { m.limited.WithLabelValues(string(class)).Inc() }
+
+func statusClass(status int) string {
+	switch status / 100 {
+	case 2:
+		return "2xx"
+	case 3:
+		return "3xx"
+	case 4:
+		return "4xx"
+	}
+	return "5xx"
+}
+
+// measure shows what is counted anyway.
+func measure(to *telemetry.Metrics, streams *limits.Streams) {
+	telemetry.NewSamples(func() (int, bool) { return streams.Total(), true }).
+		Gauge("shoal_apiserver_streams_open", "Event streams open.", func(open int) float64 { return float64(open) }).
+		Declare(to)
+}
+
+// counted is a recount whose outcome is kept for the metrics.
+func (m *metrics) counted(
+	now func() time.Time, recount func(context.Context, *client.View) ([]Recounted, error),
+) func(context.Context, *client.View) ([]Recounted, error) {
+	return func(ctx context.Context, view *client.View) ([]Recounted, error) {
+		runs, err := recount(ctx, view)
+		if err != nil {
+			return nil, err
+		}
+		unequal := 0
+		for i := range runs {
+			if !runs[i].Equal {
+				unequal++
+			}
+		}
+		m.unequal.Set(float64(unequal))
+		m.recounted.Set(float64(now().Unix()))
+		return runs, nil
+	}
+}

@@ -1,0 +1,47 @@
+package billing
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+// metrics are counted once a batch, whatever its size.
+type metrics struct {
+	receipts, seconds prometheus.Observer
+	markers           prometheus.Counter
+	settled           prometheus.Gauge
+}
+
+func newMetrics(to *telemetry.Metrics) *metrics {
+	return &metrics{
+		receipts: to.Histogram("shoal_billing_batch_receipts", "Receipts of a settled batch.", telemetry.Sizes),
+		seconds: to.Histogram("shoal_billing_settle_seconds", "Time to settle a batch, its repeats included.",
+			telemetry.FastSeconds),
+		markers: to.Counter("shoal_billing_markers_total", "Markers handed to the leader."),
+		settled: to.Gauge("shoal_billing_last_batch_timestamp_seconds", "When the last batch was settled, in Unix time."),
+	}
+}
+
+// measure shows what is counted anyway.
+func (b *Billing) measure(to *telemetry.Metrics) {
+	telemetry.NewSamples(func() (Counts, bool) { return b.Counts(), true }).
+		Counter("shoal_billing_receipts_total", "Receipts passed to a settle command.",
+			func(c Counts) float64 { return float64(c.Receipts) }).
+		Counter("shoal_billing_undecodable_records_total", "Records skipped.",
+			func(c Counts) float64 { return float64(c.Undecodable) }).
+		Counter("shoal_billing_settle_retries_total", "Settle commands that failed and were repeated.",
+			func(c Counts) float64 { return float64(c.Retries) }).
+		Declare(to)
+}
+
+// done notes a batch that is settled.
+func (b *Billing) done(full *batch, began time.Time) {
+	now := b.config.Clock.Now()
+	b.metrics.receipts.Observe(float64(len(full.receipts)))
+	b.metrics.seconds.Observe(now.Sub(began).Seconds())
+	b.metrics.markers.Add(float64(len(full.markers)))
+	b.metrics.settled.Set(float64(now.UnixMilli()) / 1000)
+}

@@ -1,0 +1,36 @@
+package billing
+
+import (
+	"time"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+// traced is a receipt of a traced run. Its span stays here: a command has no use for it.
+type traced struct {
+	job   ids.ID
+	unit  model.Unit
+	trace telemetry.SpanContext
+}
+
+// detach takes a receipt's span off it.
+func (full *batch) detach(receipt *model.Receipt) {
+	if receipt.Trace != nil {
+		full.traced = append(full.traced, traced{job: receipt.Job, unit: receipt.Unit, trace: receipt.Trace})
+		receipt.Trace = nil
+	}
+}
+
+// trace makes the spans of a settled batch's traced receipts, each as long as the batch took.
+func (b *Billing) trace(full *batch, began time.Time) {
+	for _, t := range full.traced {
+		span := b.config.Tracer.Start(t.trace, "billing.settle", began)
+		span.Text("job", t.job.String())
+		span.Int("seq", int(t.unit.Seq))
+		span.Int("page", int(t.unit.Page))
+		span.Int("batch", len(full.receipts))
+		span.End(b.config.Clock.Now(), "")
+	}
+}

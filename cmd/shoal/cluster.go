@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/controlplane/identity"
+)
+
+// clusterCommand gathers what an operator does to a whole cluster.
+type clusterCommand struct {
+	Init clusterInitCommand `cmd:"" help:"Make the authority of a new cluster."`
+	Cert clusterCertCommand `cmd:"" help:"Issue the identity of a node."`
+	Demo clusterDemoCommand `cmd:"" help:"Start a whole cluster on this machine, and try to break it."`
+
+	Nodes   clusterNodesCommand   `cmd:"" help:"Show the nodes, their state and what they carry."`
+	Remove  clusterRemoveCommand  `cmd:"" help:"Take a node that is gone for good out of the cluster."`
+	Backup  clusterBackupCommand  `cmd:"" help:"Save the cluster's state in a file."`
+	Restore clusterRestoreCommand `cmd:"" help:"Put a saved state in the place of the cluster's."`
+}
+
+// authorityFile is the authority in its operator's directory.
+const authorityFile = "authority.pem"
+
+// clusterFlags name the operator's directory.
+type clusterFlags struct {
+	Data string `help:"Directory of the cluster's authority." default:"./cluster" placeholder:"DIR"`
+}
+
+func (c *clusterFlags) authority() string { return filepath.Join(c.Data, authorityFile) }
+
+type clusterInitCommand struct {
+	clusterFlags
+	Name string `help:"Name of the cluster: lower-case letters, digits and inner hyphens." default:"shoal" placeholder:"NAME"`
+}
+
+// Help teaches the command.
+func (*clusterInitCommand) Help() string {
+	return `It writes DIR/authority.pem, with which 'shoal cluster cert' makes nodes: keep it as you keep a root password, and
+away from the nodes. With DIR as --data, the commands for operators sign in as administrators of the cluster.
+
+Example:
+
+  shoal cluster init --data ./cluster --name prod
+  shoal cluster cert --data ./cluster cp1 --roles controlplane
+  shoal serve --identity ./cluster/cp1.pem --bootstrap --kafka-brokers k:9092 --clickhouse-url http://c:8123/default
+  SHOAL_SERVER=http://api1:8080 shoal status --data ./cluster`
+}
+
+// Run makes an authority. One that is there stays.
+func (c *clusterInitCommand) Run(t *terminal) error {
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
+	authority, err := identity.NewAuthority(c.Name, t.clock.Now())
+	if err != nil {
+		return usagef("--name: %v", err)
+	}
+	if err := authority.Write(c.authority()); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return &exitError{code: exitFailed, text: fmt.Sprintf("%s is there already: it is never replaced, since its nodes "+
+				"would be lost", c.authority())}
+		}
+		return err
+	}
+	if err := apiserver.PlaceSignInKey(c.Data, authority.SignInKey); err != nil {
+		return err
+	}
+	t.notef("The authority of cluster %q is in %s.", c.Name, c.authority())
+	return nil
+}
+
+type clusterCertCommand struct {
+	clusterFlags
+	Node  string   `arg:"" help:"Name of the node, unique in the cluster." placeholder:"NODE"`
+	Roles []string `required:"" help:"Roles that it may have: controlplane, fetcher, ingest, billing, apiserver." placeholder:"ROLE"`
+	Out   string   `help:"File to write; DIR/NODE.pem unless named." type:"path" placeholder:"FILE"`
+	Days  int      `help:"How long it is good for." default:"365"`
+}
+
+// Help teaches the command.
+func (*clusterCertCommand) Help() string {
+	return `The file is all that a node needs to be one: its certificate and key, the cluster's certificate and the key of gossip.
+Give it to that node alone. A node is renewed by a new file of the same name and a restart.
+
+Example:
+
+  shoal cluster cert --data ./cluster fetcher7 --roles fetcher
+  shoal serve --identity fetcher7.pem --join cp1:7401 --kafka-brokers k:9092 --clickhouse-url http://c:8123/default`
+}
+
+// Run issues an identity. A file that is there stays.
+func (c *clusterCertCommand) Run(t *terminal) error {
+	authority, err := identity.ReadAuthority(c.authority())
+	if errors.Is(err, fs.ErrNotExist) {
+		return &exitError{code: exitFailed, text: fmt.Sprintf("no authority in %s: 'shoal cluster init --data %s' makes one",
+			c.Data, c.Data)}
+	}
+	if err != nil {
+		return err
+	}
+	if c.Days < 1 {
+		return usagef("--days: at least 1")
+	}
+	issued, err := authority.Issue(c.Node, c.Roles, t.clock.Now(), time.Duration(c.Days)*24*time.Hour)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	out := c.Out
+	if out == "" {
+		out = filepath.Join(c.Data, c.Node+".pem")
+	}
+	if err := issued.Write(out); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return &exitError{code: exitFailed, text: out + " is there already: move it away, or name another with --out"}
+		}
+		return err
+	}
+	t.notef("%s: node %q of cluster %q, good until %s.", out, issued.Node, issued.Cluster,
+		issued.Expires().Format(time.DateOnly))
+	return nil
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shoal.dev/shoal/controlplane/identity"
+)
+
+func TestClusterIssuesIdentities(t *testing.T) {
+	b := newBench(t)
+	dir := filepath.Join(t.TempDir(), "cluster")
+	cert := func(args ...string) result {
+		return b.shoal(append([]string{"cluster", "cert", "--data", dir}, args...)...)
+	}
+	cert("f1", "--roles", "fetcher").want(t, exitFailed, "no authority in "+dir)
+	b.shoal("cluster", "init", "--data", dir, "--name", "Not A Name").want(t, exitUsage, "--name")
+	b.shoal("cluster", "init", "--data", dir, "--name", "prod").want(t, exitOK, `cluster "prod"`)
+	b.shoal("cluster", "init", "--data", dir).want(t, exitFailed, "never replaced")
+
+	cert("f1", "--roles", "fetcher").want(t, exitOK, filepath.Join(dir, "f1.pem"))
+	cert("f1", "--roles", "fetcher").want(t, exitFailed, "is there already")
+	cert("x", "--roles", "cook").want(t, exitUsage, "cook")
+	cert("x", "--roles", "fetcher", "--days", "0").want(t, exitUsage, "--days")
+	cert("x", "--roles", "fetcher", "--days", "100000").want(t, exitUsage, "authority")
+	cert("../x", "--roles", "fetcher").want(t, exitUsage, "../x")
+	other := filepath.Join(t.TempDir(), "all.pem")
+	cert("all", "--roles", "apiserver,billing", "--out", other).want(t, exitOK, other)
+
+	authority, err := identity.ReadAuthority(filepath.Join(dir, authorityFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued, err := identity.Read(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := identity.Peer{Cluster: "prod", Node: "all", Roles: []string{"billing", "apiserver"}}
+	if diff := cmp.Diff(want, issued.Peer); diff != "" {
+		t.Error(diff)
+	}
+	if !issued.SignInKey.Equal(authority.SignInKey) {
+		t.Error("the server would not accept the operator's tokens")
+	}
+	for _, file := range []string{filepath.Join(dir, authorityFile), other} {
+		info, err := os.Stat(file)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", file, info.Mode(), err)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxDemoPages bounds one run of the prompt's.
+const maxDemoPages = 1_000_000
+
+// demoWord is what one can tell the cluster demo.
+type demoWord struct {
+	name, argument, help string
+	do                   func(d *demoCluster, ctx context.Context, argument string) error
+}
+
+func demoWords() []demoWord {
+	return []demoWord{
+		{"nodes", "", "the nodes, who leads, who has which shards", (*demoCluster).list},
+		{"run", "[PAGES]", "read pages of the demo web, 2,000 unless told otherwise", (*demoCluster).read},
+		{"add", "[ROLE]", "start one more node: a fetcher, unless told otherwise", (*demoCluster).grow},
+		{"drain", "NODE", "have a fetcher hand over its work", (*demoCluster).drain},
+		{"undrain", "NODE", "give it work again", (*demoCluster).undrain},
+		{"stop", "NODE", "stop a node in order, as an upgrade does", (*demoCluster).stopNode},
+		{"kill", "NODE", "end a node as a crash does; 'leader' is the control plane's leader", (*demoCluster).killNode},
+		{"start", "NODE", "start a node that was stopped or killed", (*demoCluster).startNode},
+	}
+}
+
+// obey does what it is told, a line at a time, until the context ends. At the end of the input it goes on serving.
+func (d *demoCluster) obey(ctx context.Context) error {
+	lines := make(chan string)
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { // ends with the process when the input never does: a read of a terminal cannot be cancelled
+		defer close(lines)
+		in := bufio.NewScanner(d.t.in)
+		for in.Scan() {
+			select {
+			case lines <- in.Text():
+			case <-reading.Done():
+				return
+			}
+		}
+	}()
+	d.t.notef("\nThe cluster takes commands: 'help' lists them, 'quit' or Ctrl-C ends. Logs are in %s/NODE/shoal.log.", d.command.Data)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case line, open := <-lines:
+			if !open {
+				lines = nil
+				continue
+			}
+			word, argument, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if word == "quit" || word == "exit" {
+				return nil
+			}
+			if err := d.tell(ctx, word, strings.TrimSpace(argument)); err != nil && ctx.Err() == nil {
+				d.t.notef("%v", err)
+			}
+		}
+	}
+}
+
+func (d *demoCluster) tell(ctx context.Context, word, argument string) error {
+	words := demoWords()
+	at := slices.IndexFunc(words, func(w demoWord) bool { return w.name == word })
+	switch {
+	case word == "":
+		return nil
+	case at >= 0:
+		return words[at].do(d, ctx, argument)
+	case word != "help":
+		return fmt.Errorf("no command %q: 'help' lists them", word)
+	}
+	for _, w := range words {
+		d.t.notef("  %-8s %-8s %s", w.name, w.argument, w.help)
+	}
+	d.t.notef("  %-8s %-8s %s", "quit", "", "stop all nodes and end; the data stays")
+	return nil
+}
+
+// connect is how the commands find an API server that runs.
+func (d *demoCluster) connect() (connectFlags, error) {
+	for _, n := range d.nodes {
+		if n.role == "apiserver" && n.runs() {
+			return connectFlags{Data: d.command.Data, Server: n.server()}, nil
+		}
+	}
+	return connectFlags{}, errors.New("no API server runs: start one")
+}
+
+// named finds a node that is to run, or not to.
+func (d *demoCluster) named(name string, runs bool) (*demoNode, error) {
+	n := d.node(name)
+	switch {
+	case n == nil:
+		return nil, fmt.Errorf("no node %q: 'nodes' lists them", name)
+	case n.runs() && !runs:
+		return nil, fmt.Errorf("%s runs", name)
+	case !n.runs() && runs:
+		return nil, fmt.Errorf("%s does not run: 'start %s' starts it", name, name)
+	}
+	return n, nil
+}
+
+func (d *demoCluster) list(ctx context.Context, _ string) error {
+	connect, err := d.connect()
+	if err != nil {
+		return err
+	}
+	return (&clusterNodesCommand{connectFlags: connect}).Run(ctx, d.t)
+}
+
+func (d *demoCluster) read(ctx context.Context, argument string) error {
+	pages := demoPages
+	if argument != "" {
+		var err error
+		if pages, err = strconv.Atoi(argument); err != nil || pages < 1 || pages > maxDemoPages {
+			return fmt.Errorf("run: 1 to %d pages", maxDemoPages)
+		}
+	}
+	connect, err := d.connect()
+	if err != nil {
+		return err
+	}
+	return (&demoCommand{Data: d.command.Data}).again(ctx, d.t, d.web, connect, pages)
+}
+
+func (d *demoCluster) grow(ctx context.Context, role string) error {
+	if role == "" {
+		role = "fetcher"
+	}
+	if !slices.Contains(roleNames(), role) {
+		return fmt.Errorf("add: one of %s", strings.Join(roleNames(), ", "))
+	}
+	number := 1
+	for d.node(role+strconv.Itoa(number)) != nil {
+		number++
+	}
+	n, err := d.add(role+strconv.Itoa(number), role)
+	if err == nil {
+		err = d.start(ctx, n)
+	}
+	if err != nil {
+		return err
+	}
+	d.t.notef("%s has joined.", n.name)
+	return nil
+}
+
+func (d *demoCluster) drain(ctx context.Context, name string) error {
+	return d.setDrain(ctx, name, true)
+}
+
+func (d *demoCluster) undrain(ctx context.Context, name string) error {
+	return d.setDrain(ctx, name, false)
+}
+
+func (d *demoCluster) setDrain(ctx context.Context, name string, drain bool) error {
+	connect, err := d.connect()
+	if err != nil {
+		return err
+	}
+	return (&fetcherDrainCommand{connectFlags: connect, Node: name, Wait: drain, Undo: !drain, Timeout: nodeStarts}).Run(ctx, d.t)
+}
+
+func (d *demoCluster) stopNode(_ context.Context, name string) error {
+	n, err := d.named(name, true)
+	if err != nil {
+		return err
+	}
+	d.t.notef("%s hands over and stops.", name)
+	return n.running.stop()
+}
+
+func (d *demoCluster) killNode(ctx context.Context, name string) error {
+	if name == "leader" {
+		connect, err := d.connect()
+		if err != nil {
+			return err
+		}
+		client, err := connect.adminClient(ctx, d.t)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		status, err := client.Status(ctx)
+		if err != nil {
+			return err
+		}
+		name = status.Leader
+	}
+	n, err := d.named(name, true)
+	if err != nil {
+		return err
+	}
+	if err := n.running.kill(); err != nil {
+		return err
+	}
+	d.t.notef("%s is gone.", name)
+	return nil
+}
+
+func (d *demoCluster) startNode(ctx context.Context, name string) error {
+	n, err := d.named(name, false)
+	if err == nil {
+		err = d.start(ctx, n)
+	}
+	if err != nil {
+		return err
+	}
+	d.t.notef("%s runs.", name)
+	return nil
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"shoal.dev/shoal/pkg/clock"
+)
+
+const (
+	readyEvery = 100 * time.Millisecond // a process that starts is asked whether it is ready
+	nodeStops  = 45 * time.Second       // until a process that was asked to stop is killed
+)
+
+// processes starts each node as a process of this program.
+type processes struct{ program string }
+
+func newProcesses() (*processes, error) {
+	program, err := os.Executable()
+	return &processes{program: program}, err
+}
+
+func (*processes) where() string { return "each a process of its own" }
+
+func (*processes) close() error { return nil }
+
+// launch starts a process whose output goes into its data directory.
+func (p *processes) launch(ctx context.Context, config ServeConfig) (running, error) {
+	output, err := os.OpenFile(filepath.Join(config.Data, "output"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = output.Close() }() // the process has its own
+	command := exec.Command(p.program, config.args()...)
+	command.Stdout, command.Stderr = output, output
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which stops the others in order
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	r := &process{command: command, done: make(chan struct{})}
+	go func() {
+		r.err = command.Wait()
+		close(r.done)
+	}()
+	return r, r.awaitReady(ctx, "http://"+config.OpsListen+"/api/readyz")
+}
+
+// process is a node that is one.
+type process struct {
+	command *exec.Cmd
+	done    chan struct{}
+	err     error // once done
+}
+
+func (p *process) awaitReady(ctx context.Context, address string) error {
+	client := &http.Client{Timeout: 5 * time.Second}
+	defer client.CloseIdleConnections()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return err
+		}
+		if answer, err := client.Do(request); err == nil {
+			_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<10)) // for the connection to be used again
+			_ = answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("it has ended: %w", p.err)
+		case <-ctx.Done():
+			return errors.New("it does not become ready")
+		case <-time.After(readyEvery):
+		}
+	}
+}
+
+func (p *process) ended() <-chan struct{} { return p.done }
+
+func (p *process) stop() error {
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+		return p.err
+	case <-time.After(nodeStops):
+		return errors.Join(errors.New("it does not stop, and is killed"), p.kill())
+	}
+}
+
+func (p *process) kill() error {
+	err := p.command.Process.Kill()
+	<-p.done
+	return err
+}
+
+// together starts all nodes in this process, on one log and one row store that they share.
+type together struct{ on *services }
+
+// startTogether is for the terminal's service.
+func startTogether(ctx context.Context, dir string) (launcher, error) {
+	on, err := openServices(ctx, ServicesConfig{}, "demo", filepath.Join(dir, "rows"), nil, clock.System{},
+		func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	return &together{on: on}, nil
+}
+
+func (*together) where() string {
+	return "all in this process, on a log in its memory and rows in SQLite"
+}
+
+func (t *together) close() error { return t.on.close() }
+
+func (t *together) launch(ctx context.Context, config ServeConfig) (running, error) {
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r := &inProcess{cancel: cancel, done: make(chan struct{})}
+	ready := make(chan struct{})
+	config.Ready = func(string) { close(ready) }
+	go func() {
+		r.err = runNode(inner, config, t.on)
+		close(r.done)
+	}()
+	select {
+	case <-ready:
+		return r, nil
+	case <-r.done:
+		return r, fmt.Errorf("it has ended: %w", r.err)
+	case <-ctx.Done():
+		return r, errors.New("it does not become ready")
+	}
+}
+
+// inProcess is a node in this process.
+type inProcess struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // once done
+}
+
+func (n *inProcess) ended() <-chan struct{} { return n.done }
+
+func (n *inProcess) stop() error {
+	n.cancel()
+	<-n.done
+	return n.err
+}
+
+// kill stops it: there is no crash in the middle of a process.
+func (n *inProcess) kill() error { return n.stop() }
+
+// args are the flags of `shoal serve` that say the same.
+func (c *ServeConfig) args() []string {
+	args := []string{"serve", "--data", c.Data, "--roles", strings.Join(c.Roles, ","),
+		"--identity", c.Cluster.Identity, "--cluster-listen", c.Cluster.Listen, "--gossip-listen", c.Cluster.GossipListen,
+		"--advertise", c.Cluster.Advertise, "--join", strings.Join(c.Cluster.Join, ","),
+		"--capacity", strconv.FormatUint(uint64(c.Capacity), 10), "--ops-listen", c.OpsListen,
+		"--kafka-brokers", strings.Join(c.Services.KafkaBrokers, ","), "--kafka-prefix", c.Services.KafkaPrefix,
+		"--clickhouse-url", c.Services.ClickHouse, "--redis-prefix", c.Services.RedisPrefix,
+		"--host-rate", fmt.Sprint(c.HostRate), "--host-connections", strconv.Itoa(c.HostConnections),
+		"--max-host-rate", fmt.Sprint(c.MaxHostRate), "--max-host-connections", strconv.Itoa(c.MaxHostConnections),
+	}
+	if c.Listen != "" {
+		args = append(args, "--listen", c.Listen)
+	}
+	if c.Services.Redis != "" {
+		args = append(args, "--redis-addr", c.Services.Redis)
+	}
+	if c.Cluster.Bootstrap {
+		args = append(args, "--bootstrap")
+	}
+	if c.SelfKey {
+		args = append(args, "--self-key")
+	}
+	for _, prefix := range c.EgressAllow {
+		args = append(args, "--egress-allow", prefix.String())
+	}
+	for _, host := range slices.Sorted(maps.Keys(c.Origins)) {
+		args = append(args, "--egress-origin", host+"="+c.Origins[host])
+	}
+	return args
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+)
+
+type clusterNodesCommand struct {
+	connectFlags
+	JSON bool `help:"Print the nodes as JSON."`
+}
+
+// Help teaches the command.
+func (*clusterNodesCommand) Help() string {
+	return `It shows every node as the leader sees it: its state (ALIVE, DRAINING, DRAINED, LEFT, FAILED), its part in Raft and how
+many entries it lags behind, and of fetchers the shards they own (+ those on the move), the tasks they hold, their pace and
+how long ago they were heard.
+
+It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
+SHOAL_KEY.`
+}
+
+// Run lists the nodes.
+func (c *clusterNodesCommand) Run(ctx context.Context, t *terminal) error {
+	client, err := c.adminClient(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	nodes, err := client.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(t.out, nodes)
+	}
+	rows := make([][]string, len(nodes))
+	for i := range nodes {
+		rows[i] = nodeRow(&nodes[i])
+	}
+	return printTable(t.out, []string{"NODE", "STATE", "ROLES", "VERSION", "RAFT", "LAG", "CAPACITY", "SHARDS", "OPEN", "PAGES/S",
+		"HEARD"}, rows)
+}
+
+func nodeRow(n *api.Node) []string {
+	row := []string{n.Name, n.State, strings.Join(n.Roles, ","), n.Version, strings.ToLower(n.Suffrage),
+		strconv.FormatUint(n.Lag, 10), "", "", "", "", ""}
+	if n.Capacity == 0 {
+		return row
+	}
+	shards := strconv.Itoa(n.Shards)
+	if n.Moving > 0 {
+		shards = fmt.Sprintf("%d (%d moving)", n.Shards, n.Moving)
+	}
+	row = append(row[:6], strconv.FormatUint(uint64(n.Capacity), 10), shards, count(int64(n.Open)),
+		strconv.FormatFloat(n.PagesPerSecond, 'f', 1, 64), "never")
+	if n.LeaseAgeMillis != nil {
+		row[10] = lasted(*n.LeaseAgeMillis) + " ago"
+	}
+	return row
+}

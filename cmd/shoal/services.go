@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"shoal.dev/shoal/controlplane"
+	controlclient "shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/clickhouse"
+	"shoal.dev/shoal/pkg/rowstore/sqlite"
+	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/stream/kafka"
+)
+
+// services are what the roles work on. This file is the one place that knows which implementations there are: nothing
+// else asks whether a process is alone.
+type services struct {
+	log   stream.Log
+	store rowstore.Store
+	cache cache.Cache
+	// state is the control plane's, once there is one.
+	state atomic.Pointer[controlclient.Client]
+}
+
+// openServices opens what the config names, and what it does not name in this process: a log in memory, rows in a
+// directory, limits and caches of its own.
+func openServices(ctx context.Context, config ServicesConfig, node, dir string, log *slog.Logger,
+	now clock.Clock, point func(string)) (_ *services, err error) {
+	s := &services{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	partitions := int(controlplane.Defaults().Shards)
+	if len(config.KafkaBrokers) > 0 {
+		s.log, err = kafka.Open(ctx, kafka.Config{Brokers: config.KafkaBrokers, Prefix: config.KafkaPrefix,
+			Partitions: partitions, Replicas: config.KafkaReplicas, Node: node, Logger: log, Clock: now})
+	} else {
+		s.log, err = stream.NewMemory(stream.Config{Partitions: partitions})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if config.ClickHouse != "" {
+		s.store, err = clickhouse.Open(ctx, clickhouse.Config{URL: config.ClickHouse, Node: node, Clock: now,
+			Logger: log, Point: point})
+	} else {
+		s.store, err = sqlite.Open(sqlite.Config{Dir: dir, Point: point})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if config.Redis != "" {
+		s.cache, err = cache.Open(cache.Config{Addr: config.Redis, Prefix: config.RedisPrefix, Processes: s.apiServers,
+			Clock: now, Log: log})
+	} else {
+		s.cache = cache.NewLocal(now)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--redis-addr: %w", err)
+	}
+	return s, nil
+}
+
+// apiServers is how many processes share the limits.
+func (s *services) apiServers() int {
+	state := s.state.Load()
+	if state == nil {
+		return 1
+	}
+	servers := 0
+	for _, node := range (*state).View().Nodes() {
+		for _, role := range node.Roles {
+			if role == "apiserver" {
+				servers++
+			}
+		}
+	}
+	return max(servers, 1)
+}
+
+// lag is how many records each topic holds.
+func (s *services) lag() map[string]int64 {
+	lag := map[string]int64{}
+	for _, topic := range stream.Topics() {
+		lag[topic.String()] = s.log.Lag(topic)
+	}
+	return lag
+}
+
+// idle says whether everything that was published to a topic has been worked on. It is nil for a log that outlives this
+// process: others go on with it.
+func (s *services) idle(topic stream.Topic) func() bool {
+	if _, embedded := s.log.(*stream.Memory); !embedded {
+		return nil
+	}
+	return func() bool { return s.log.Lag(topic) == 0 }
+}
+
+// close ends the services, once the roles have stopped.
+func (s *services) close() error {
+	var err error
+	if s.cache != nil {
+		err = s.cache.Close()
+	}
+	if s.log != nil {
+		err = errors.Join(err, s.log.Close())
+	}
+	if s.store != nil {
+		err = errors.Join(err, s.store.Close())
+	}
+	return err
+}

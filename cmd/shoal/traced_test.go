@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/pkg/telemetry"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+const tracedPages = 3 // paid by free requests
+
+// runSmall runs a list of tracedPages pages to its end and returns the job.
+func runSmall(t *testing.T, web *synthweb.Web, data, server string) string {
+	t.Helper()
+	client, err := (&connectFlags{Data: data, Server: server}).client(quietTerminal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	group, err := ensureGroup(t.Context(), client, "traced")
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := json.Marshal(synthweb.ProductFields())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := strings.Join(slices.Collect(web.URLs(tracedPages)), "\n")
+	launched, err := client.RunList(t.Context(), url.Values{"groupId": {group.ID}, "name": {"traced"},
+		"itemsConfig": {string(items)}}, strings.NewReader(list), int64(len(list)), "text/uri-list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Follow(t.Context(), launched.JobID, func(api.Progress) {}); err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for _, err := range client.Rows(t.Context(), api.RowQuery{JobID: launched.JobID}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows++
+	}
+	if rows != tracedPages {
+		t.Fatalf("%d rows, want %d", rows, tracedPages)
+	}
+	return launched.JobID
+}
+
+func products() synthweb.Config {
+	return synthweb.Config{Seed: 1, Hosts: tracedPages, PagesPerHost: 1, PageBytes: []int{2_000}, Mix: synthweb.Products(),
+		Robots: []synthweb.Robots{synthweb.RobotsAbsent}}
+}
+
+// TestTraceLeadsFromTheCallToTheSettledRow follows each page of a run back to the call that launched it.
+func TestTraceLeadsFromTheCallToTheSettledRow(t *testing.T) {
+	exporter := tracetest.NewInMemoryExporter()
+	var spans tracetest.SpanStubs
+	var job string
+	web := startWeb(t, products())
+	tracer := telemetry.NewTracerTo(exporter, telemetry.TraceConfig{Ratio: 1, Node: nodeName})
+	whileServing(t, web, io.Discard, tracer, func(_ *node, demo *demoCommand, server string) {
+		job = runSmall(t, web, demo.Data, server)
+	})
+	spans = exporter.GetSpans()
+	byID := map[trace.SpanID]tracetest.SpanStub{}
+	for _, span := range spans {
+		byID[span.SpanContext.SpanID()] = span
+	}
+	settled := 0
+	for _, span := range spans {
+		if span.Name != "billing.settle" {
+			continue
+		}
+		settled++
+		way := []string{}
+		for at := span; ; at = byID[at.Parent.SpanID()] {
+			way = append(way, at.Name)
+			if attribute(at, "job") != job || at.SpanContext.TraceID() != span.SpanContext.TraceID() {
+				t.Errorf("%s of run %s in trace %s, want run %s in trace %s", at.Name, attribute(at, "job"),
+					at.SpanContext.TraceID(), job, span.SpanContext.TraceID())
+			}
+			if at.EndTime.Before(at.StartTime) || len(way) > 5 {
+				t.Fatalf("%s from %s to %s", at.Name, at.StartTime, at.EndTime)
+			}
+			if !at.Parent.IsValid() {
+				break
+			}
+		}
+		want := []string{"billing.settle", "ingest.store", "fetch.page", "dispatch.extend", "api.call"}
+		if !slices.Equal(way, want) {
+			t.Errorf("the way back is %v, want %v", way, want)
+		}
+	}
+	if settled != tracedPages {
+		t.Errorf("%d pages are traced to their settlement, want %d", settled, tracedPages)
+	}
+}
+
+func attribute(span tracetest.SpanStub, key string) string {
+	for _, a := range span.Attributes {
+		if string(a.Key) == key {
+			return a.Value.AsString()
+		}
+	}
+	return ""
+}
+
+// TestLogLinesSayWhatTheyAreAbout wants node and role on every line, the call's correlation id on lines about calls and
+// the run on lines about runs.
+func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
+	var log bytes.Buffer
+	var job string
+	web := startWeb(t, products())
+	whileServing(t, web, &log, nil, func(_ *node, demo *demoCommand, server string) {
+		job = runSmall(t, web, demo.Data, server)
+	})
+	launched, closed := false, false
+	for line := range strings.Lines(log.String()) {
+		if !strings.Contains(line, " node="+nodeName) || !strings.Contains(line, " role=") {
+			t.Errorf("no node or no role: %s", line)
+		}
+		if strings.Contains(line, " msg=call ") && !strings.Contains(line, " correlationId=") {
+			t.Errorf("a call without its correlation id: %s", line)
+		}
+		launched = launched || strings.Contains(line, "url-list-run") && strings.Contains(line, " job="+job)
+		closed = closed || strings.Contains(line, `msg="run closed"`) && strings.Contains(line, " job="+job)
+	}
+	if !launched || !closed {
+		t.Errorf("launched %v, closed %v:\n%s", launched, closed, log.String())
+	}
+}

@@ -1,0 +1,164 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/quorum"
+)
+
+const (
+	// autopilotProbes is how many probes lie between two looks at the servers when no member comes or goes.
+	autopilotProbes = 2
+	askAtOnce       = 16
+	askPatience     = time.Second // for a server's answer
+	changePatience  = 5 * time.Second
+)
+
+// autopilot keeps Raft's servers, and the registered nodes, in step with the nodes that are there.
+func (l *leadership) autopilot(ctx context.Context) error {
+	n, err := l.s.gate.enter()
+	if err != nil {
+		return err
+	}
+	members := n.members
+	l.s.gate.leave()
+	if members == nil {
+		<-ctx.Done()
+		return nil
+	}
+	planner := quorum.New(l.s.cfg.Cluster.Autopilot)
+	for {
+		changed := members.Changed()
+		for again := true; again && ctx.Err() == nil; {
+			again, err = l.adjust(ctx, n, planner)
+			if err != nil && ctx.Err() == nil {
+				l.s.cfg.Logger.Warn("autopilot: a change of the cluster's servers failed", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-l.s.cfg.Clock.After(autopilotProbes * l.s.cfg.Cluster.probe()):
+		}
+	}
+}
+
+// adjust makes the next change that is due. It reports whether it made one: then there may be another.
+func (l *leadership) adjust(ctx context.Context, n *node, planner *quorum.Planner) (changed bool, err error) {
+	configuration, err := askRaft(ctx, l.s, func(n *node) (raft.ConfigurationFuture, error) {
+		future := n.GetConfiguration()
+		return future, future.Error()
+	})
+	if err != nil {
+		return false, err
+	}
+	change, due := planner.Next(l.situation(ctx, n, configuration.Configuration()))
+	if err := ctx.Err(); err != nil {
+		return false, err // who did not answer in time may be there
+	}
+	if !due {
+		return false, nil
+	}
+	l.s.cfg.Logger.Info("autopilot: "+string(change.Kind), "node", change.Name, "address", change.Address, "why", change.Why)
+	if err := l.make(ctx, change, configuration.Index()); err != nil {
+		return false, fmt.Errorf("%s %q: %w", change.Kind, change.Name, err)
+	}
+	return true, nil
+}
+
+// situation is what the planner is told.
+func (l *leadership) situation(ctx context.Context, n *node, servers raft.Configuration) quorum.Situation {
+	s := quorum.Situation{Leader: l.s.cfg.Node}
+	there := map[string]bool{}
+	for _, member := range n.members.Members() {
+		if member.Cluster != n.members.Self().Cluster {
+			continue // it waits to see which cluster it belongs to
+		}
+		controlPlane := isControlPlane(member.Roles)
+		s.Members = append(s.Members, quorum.Member{Name: member.Name, Address: member.Address, ControlPlane: controlPlane,
+			Leaving: member.Leaving})
+		there[member.Name] = !controlPlane
+	}
+	var ask []raft.Server
+	for _, server := range servers.Servers {
+		voter := server.Suffrage == raft.Voter
+		s.Servers = append(s.Servers, quorum.Server{Name: string(server.ID), Address: string(server.Address), Voter: voter})
+		// How far the others are does not matter while they gossip.
+		if string(server.ID) != l.s.cfg.Node && (voter || !there[string(server.ID)]) {
+			ask = append(ask, server)
+		}
+	}
+	s.Progress = l.progress(ctx, ask)
+	s.Index = n.LastIndex()
+	for _, node := range l.view().Nodes() {
+		s.Registered = append(s.Registered, node.Name)
+	}
+	s.Now = l.s.cfg.Clock.Now()
+	return s
+}
+
+// progress asks servers how far they are.
+func (l *leadership) progress(ctx context.Context, servers []raft.Server) map[string]quorum.Progress {
+	var (
+		work    sync.WaitGroup
+		mu      sync.Mutex
+		answers = map[string]quorum.Progress{}
+		places  = make(chan struct{}, askAtOnce)
+	)
+	for _, server := range servers {
+		places <- struct{}{}
+		work.Go(func() {
+			defer func() { <-places }()
+			patience, cancel := context.WithTimeout(ctx, askPatience)
+			defer cancel()
+			answer, err := l.s.statusOf(patience, string(server.Address))
+			if err != nil || answer.Status.Node != string(server.ID) {
+				return
+			}
+			progress := quorum.Progress{Contact: answer.Silence}
+			if answer.LastTerm == l.term { // an entry of an earlier term may be one that this leader does not have
+				progress.Index = answer.LastIndex
+			}
+			mu.Lock()
+			answers[string(server.ID)] = progress
+			mu.Unlock()
+		})
+	}
+	work.Wait()
+	return answers
+}
+
+// make makes a change against the configuration at an index; if that is not the newest, Raft refuses it.
+func (l *leadership) make(ctx context.Context, c quorum.Change, at uint64) error {
+	if c.Kind == quorum.Retire {
+		node := l.view().Node(c.Name)
+		if node == nil {
+			return nil
+		}
+		_, err := l.propose(ctx, command.RemoveNodePayload{Name: node.Name, Boot: node.Boot})
+		return err
+	}
+	id, address := raft.ServerID(c.Name), raft.ServerAddress(c.Address)
+	_, err := askRaft(ctx, l.s, func(n *node) (struct{}, error) {
+		switch c.Kind {
+		case quorum.Add:
+			return struct{}{}, n.AddNonvoter(id, address, at, changePatience).Error()
+		case quorum.Readdr, quorum.Promote:
+			return struct{}{}, n.AddVoter(id, address, at, changePatience).Error()
+		case quorum.Demote:
+			return struct{}{}, n.DemoteVoter(id, at, changePatience).Error()
+		case quorum.Remove:
+			return struct{}{}, n.RemoveServer(id, at, changePatience).Error()
+		}
+		return struct{}{}, errors.New("not a change of servers")
+	})
+	return err
+}

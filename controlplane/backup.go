@@ -1,0 +1,364 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/backup"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/port"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const (
+	restoreTries    = 20 // while servers are being changed
+	restoreGap      = 100 * time.Millisecond
+	partBytes       = 512 << 10
+	uploadIdle      = time.Minute // after which another upload takes an unfinished one's place
+	spoolPattern    = "restore-*.tmp"
+	restorePatience = 50 * time.Second // for the leader's answer; calls end after a minute
+)
+
+// operator is the server as administrators use it.
+type operator struct{ s *Server }
+
+var _ client.Operator = operator{}
+
+// Operator is what an administrator does to the cluster, from this node.
+func (s *Server) Operator() client.Operator { return operator{s} }
+
+// Backup implements client.Operator.
+func (o operator) Backup(ctx context.Context, to io.Writer) error {
+	view, err := o.s.fresh(ctx)
+	if err != nil {
+		return err
+	}
+	term, err := askRaft(ctx, o.s, func(n *node) (uint64, error) { return n.CurrentTerm(), nil })
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "")
+	}
+	o.s.machine.between.Lock()
+	now := o.s.machine.fsm.Snapshot()
+	index, _ := o.s.machine.fsm.Store().Progress()
+	o.s.machine.between.Unlock()
+	cluster := view.Cluster()
+	header := backup.Header{Cluster: cluster.ID, Shards: cluster.Shards, Index: index, Term: term,
+		Taken: o.s.cfg.Clock.Now().UnixMilli()}
+	return backup.Write(ending{ctx, to}, header, now.Write)
+}
+
+// ending fails once ctx has ended.
+type ending struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (e ending) Write(p []byte) (int, error) {
+	if err := e.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return e.w.Write(p)
+}
+
+// Restore implements client.Operator. The backup is kept in a file until it is known to be whole; a node that does not
+// lead sends it to the leader then.
+func (o operator) Restore(ctx context.Context, from io.Reader, force bool) (client.Restored, error) {
+	var none client.Restored
+	file, err := o.s.spool()
+	if err != nil {
+		return none, err
+	}
+	defer file.discard()
+	header, err := backup.Read(from, file)
+	switch {
+	case errors.Is(err, backup.ErrDamaged):
+		return none, fault.Wrap(fault.InvalidBackup, err, "%v", err)
+	case err != nil:
+		return none, err
+	}
+	restored, err := o.s.restoreHere(ctx, file, header, force)
+	if errors.Is(err, raft.ErrNotLeader) {
+		restored, err = o.s.restoreThere(ctx, file, header, force)
+	}
+	var coded *fault.Error
+	if err != nil && !errors.As(err, &coded) {
+		err = fault.Wrap(fault.Unavailable, err, "the outcome is not known; ask again")
+	}
+	return restored, err
+}
+
+// spool is a file that ends with its use.
+type spool struct{ *os.File }
+
+func (s *Server) spool() (spool, error) {
+	file, err := os.CreateTemp(s.cfg.Dir, spoolPattern)
+	if err != nil {
+		return spool{}, fmt.Errorf("controlplane: restore: %w", err)
+	}
+	return spool{file}, nil
+}
+
+// sweep removes what a process that was killed left.
+func (s *Server) sweep() {
+	left, _ := filepath.Glob(filepath.Join(s.cfg.Dir, spoolPattern)) // the pattern is a good one
+	for _, path := range left {
+		_ = os.Remove(path)
+	}
+}
+
+func (f spool) discard() {
+	_ = f.Close()
+	_ = os.Remove(f.Name()) // what is left is never read
+}
+
+// restoreHere puts a backup's state in the place of the cluster's, when this node leads.
+func (s *Server) restoreHere(ctx context.Context, file spool, header backup.Header, force bool) (client.Restored, error) {
+	none := client.Restored{}
+	if s.leading.Load() == nil {
+		return none, raft.ErrNotLeader
+	}
+	if !s.restoring.TryLock() {
+		return none, fault.New(fault.Unavailable, "another backup is being restored")
+	}
+	defer s.restoring.Unlock()
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return none, fmt.Errorf("controlplane: restore: %w", err)
+	}
+	store, err := state.Restore(file)
+	if err != nil {
+		return none, fault.Wrap(fault.InvalidBackup, err, "%v", err)
+	}
+	if err := s.mayRestore(store, header, force); err != nil {
+		return none, err
+	}
+	if err := s.aside(ctx, func() error { return s.replace(ctx, store) }); err != nil {
+		return none, err
+	}
+	// The other nodes have the new state before they have this command, which is what they wait for who were told of its
+	// index.
+	if err := s.tick(ctx); err != nil {
+		return none, err
+	}
+	s.cfg.Logger.Warn("a backup was restored", "index", header.Index, "taken", time.UnixMilli(header.Taken).UTC(),
+		"cluster", header.Cluster, "force", force)
+	return client.Restored{Cluster: header.Cluster, Index: header.Index, Taken: header.Taken}, nil
+}
+
+// mayRestore holds a backup against the cluster.
+func (s *Server) mayRestore(store *state.Store, header backup.Header, force bool) error {
+	saved, own := store.View().Cluster(), s.machine.fsm.Store().View().Cluster()
+	switch {
+	case saved == nil || saved.ID != header.Cluster || saved.Shards != header.Shards:
+		return fault.New(fault.InvalidBackup, "the backup's header does not fit what is in it")
+	case saved.Shards != own.Shards:
+		return fault.New(fault.InvalidBackup, "the backup is of a cluster with %d shards, and this one has %d for ever",
+			saved.Shards, own.Shards)
+	case saved.ID != own.ID && !force:
+		return fault.New(fault.OtherCluster, "the backup is of cluster %s, and this is %s; force takes it all the same",
+			saved.ID, own.ID)
+	}
+	return nil
+}
+
+// replace replaces the state by a restored one. No leadership's routines run meanwhile, so nobody is given a shard between
+// the state that the restored one succeeds and the one that it becomes.
+func (s *Server) replace(ctx context.Context, store *state.Store) error {
+	term, err := askRaft(ctx, s, func(n *node) (uint64, error) { return n.CurrentTerm(), nil })
+	if err != nil {
+		return err
+	}
+	if err := s.tick(ctx); err != nil { // behind all that the routines proposed
+		return err
+	}
+	if err := store.Succeed(s.machine.fsm.Store()); err != nil {
+		return fault.Wrap(fault.InvalidBackup, err, "%v", err)
+	}
+	file, err := s.spool()
+	if err != nil {
+		return err
+	}
+	defer file.discard()
+	if err := store.Snapshot().Write(file); err != nil {
+		return fmt.Errorf("controlplane: restore: %w", err)
+	}
+	size, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return fmt.Errorf("controlplane: restore: %w", err)
+	}
+	index, _ := store.Progress()
+	meta := &raft.SnapshotMeta{Version: raft.SnapshotVersionMax, Index: index, Term: term, Size: size}
+	for try := 1; ; try++ {
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return fmt.Errorf("controlplane: restore: %w", err)
+		}
+		s.cfg.Point("raft.before_restore")
+		// Not within ctx: once Raft reads the file it must be there.
+		_, err := askRaft(s.life, s, func(n *node) (struct{}, error) {
+			if n.CurrentTerm() != term {
+				return struct{}{}, raft.ErrLeadershipLost
+			}
+			return struct{}{}, n.Restore(meta, file, 0)
+		})
+		if err == nil || try == restoreTries || errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipLost) {
+			return err
+		}
+		if !s.pause(ctx, restoreGap) {
+			return err
+		}
+	}
+}
+
+// tick has a command applied that changes nothing. It gives up soon: the node may not lead any more.
+func (s *Server) tick(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, changePatience)
+	defer cancel()
+	_, err := s.proposeHere(ctx, command.TickPayload{})
+	return err
+}
+
+// aside runs work while no leadership's routines run, and begins the leadership anew afterwards.
+func (s *Server) aside(ctx context.Context, work func() error) error {
+	done := make(chan error, 1)
+	select {
+	case s.interludes <- func() { done <- work() }:
+		return <-done
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.life.Done():
+		return errStopping
+	}
+}
+
+// What a node sends to the leader to have a backup restored that it has found whole.
+type (
+	restorePart struct {
+		Upload ids.ID `cbor:"1,keyasint"`
+		Offset int64  `cbor:"2,keyasint"`
+		Data   []byte `cbor:"3,keyasint"`
+	}
+	restoreRequest struct {
+		Upload ids.ID        `cbor:"1,keyasint"`
+		Size   int64         `cbor:"2,keyasint"`
+		Header backup.Header `cbor:"3,keyasint"`
+		Force  bool          `cbor:"4,keyasint,omitempty"`
+	}
+)
+
+const (
+	methodRestorePart = "restore-part"
+	methodRestore     = "restore"
+)
+
+// restoreMethods are the calls of restoring.
+func (s *Server) restoreMethods() map[string]port.Method {
+	return map[string]port.Method{
+		methodRestorePart: port.Handle(s.serveRestorePart, identity.APIServer),
+		methodRestore:     port.Handle(s.serveRestore, identity.APIServer),
+	}
+}
+
+// restoreThere sends a backup's state to the leader in parts and has it restored.
+func (s *Server) restoreThere(ctx context.Context, file spool, header backup.Header, force bool) (client.Restored, error) {
+	none := client.Restored{}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return none, fmt.Errorf("controlplane: restore: %w", err)
+	}
+	upload, offset := s.cfg.IDs.New(), int64(0)
+	part := make([]byte, partBytes)
+	for {
+		count, err := io.ReadFull(file, part)
+		if count > 0 {
+			sent := restorePart{Upload: upload, Offset: offset, Data: part[:count]}
+			if err := s.forward(ctx, methodRestorePart, sent, &nothing{}); err != nil {
+				return none, err
+			}
+			offset += int64(count)
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+		if err != nil {
+			return none, fmt.Errorf("controlplane: restore: %w", err)
+		}
+	}
+	var restored client.Restored
+	err := s.forwardFor(ctx, restorePatience, methodRestore,
+		restoreRequest{Upload: upload, Size: offset, Header: header, Force: force}, &restored)
+	return restored, err
+}
+
+// uploads is the one backup that other nodes send at a time.
+type uploads struct {
+	mu   sync.Mutex
+	id   ids.ID
+	file spool
+	size int64
+	last time.Time // when something came
+}
+
+// drop ends the upload.
+func (u *uploads) drop() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.forget()
+}
+
+// forget ends the upload; mu is held.
+func (u *uploads) forget() {
+	if !u.id.IsZero() {
+		u.file.discard()
+	}
+	u.id, u.size = ids.ID{}, 0
+}
+
+func (s *Server) serveRestorePart(_ context.Context, _ identity.Peer, part restorePart) (nothing, error) {
+	if s.leading.Load() == nil {
+		return nothing{}, raft.ErrNotLeader
+	}
+	u, now := &s.uploads, s.cfg.Clock.Now()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.id != part.Upload {
+		if !u.id.IsZero() && now.Sub(u.last) < uploadIdle {
+			return nothing{}, fault.New(fault.Unavailable, "another backup is being restored")
+		}
+		u.forget()
+		file, err := s.spool()
+		if err != nil {
+			return nothing{}, err
+		}
+		u.id, u.file = part.Upload, file
+	}
+	u.last = now
+	if part.Offset > u.size {
+		return nothing{}, fault.New(fault.InvalidRequest, "a part of the backup is missing")
+	}
+	if _, err := u.file.WriteAt(part.Data, part.Offset); err != nil {
+		return nothing{}, fmt.Errorf("controlplane: restore: %w", err)
+	}
+	u.size = max(u.size, part.Offset+int64(len(part.Data)))
+	return nothing{}, nil
+}
+
+func (s *Server) serveRestore(ctx context.Context, _ identity.Peer, r restoreRequest) (client.Restored, error) {
+	u := &s.uploads
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.id != r.Upload || u.size != r.Size || r.Upload.IsZero() {
+		return client.Restored{}, fault.New(fault.Unavailable, "the backup did not arrive at this leader; ask again")
+	}
+	defer u.forget()
+	return s.restoreHere(ctx, u.file, r.Header, r.Force)
+}

@@ -1,0 +1,277 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+func backupOf(t *testing.T, s *running) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	if err := s.Operator().Backup(patient(t), &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+func TestBackupIsRestored(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	s := serve(t, cfg)
+	openCustomer(t, s, "ann")
+	file := backupOf(t, s)
+	openCustomer(t, s, "bob")
+	before := fresh(t, s)
+	restored, err := s.Operator().Restore(patient(t), bytes.NewReader(file), false)
+	if err != nil || restored.Cluster != before.Cluster().ID || restored.Index == 0 {
+		t.Fatalf("%+v, %v", restored, err)
+	}
+	view := fresh(t, s)
+	if view.Customer("ann") == nil || view.Customer("bob") != nil {
+		t.Fatal("the state is not that of the backup")
+	}
+	if view.Cluster().ID != before.Cluster().ID || view.Node(cfg.Node) == nil {
+		t.Fatal("the cluster's own records are not kept")
+	}
+	openCustomer(t, s, "bob")
+	s.stop()
+	if fresh(t, serve(t, cfg)).Customer("bob") == nil {
+		t.Fatal("what was written after the restore is lost")
+	}
+}
+
+func TestWrongBackupsAreRefused(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	s := serve(t, cfg)
+	openCustomer(t, s, "ann")
+	file := backupOf(t, s)
+	other := serve(t, testConfig(t, t.TempDir()))
+	openCustomer(t, other, "bob")
+	theirs := backupOf(t, other)
+	for what, c := range map[string]struct {
+		file []byte
+		want string
+	}{
+		"nothing":           {nil, "invalid_backup"},
+		"text":              {[]byte("a backup, really"), "invalid_backup"},
+		"cut off":           {file[:len(file)-1], "invalid_backup"},
+		"damaged":           {append(bytes.Clone(file[:len(file)-40]), make([]byte, 40)...), "invalid_backup"},
+		"another cluster's": {theirs, "other_cluster"},
+	} {
+		if _, err := s.Operator().Restore(patient(t), bytes.NewReader(c.file), false); codeOf(err) != c.want {
+			t.Errorf("%s: %v, want %s", what, err, c.want)
+		}
+	}
+	if _, err := s.Operator().Restore(patient(t), iotest.ErrReader(os.ErrDeadlineExceeded), false); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a broken connection: %v", err)
+	}
+	if fresh(t, s).Customer("ann") == nil {
+		t.Fatal("a refused backup changed something")
+	}
+	own := fresh(t, s).Cluster().ID
+	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(theirs), true); err != nil {
+		t.Fatal(err)
+	}
+	view := fresh(t, s)
+	if view.Customer("bob") == nil || view.Customer("ann") != nil || view.Cluster().ID != own {
+		t.Fatal("another cluster's backup is not what is there after it was forced")
+	}
+	if left, err := filepath.Glob(filepath.Join(cfg.Dir, spoolPattern)); err != nil || len(left) > 0 {
+		t.Fatalf("files are left: %v, %v", left, err)
+	}
+}
+
+func TestBackupThatCannotBeWrittenFails(t *testing.T) {
+	s := serve(t, testConfig(t, t.TempDir()))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Operator().Backup(ctx, &bytes.Buffer{}); err == nil {
+		t.Fatal("a backup that nobody waits for is written")
+	}
+}
+
+// A backup is restored through a node that does not lead while a client writes through every node. Afterwards all nodes
+// have one state: that of the backup, with what was written since the restore.
+func TestRestoreUnderLoad(t *testing.T) {
+	r := newReef(t)
+	r.autopilot.NonvoterGrace = time.Hour
+	r.found("a")
+	r.add("b", identity.Roles()...)
+	r.add("c", identity.Roles()...)
+	api := r.add("api", identity.APIServer)
+	r.untilServers("a* api b* c*")
+	openCustomer(t, api, "kept")
+
+	ctx, end := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	var writes atomic.Int64
+	for name, node := range r.nodes {
+		work.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				within, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				_, err := node.Do(within, client.OpenCustomer{Customer: fmt.Sprint(name, "-", n)}, nil)
+				cancel()
+				if err != nil {
+					t.Errorf("a write through %s: %v", name, err)
+					return
+				}
+				writes.Add(1)
+			}
+		})
+	}
+	more := func(n int64) {
+		t.Helper()
+		want := writes.Load() + n
+		r.until("writes go on", func() bool { return writes.Load() >= want || t.Failed() })
+	}
+	more(20)
+	file := backupOf(t, api)
+	more(50)
+	marker := openCustomer(t, api, "undone")
+	if _, err := api.Operator().Restore(patient(t), bytes.NewReader(file), false); err != nil {
+		t.Fatal(err)
+	}
+	if view := fresh(t, api); view.Customer(marker.Ref) != nil || view.Customer("kept") == nil {
+		t.Fatal("the state is not that of the backup")
+	}
+	more(50)
+	end()
+	work.Wait()
+	r.sameState()
+	r.until("all are registered", func() bool { return r.registered() == "a api b c" })
+	for name, node := range r.nodes {
+		if node.View().Node(name).Boot != node.cfg.Boot {
+			t.Errorf("%s is not registered with this start", name)
+		}
+	}
+}
+
+// What a restore must not bring back: who fetched what, and numbers of dispatches that were used since.
+func TestRestoreKeepsWhoFetchesWhat(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	s := serve(t, cfg)
+	file := backupOf(t, s)
+	beat := client.Heartbeat{Node: cfg.Node, Boot: cfg.Boot}
+	if _, err := s.Heartbeat(patient(t), beat); err != nil {
+		t.Fatal(err)
+	}
+	before := fresh(t, s)
+	if before.Shard(0).Owner != cfg.Node {
+		t.Fatalf("nobody has shard 0: %+v", before.Shard(0))
+	}
+	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file), false); err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint16(testShards) {
+		if was, is := *before.Shard(n), *fresh(t, s).Shard(n); was != is {
+			t.Errorf("shard %d: %+v before, %+v after", n, was, is)
+		}
+	}
+	leases, err := s.Heartbeat(patient(t), beat)
+	if err != nil || len(leases.Hold) != testShards {
+		t.Fatalf("leases after the restore: %+v, %v", leases, err)
+	}
+}
+
+// Two nodes send backups at once: one is taken, and the other told so.
+func TestOneUploadAtATime(t *testing.T) {
+	s := serve(t, testConfig(t, t.TempDir()))
+	peer := identity.Peer{Node: "x"}
+	part := func(upload ids.ID, offset int64) string {
+		_, err := s.serveRestorePart(t.Context(), peer, restorePart{Upload: upload, Offset: offset, Data: []byte("12")})
+		return codeOf(err)
+	}
+	first, second := ids.ID{1}, ids.ID{2}
+	if got := part(first, 0) + part(first, 2) + part(first, 2); got != "" {
+		t.Fatal(got)
+	}
+	if got := part(second, 0); got != "unavailable" {
+		t.Errorf("a second upload: %q", got)
+	}
+	if got := part(first, 100); got != "invalid_request" {
+		t.Errorf("a part is missing: %q", got)
+	}
+	if _, err := s.serveRestore(t.Context(), peer, restoreRequest{Upload: first, Size: 9}); codeOf(err) != "unavailable" {
+		t.Errorf("an upload that is not whole: %v", err)
+	}
+	if _, err := s.serveRestore(t.Context(), peer, restoreRequest{Upload: first, Size: 4}); codeOf(err) != "invalid_backup" {
+		t.Errorf("an upload that is no state: %v", err)
+	}
+	if got := part(second, 0); got != "" {
+		t.Errorf("an upload after the first: %q", got)
+	}
+}
+
+func TestRemovedNodeIsForgotten(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	s := serve(t, cfg)
+	gone := command.RegisterNodePayload{Name: "gone", Boot: ids.ID{7}, Roles: []string{"fetcher"}}
+	if _, err := s.propose(patient(t), cfg.IDs.New(), gone, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{cfg.Node: "node_alive", "nobody": "not_found"} {
+		if err := s.Operator().RemoveNode(patient(t), name); codeOf(err) != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+	stale := command.RemoveNodePayload{Name: "gone", Boot: ids.ID{6}}
+	if _, err := s.propose(patient(t), cfg.IDs.New(), stale, nil); err != nil || fresh(t, s).Node("gone") == nil {
+		t.Fatalf("an earlier start's removal took the node away: %v", err)
+	}
+	if err := s.Operator().RemoveNode(patient(t), "gone"); err != nil || fresh(t, s).Node("gone") != nil {
+		t.Fatalf("it is still there: %v", err)
+	}
+}
+
+// A run that was open at the backup goes on after the restore and ends as it did the first time: what was stored
+// meanwhile is settled from its records, nothing is charged twice.
+func TestOpenRunEndsExactAfterARestore(t *testing.T) {
+	const links = 300
+	cfg := testConfig(t, t.TempDir())
+	cfg.Window, cfg.MarkerEvery = 8, 50*time.Millisecond
+	s := serve(t, cfg)
+	customer, scraper := prepare(t, s, cfg)
+	job := launch(t, s, cfg, customer, scraper, links)
+	fetchAll(t, s, cfg, 0)
+	until := func(what string, ok func(*client.View) bool) *client.View {
+		t.Helper()
+		for ctx := patient(t); ; {
+			if view := fresh(t, s); ok(view) {
+				return view
+			}
+			if !s.pause(ctx, time.Millisecond) {
+				t.Fatalf("never: %s; %+v", what, s.View().Job(job))
+			}
+		}
+	}
+	until("some links are settled", func(v *client.View) bool { return v.Job(job).Success > 0 })
+	file := backupOf(t, s)
+	first := until("the run is closed", func(v *client.View) bool { return v.Job(job).Closed })
+	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file), false); err != nil {
+		t.Fatal(err)
+	}
+	if fresh(t, s).Job(job).Closed {
+		t.Fatal("the backup was taken too late to show anything")
+	}
+	second := until("the run is closed again", func(v *client.View) bool { return v.Job(job).Closed })
+	was, is := *first.Job(job), *second.Job(job)
+	if is.Success != links || is.Charged != was.Charged || is.Items != was.Items || is.Pages != was.Pages {
+		t.Errorf("the run ended as %+v, and first as %+v", is, was)
+	}
+	if was, is := *first.Wallet(customer), *second.Wallet(customer); was != is {
+		t.Errorf("the wallet is %+v, and was %+v", is, was)
+	}
+}

@@ -1,0 +1,30 @@
+package client
+
+import (
+	"context"
+	"io"
+
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Operator is what an administrator does to the cluster itself. It is safe for concurrent use.
+type Operator interface {
+	// Backup writes a backup of the whole state: everything that was applied anywhere before the call is in it. When it
+	// fails in the middle, what was written is refused by Restore. Faults: unavailable.
+	Backup(ctx context.Context, to io.Writer) error
+	// Restore reads a backup to its end and, when it is whole, puts it in the place of the state on every node. What has
+	// happened since the backup is undone, but for the cluster's id, its nodes, and who fetches what. Another cluster's
+	// backup is taken with force alone. Faults: invalid_backup, other_cluster, unavailable: the outcome is not known then,
+	// and may be learnt by comparing State hashes, or made certain by asking again.
+	Restore(ctx context.Context, from io.Reader, force bool) (Restored, error)
+	// RemoveNode takes a node that is gone out of the cluster. It may come back as a new one. Faults: not_found,
+	// node_alive, quorum_at_risk: without it there would be no majority.
+	RemoveNode(ctx context.Context, node string) error
+}
+
+// Restored says what a backup was of.
+type Restored struct {
+	Cluster ids.ID
+	Index   uint64 // Raft index of the newest command in it
+	Taken   int64  // Unix milliseconds
+}

@@ -1,0 +1,116 @@
+package controlplane
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/membership"
+	"shoal.dev/shoal/controlplane/internal/quorum"
+)
+
+// Cluster is how a node speaks with the other nodes of its cluster.
+type Cluster struct {
+	// Identity names the node and its roles; Config.Node must be that name, and Config.Roles among those roles.
+	Identity *identity.Identity
+
+	Listen    string // HOST:PORT of Raft and of calls between nodes, mutual TLS
+	Advertise string // HOST:PORT at which other nodes reach Listen; "": Listen itself, with the port that it got
+
+	GossipListen    string // HOST:PORT of gossip, TCP and UDP
+	GossipAdvertise string
+	Join            []string // gossip addresses of members, any of which will do
+
+	// GossipAllowed are the networks that members may have addresses in; none: any.
+	GossipAllowed []netip.Prefix
+	// Probe is the pace of gossip: how often a member is looked at. One that is gone is noticed after some 5 of them. 0: 1 s.
+	Probe time.Duration
+
+	// Bootstrap lets this node found the cluster at its first start, when nobody is found through Join who belongs to one,
+	// or founds one. It must be a node of the control plane.
+	Bootstrap bool
+	// LeaveOnStop has the node removed from the cluster when it stops; otherwise a stop is a restart. It suits fetchers
+	// that come and go with the load.
+	LeaveOnStop bool
+	Autopilot   Autopilot
+}
+
+// Autopilot says when nodes become voters, and when those that are gone are removed. Zero values have defaults.
+type Autopilot = quorum.Config
+
+func (c *Cluster) probe() time.Duration { return cmp.Or(c.Probe, membership.DefaultProbe) }
+
+// gossips says whether nodes find each other; without it Raft's servers are those that it is given.
+func (c *Cluster) gossips() bool { return c != nil && c.GossipListen != "" }
+
+// check names every setting that is missing or out of range.
+func (c *Cluster) check(node string, roles []string) error {
+	if c.Identity == nil {
+		return errors.New("controlplane: Cluster.Identity is missing")
+	}
+	var errs []error
+	if c.Identity.Node != node {
+		errs = append(errs, fmt.Errorf("controlplane: Node is %q, and the identity is that of node %q", node, c.Identity.Node))
+	}
+	for _, role := range roles {
+		if !c.Identity.Has(role) {
+			errs = append(errs, fmt.Errorf("controlplane: the identity of node %q does not have the role %s", node, role))
+		}
+	}
+	if c.Bootstrap && !slices.Contains(roles, identity.ControlPlane) {
+		errs = append(errs, fmt.Errorf("controlplane: Cluster.Bootstrap needs the role %s", identity.ControlPlane))
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		errs = append(errs, fmt.Errorf("controlplane: Cluster.Listen: %w", err))
+	}
+	if c.Advertise != "" {
+		if host, _, err := net.SplitHostPort(c.Advertise); err != nil || host == "" {
+			errs = append(errs, fmt.Errorf("controlplane: Cluster.Advertise: want HOST:PORT, got %q", c.Advertise))
+		}
+	}
+	if c.Probe < 0 || c.Autopilot.MaxVoters < 0 || c.Autopilot.MinVoters < 0 {
+		errs = append(errs, errors.New("controlplane: Cluster.Probe or Cluster.Autopilot is below 0"))
+	}
+	return errors.Join(errs...)
+}
+
+// name is the cluster's, "" for a node that is alone.
+func (c *Cluster) name() string {
+	if c == nil {
+		return ""
+	}
+	return c.Identity.Cluster
+}
+
+// ownerFile says whose a node's directory is.
+const ownerFile = "node"
+
+// ownDirectory ties a directory to the node that uses it first. Another node there would have that one's votes and log.
+func ownDirectory(dir, node, cluster string) error {
+	path := filepath.Join(dir, ownerFile)
+	mine := fmt.Sprintf("%s\n%s\n", node, cluster)
+	owner, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.WriteFile(path+".new", []byte(mine), 0o600); err != nil {
+			return fmt.Errorf("controlplane: %w", err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			return fmt.Errorf("controlplane: %w", err)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("controlplane: %w", err)
+	case string(owner) != mine:
+		return fmt.Errorf("controlplane: %s is that of another node (name, cluster: %q), and this is %q", dir, owner, mine)
+	}
+	return nil
+}

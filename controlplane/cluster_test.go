@@ -1,0 +1,423 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+func TestEveryNodeWritesAndReads(t *testing.T) {
+	c := newNodes(t, 3, 2)
+	for n := range c.configs {
+		ref := fmt.Sprint("customer-", n)
+		openCustomer(t, c.at(n), ref)
+		if c.at(n).View().Customer(ref) == nil {
+			t.Fatalf("node %d does not see its own write", n)
+		}
+		for m := range c.configs {
+			if fresh(t, c.at(m)).Customer(ref) == nil {
+				t.Fatalf("node %d reads freshly and does not see what node %d wrote", m, n)
+			}
+		}
+	}
+	for n := range c.configs {
+		status, err := c.at(n).Status(patient(t))
+		if err != nil || status.Leader != c.configs[c.leader()].Node || status.Node != c.configs[n].Node || status.Shards != testShards {
+			t.Fatalf("node %d: status %+v, %v", n, status, err)
+		}
+		told, err := c.at(0).statusOf(patient(t), c.configs[n].Cluster.Listen)
+		if err != nil || told.Status.Node != c.configs[n].Node || told.LastIndex == 0 || told.LastTerm == 0 {
+			t.Fatalf("node %d says of itself %+v, %v", n, told, err)
+		}
+	}
+	for _, record := range fresh(t, c.at(4)).Nodes() {
+		if record.Address == "" || len(record.Roles) < 3 {
+			t.Errorf("registered as %+v", record)
+		}
+	}
+}
+
+// A key's call is one step wherever it is made, and under one ticket.
+func TestIdempotencyHoldsBetweenNodes(t *testing.T) {
+	c := newNodes(t, 1, 2)
+	ctx := patient(t)
+	openCustomer(t, c.at(1), "ann")
+	call := func() *client.Call { return &client.Call{Customer: "ann", Operation: "mint", Key: "k", Request: 7} }
+	first, second := call(), call()
+	mint := client.MintKey{ID: ids.ID{1}, Customer: "ann", Prefix: "abcdefg", Scope: model.ScopeUser}
+	one, err := client.Do[client.Key](ctx, c.at(1), mint, first)
+	if err != nil || first.Replayed {
+		t.Fatal(err, first.Replayed)
+	}
+	two, err := client.Do[client.Key](ctx, c.at(2), mint, second)
+	if err != nil || !second.Replayed || two != one {
+		t.Fatalf("at another node: %+v, want %+v, replayed %v, %v", two, one, second.Replayed, err)
+	}
+	claim := &client.Call{Customer: "ann", Operation: "run", Key: "k", Request: 1}
+	boot := c.at(1).cfg.Boot
+	if _, err := c.at(1).Do(ctx, client.ClaimCall{List: ids.ID{9}, Node: "node-1", Boot: boot}, claim); err != nil {
+		t.Fatal(err)
+	}
+	other := *claim
+	other.Ticket = ids.ID{}
+	if _, err := c.at(2).Do(ctx, client.ClaimCall{Node: "node-2"}, &other); fault.CodeOf(err) != fault.IdempotencyInFlight {
+		t.Fatalf("a claim of the same key at another node: %v", err)
+	}
+	if _, err := c.at(1).Do(ctx, client.ReleaseClaim{}, claim); err != nil {
+		t.Fatal(err)
+	}
+	if fresh(t, c.at(2)).ClaimOfList(ids.ID{9}) != nil {
+		t.Fatal("a released claim is there")
+	}
+}
+
+func TestFetchersHoldShardsThroughAnyNode(t *testing.T) {
+	c := newNodes(t, 3, 1)
+	r := c.at(3)
+	beat := client.Heartbeat{Node: r.cfg.Node, Boot: r.cfg.Boot}
+	for ctx := patient(t); ; {
+		leases, err := r.Heartbeat(ctx, beat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(leases.Hold) == testShards && leases.For == r.cfg.Lease {
+			break
+		}
+		if !r.pause(ctx, time.Millisecond) {
+			t.Fatalf("leases %+v", leases)
+		}
+	}
+	beat.Boot = ids.ID{1}
+	if _, err := r.Heartbeat(patient(t), beat); fault.CodeOf(err) != fault.Unavailable {
+		t.Fatalf("a heartbeat of another start: %v", err)
+	}
+	if err := r.Settle(patient(t), []model.Receipt{{Job: ids.ID{1}, Outcome: model.Delivered}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Markers reach the leader, behind the receipts. Its own routine would take them at once, so another stands in for it.
+	leader := c.at(c.leader())
+	l := leader.leading.Load()
+	standIn := &leadership{s: leader.Server, ctx: l.ctx, term: l.term, returned: make(chan model.Marker, 1)}
+	leader.leading.Store(standIn)
+	defer leader.leading.Store(l)
+	mark := model.Marker{Leader: l.term, Shard: 3}
+	if err := r.Settle(patient(t), nil, []model.Marker{mark}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-standIn.returned; !reflect.DeepEqual(got, mark) {
+		t.Fatalf("the leader has marker %+v, want %+v", got, mark)
+	}
+}
+
+// A heartbeat that was given up and arrives late is not heard.
+func TestLateHeartbeatsAreRefused(t *testing.T) {
+	c := newNodes(t, 1, 1)
+	leader, node := c.at(0), c.configs[1].Node
+	send := func(order uint64) error {
+		_, err := leader.heartbeatHere(patient(t), beat{Order: order,
+			Heartbeat: client.Heartbeat{Node: node, Boot: c.at(1).cfg.Boot}})
+		return err
+	}
+	for _, step := range []struct {
+		order uint64
+		heard bool
+	}{{5, true}, {4, false}, {5, false}, {6, true}, {1, false}} {
+		if err := send(step.order); (err == nil) != step.heard {
+			t.Fatalf("beat %d: %v, want heard: %v", step.order, err, step.heard)
+		}
+	}
+}
+
+func TestRolesDecideWhatIsForwarded(t *testing.T) {
+	c := newNodes(t, 1, 0)
+	cfg := c.config("f-1", identity.Fetcher)
+	cfg.Log, cfg.Store = c.configs[0].Log, c.store
+	c.configs, c.running = append(c.configs, cfg), append(c.running, nil)
+	c.start(1)
+	c.add(1, false)
+	c.ready(1)
+	r, ctx := c.at(1), patient(t)
+	for what, err := range map[string]error{
+		"an API command":  second(r.Do(ctx, client.OpenCustomer{Customer: "ann"}, nil)),
+		"the leader's":    second(r.Do(ctx, command.CloseRunPayload{}, nil)),
+		"a settlement":    r.Settle(ctx, []model.Receipt{{Job: ids.ID{1}}}, nil),
+		"another's beat":  second(r.Heartbeat(ctx, client.Heartbeat{Node: "voter-0"})),
+		"another's name":  second(r.Do(ctx, command.RegisterNodePayload{Name: "voter-0"}, nil)),
+		"a role it lacks": second(r.Do(ctx, command.RegisterNodePayload{Name: "f-1", Roles: []string{"billing"}}, nil)),
+	} {
+		if fault.CodeOf(err) != fault.ScopeRejected {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, calls := c.at(0).Refused(); calls != 6 {
+		t.Errorf("%d refused calls are counted, want 6", calls)
+	}
+	if _, err := r.Heartbeat(ctx, client.Heartbeat{Node: "f-1", Boot: r.cfg.Boot}); err != nil {
+		t.Error(err)
+	}
+}
+
+func second[A any](_ A, err error) error { return err }
+
+func TestEveryCommandHasAProposer(t *testing.T) {
+	all := identity.Peer{Node: "a", Roles: identity.Roles()}
+	own := map[command.Number]bool{command.CreateCluster: true, command.AssignShards: true, command.Tick: true,
+		command.ExtendWindow: true, command.Redispatch: true, command.CloseRun: true}
+	for _, payload := range []command.Payload{command.CreateClusterPayload{}, command.AssignShardsPayload{},
+		command.TickPayload{}, command.ExtendWindowPayload{}, command.RedispatchPayload{}, command.CloseRunPayload{},
+		command.RegisterNodePayload{Name: "a"}, command.SettlePayload{}, command.OpenCustomerPayload{}} {
+		if why := mayNotPropose(all, payload); (why != "") != own[payload.Number()] {
+			t.Errorf("%T: %q", payload, why)
+		}
+	}
+}
+
+func TestDirectoryIsOneNodes(t *testing.T) {
+	c := newNodes(t, 1, 0)
+	c.at(0).stop()
+	other := c.config("voter-1", identity.ControlPlane)
+	other.Dir, other.Log, other.Store = c.configs[0].Dir, c.configs[0].Log, c.store
+	s, err := New(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another node") {
+		t.Fatalf("another node on the same directory: %v", err)
+	}
+}
+
+func TestIdentityMustFit(t *testing.T) {
+	c := newNodes(t, 1, 0)
+	for want, change := range map[string]func(*Config){
+		"that of node":                       func(cfg *Config) { cfg.Node = "other" },
+		"does not have the role":             func(cfg *Config) { cfg.Roles = identity.Roles() },
+		"Identity is missing":                func(cfg *Config) { cfg.Cluster.Identity = nil },
+		"Cluster.Listen":                     func(cfg *Config) { cfg.Cluster.Listen = "7400" },
+		"Cluster.Advertise":                  func(cfg *Config) { cfg.Cluster.Advertise = ":7400" },
+		"Bootstrap needs the role":           func(cfg *Config) { cfg.Roles, cfg.Cluster.Bootstrap = []string{"fetcher"}, true },
+		"certificate expired":                func(cfg *Config) { cfg.Clock = later{cfg.Clock} },
+		"bind: cannot assign requested addr": func(cfg *Config) { cfg.Cluster.Listen = "192.0.2.1:7400" },
+	} {
+		cfg := c.config("f-1", identity.Fetcher)
+		cfg.Log, cfg.Store = c.configs[0].Log, c.store
+		change(&cfg)
+		s, err := New(cfg)
+		if err == nil {
+			err = s.Run(t.Context())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// later is a clock that is two days ahead.
+type later struct{ clock.Clock }
+
+func (l later) Now() time.Time { return time.Now().Add(48 * time.Hour) }
+
+// Nodes compute the same state, whether they applied every command, or began with a snapshot.
+func TestStateIsTheSameOnEveryNode(t *testing.T) {
+	c := newNodes(t, 3, 2)
+	random := rand.New(rand.NewPCG(1, 2))
+	var work sync.WaitGroup
+	for n := range c.configs {
+		seed := random.Uint64()
+		work.Go(func() { randomCommands(t, c.at(n), rand.New(rand.NewPCG(seed, 1)), 40) })
+	}
+	work.Wait()
+	latecomer := c.config("late", identity.Fetcher)
+	latecomer.Log, latecomer.Store = c.configs[0].Log, c.store
+	c.lead(func(n *node) error { return n.Snapshot().Error() })
+	c.configs, c.running = append(c.configs, latecomer), append(c.running, nil)
+	c.start(5)
+	c.add(5, false)
+	c.ready(5)
+	c.sameHash()
+}
+
+// sameHash waits until all nodes are at the same index, and compares their states.
+func (c *nodes) sameHash() {
+	c.t.Helper()
+	for ctx := patient(c.t); ; {
+		indexes, hashes := map[uint64]bool{}, map[string]bool{}
+		for n := range c.configs {
+			index, hash, err := c.at(n).StateHash()
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			indexes[index], hashes[hash] = true, true
+		}
+		if len(indexes) == 1 {
+			if len(hashes) != 1 {
+				c.t.Fatalf("different states at one index: %v", hashes)
+			}
+			return
+		}
+		if !c.at(0).pause(ctx, 5*time.Millisecond) {
+			c.t.Fatalf("the nodes do not come to one index: %v", indexes)
+		}
+	}
+}
+
+func randomCommands(t *testing.T, r *running, random *rand.Rand, count int) {
+	ctx := patient(t)
+	for range count {
+		ref := fmt.Sprint("c", random.IntN(3))
+		var payload command.Payload
+		switch random.IntN(6) {
+		case 0:
+			payload = client.OpenCustomer{Customer: ref, Entry: r.cfg.IDs.New()}
+		case 1:
+			payload = client.AdjustWallet{Customer: ref, Entry: r.cfg.IDs.New(), Amount: 1 + random.Int64N(100)}
+		case 2:
+			id := r.cfg.IDs.New()
+			payload = client.MintKey{ID: id, Customer: ref, Prefix: id.String()[8:15], Scope: model.ScopeUser}
+		case 3:
+			payload = client.PutGroup{Create: true, ID: r.cfg.IDs.New(), Customer: ref, Name: fmt.Sprint(random.IntN(9))}
+		case 4:
+			payload = client.PutPrices{Rows: DefaultPrices()}
+		case 5:
+			payload = command.SettlePayload{Receipts: []model.Receipt{{Job: r.cfg.IDs.New()}}}
+		}
+		_, err := r.Do(ctx, payload, nil)
+		if code := fault.CodeOf(err); code == fault.Unavailable || code == fault.Internal || code == fault.ScopeRejected {
+			t.Errorf("%T: %v", payload, err)
+			return
+		}
+	}
+}
+
+// A restore of a backup on a running cluster ends the leadership, and another begins with what was restored.
+func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
+	c := newNodes(t, 3, 1)
+	openCustomer(t, c.at(3), "before")
+	var meta *raft.SnapshotMeta
+	path := t.TempDir() + "/backup"
+	c.lead(func(n *node) error {
+		snapshot := n.Snapshot()
+		if err := snapshot.Error(); err != nil {
+			return err
+		}
+		m, source, err := snapshot.Open()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = source.Close() }()
+		out, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = out.Close() }()
+		meta = m
+		_, err = out.ReadFrom(source)
+		return err
+	})
+	openCustomer(t, c.at(3), "after")
+	old := c.at(c.leader()).leading.Load()
+	c.kill(3)
+	c.start(3) // another boot than the backup knows
+	c.ready(3)
+	c.lead(func(n *node) error {
+		in, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = in.Close() }()
+		return n.Restore(meta, in, time.Minute)
+	})
+	openCustomer(t, c.at(3), "anew")
+	for n := range c.configs {
+		view := fresh(t, c.at(n))
+		if view.Customer("before") == nil || view.Customer("anew") == nil || view.Customer("after") != nil {
+			t.Fatalf("node %d does not have the restored state", n)
+		}
+	}
+	if l := c.at(c.leader()).leading.Load(); l == old || old.ctx.Err() == nil {
+		t.Fatal("the leadership goes on over another state")
+	}
+	for ctx := patient(t); ; {
+		if record := fresh(t, c.at(0)).Node("node-3"); record != nil && record.Boot == c.at(3).cfg.Boot {
+			break
+		}
+		if !c.at(0).pause(ctx, 5*time.Millisecond) {
+			t.Fatal("a node that the backup does not know does not register again")
+		}
+	}
+	// No lease is given before those of the state before have ended.
+	quiet, cancel := context.WithTimeout(patient(t), 100*time.Millisecond)
+	defer cancel()
+	beat := client.Heartbeat{Node: "node-3", Boot: c.at(3).cfg.Boot}
+	if _, err := c.at(3).Heartbeat(quiet, beat); fault.CodeOf(err) != fault.Unavailable {
+		t.Fatalf("a lease right after a restore: %v", err)
+	}
+	if leases, err := c.at(3).Heartbeat(patient(t), beat); err != nil || leases.For == 0 {
+		t.Fatalf("no lease later: %+v, %v", leases, err)
+	}
+	c.sameHash()
+}
+
+// Stopping a leader hands leadership over: callers elsewhere see a short delay and no error, whatever they ask.
+func TestStoppingLeadersHandOver(t *testing.T) {
+	c := newNodes(t, 3, 1)
+	done := make(chan struct{})
+	var work sync.WaitGroup
+	r := c.at(3)
+	for what, ask := range map[string]func() error{
+		"Do": func() error {
+			return second(r.Do(patient(t), client.OpenCustomer{Customer: r.cfg.IDs.New().String()}, nil))
+		},
+		"Fresh": func() error { return second(r.Fresh(patient(t))) },
+		"Heartbeat": func() error {
+			return second(r.Heartbeat(patient(t), client.Heartbeat{Node: r.cfg.Node, Boot: r.cfg.Boot}))
+		},
+		"Settle": func() error {
+			return r.Settle(patient(t), []model.Receipt{{Job: ids.ID{1}}}, []model.Marker{{Leader: 1}})
+		},
+	} {
+		work.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := ask(); err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+		})
+	}
+	for range 3 {
+		for c.leader() < 0 {
+			c.at(3).pause(patient(t), time.Millisecond)
+		}
+		n := c.leader()
+		r := c.at(n)
+		c.mu.Lock()
+		c.running[n] = nil
+		c.mu.Unlock()
+		r.stop()
+		c.start(n)
+		c.ready(n)
+	}
+	close(done)
+	work.Wait()
+	c.sameHash()
+}

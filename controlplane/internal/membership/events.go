@@ -1,0 +1,120 @@
+package membership
+
+import (
+	"log/slog"
+	"strings"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// memberlist holds its lock while it calls what is in this file: nothing here calls it back.
+
+// says is what this node tells the others.
+type says struct{ m *Membership }
+
+// NodeMeta implements memberlist.Delegate.
+func (d says) NodeMeta(limit int) []byte {
+	d.m.mu.Lock()
+	defer d.m.mu.Unlock()
+	data, err := encodeInfo(d.m.self)
+	if err != nil || len(data) > limit {
+		return nil // Open and Update have refused what does not fit
+	}
+	return data
+}
+
+// NotifyMsg, GetBroadcasts, LocalState and MergeRemoteState implement memberlist.Delegate: nothing else is gossiped.
+func (says) NotifyMsg([]byte)                {}
+func (says) GetBroadcasts(int, int) [][]byte { return nil }
+func (says) LocalState(bool) []byte          { return nil }
+func (says) MergeRemoteState([]byte, bool)   {}
+
+// events hears of the others.
+type events struct{ m *Membership }
+
+// NotifyJoin implements memberlist.EventDelegate.
+func (e events) NotifyJoin(node *memberlist.Node) { e.heard(node, "gossip: a node is there") }
+
+// NotifyUpdate implements memberlist.EventDelegate.
+func (e events) NotifyUpdate(node *memberlist.Node) { e.heard(node, "") }
+
+// NotifyLeave implements memberlist.EventDelegate.
+func (e events) NotifyLeave(node *memberlist.Node) {
+	if node.Name != e.m.cfg.Name {
+		e.m.cfg.Logger.Info("gossip: a node is gone", "node", node.Name, "address", addressOf(node))
+	}
+	e.m.notify()
+}
+
+func (e events) heard(node *memberlist.Node, news string) {
+	m := e.m
+	defer m.notify()
+	if node.Name == m.cfg.Name {
+		return
+	}
+	address := addressOf(node)
+	info, err := decodeInfo(node.Meta)
+	if err != nil {
+		m.complain(node.Name, "gossip: a node says what this version does not understand and is left out",
+			"node", node.Name, "address", address, "error", err)
+		return
+	}
+	m.mu.Lock()
+	own := m.self
+	m.mu.Unlock()
+	if foreign(own, info) {
+		m.complain(node.Name, "gossip: a node belongs to ANOTHER CLUSTER OF THE SAME NAME and is left out: two were "+
+			"founded; stop the nodes of one of them and remove their data directories",
+			"node", node.Name, "address", address, "its_cluster", info.Cluster, "this_cluster", own.Cluster)
+		return
+	}
+	if news != "" {
+		m.cfg.Logger.Info(news, "node", node.Name, "address", address, "roles", info.Roles, "version", info.Version)
+	}
+}
+
+// conflicts hears of two nodes of one name. The first stays.
+type conflicts struct{ m *Membership }
+
+// NotifyConflict implements memberlist.ConflictDelegate.
+func (c conflicts) NotifyConflict(existing, other *memberlist.Node) {
+	text := "gossip: two nodes have the same name; the second is refused until the first is gone"
+	if existing.Name == c.m.cfg.Name {
+		text = "gossip: another node has the name of this one; one of them uses a copy of the other's identity"
+	}
+	c.m.complain(existing.Name, text, "node", existing.Name, "first", addressOf(existing), "second", addressOf(other))
+}
+
+// complain logs an error about a name, not more often than complaints.
+func (m *Membership) complain(name, text string, args ...any) {
+	now := m.cfg.Clock.Now()
+	m.mu.Lock()
+	last, before := m.grudges[name]
+	due := !before || now.Sub(last) >= complaints
+	if due {
+		for other, at := range m.grudges {
+			if now.Sub(at) >= complaints {
+				delete(m.grudges, other)
+			}
+		}
+		m.grudges[name] = now
+	}
+	m.mu.Unlock()
+	if due {
+		m.cfg.Logger.Error(text, args...)
+	}
+}
+
+// lines passes what memberlist has to say on. What it warns of (lost packets, suspicions) is its daily life.
+type lines struct{ to *slog.Logger }
+
+// Write takes one line.
+func (l lines) Write(line []byte) (int, error) {
+	text := strings.TrimSpace(string(line))
+	if after, isError := strings.CutPrefix(text, "[ERR] "); isError {
+		l.to.Warn("gossip: " + strings.TrimPrefix(after, "memberlist: "))
+	} else {
+		l.to.Debug(text)
+	}
+	return len(line), nil
+}

@@ -1,0 +1,128 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// healEvery is how many probes lie between two looks for addresses of Join at which nobody is known.
+const healEvery = 10
+
+// keepJoined looks for the others until ctx ends: often while nobody is known, seldom afterwards, which joins again what
+// a long partition, or a start before the others, has kept apart.
+func (m *Membership) keepJoined(ctx context.Context) {
+	for {
+		wait := m.cfg.Probe
+		if _, err := m.Contact(ctx); err != nil && ctx.Err() == nil {
+			m.cfg.Logger.Debug("gossip: no answer at an address to join", "error", err)
+		}
+		if len(m.list.Members()) > 1 {
+			wait *= healEvery
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.cfg.Clock.After(wait):
+		}
+	}
+}
+
+// Contact exchanges everything that is known with each address of Join at which no member is known, and returns how many
+// other nodes answered. Its error tells of the addresses that did not.
+func (m *Membership) Contact(ctx context.Context) (answered int, err error) {
+	known := map[netip.AddrPort]bool{}
+	for _, node := range m.list.Members() {
+		known[addressOf(node)] = true
+	}
+	addresses, err := resolve(ctx, m.cfg.Join)
+	var unknown []netip.AddrPort
+	for _, address := range addresses {
+		if !known[address] {
+			unknown = append(unknown, address)
+		}
+	}
+	n, failed := m.exchange(ctx, unknown)
+	return n, errors.Join(err, failed)
+}
+
+// Sync exchanges everything that is known with the other members and the addresses of Join, directly. When it returns,
+// each that answered has what this node said before the call, and this node has what each of them said before it
+// answered.
+func (m *Membership) Sync(ctx context.Context) error {
+	self := m.Self().Gossip
+	targets, err := resolve(ctx, m.cfg.Join)
+	for _, node := range m.list.Members() {
+		targets = append(targets, addressOf(node))
+	}
+	seen := map[netip.AddrPort]bool{self: true}
+	var each []netip.AddrPort
+	for _, target := range targets {
+		if !seen[target] {
+			seen[target] = true
+			each = append(each, target)
+		}
+	}
+	_, failed := m.exchange(ctx, each)
+	return errors.Join(err, failed)
+}
+
+// exchange pushes and pulls with each address.
+func (m *Membership) exchange(ctx context.Context, addresses []netip.AddrPort) (answered int, err error) {
+	var (
+		work   sync.WaitGroup
+		mu     sync.Mutex
+		errs   []error
+		next   atomic.Int64
+		heard  atomic.Int64
+		number = min(len(addresses), joinAtOnce)
+	)
+	for range number {
+		work.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(addresses) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if _, err := m.list.Join([]string{addresses[i].String()}); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+					continue
+				}
+				heard.Add(1)
+			}
+		})
+	}
+	work.Wait()
+	return int(heard.Load()), errors.Join(append(errs, ctx.Err())...)
+}
+
+// resolve finds the addresses that stand behind HOST:PORT pairs, at most maxAddresses.
+func resolve(ctx context.Context, pairs []string) (addresses []netip.AddrPort, err error) {
+	var errs []error
+	for _, pair := range pairs {
+		host, portText, err := net.SplitHostPort(pair)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("membership: an address to join is HOST:PORT: %w", err))
+			continue
+		}
+		port, err := strconv.ParseUint(portText, 10, 16)
+		if err != nil || port == 0 {
+			errs = append(errs, fmt.Errorf("membership: the port of %q is not one", pair))
+			continue
+		}
+		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("membership: resolve %s: %w", host, err))
+			continue
+		}
+		for _, ip := range found {
+			if len(addresses) < maxAddresses {
+				addresses = append(addresses, netip.AddrPortFrom(ip.Unmap(), uint16(port)))
+			}
+		}
+	}
+	return addresses, errors.Join(errs...)
+}

@@ -1,0 +1,295 @@
+package membership
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testProbe = 50 * time.Millisecond
+
+func testConfig(name string, join ...string) Config {
+	return Config{Name: name, Cluster: "reef", Key: bytes.Repeat([]byte{7}, KeyBytes), Listen: "127.0.0.1:0", Join: join,
+		Probe: testProbe, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler),
+		Info: Info{Roles: []string{"fetcher"}, Address: name + ":1", Version: "1.0.0", Capacity: 2, Boot: ids.ID{1}}}
+}
+
+func open(t *testing.T, cfg Config) *Membership {
+	t.Helper()
+	m, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func address(m *Membership) string { return m.Self().Gossip.String() }
+
+// until waits for members that satisfy a condition.
+func until(t *testing.T, m *Membership, what string, ok func([]Member) bool) {
+	t.Helper()
+	patience, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		changed := m.Changed()
+		members := m.Members()
+		if ok(members) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-patience.Done():
+			t.Fatalf("%s never sees %s; it sees %+v", m.cfg.Name, what, members)
+		}
+	}
+}
+
+func names(members []Member) string {
+	var list []string
+	for _, m := range members {
+		list = append(list, m.Name)
+	}
+	return strings.Join(list, " ")
+}
+
+func sees(want string) func([]Member) bool {
+	return func(members []Member) bool { return names(members) == want }
+}
+
+func TestNodesFindEachOtherThroughAnyOfThem(t *testing.T) {
+	a := open(t, testConfig("a"))
+	b := open(t, testConfig("b", address(a)))
+	c := open(t, testConfig("c", "127.0.0.1:1", address(b)))
+	for _, m := range []*Membership{a, b, c} {
+		until(t, m, "all three", sees("a b c"))
+	}
+	for _, member := range a.Members() {
+		want := testConfig(member.Name).Info
+		if fmt.Sprint(member.Info) != fmt.Sprint(want) {
+			t.Errorf("%s says %+v, want %+v", member.Name, member.Info, want)
+		}
+	}
+}
+
+// A node that is started before the ones it is to join keeps trying; a name is resolved.
+func TestJoiningGoesOnUntilSomebodyAnswers(t *testing.T) {
+	first := open(t, testConfig("a"))
+	port := first.Self().Gossip.Port()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	early := open(t, testConfig("b", fmt.Sprintf("localhost:%d", port)))
+	if _, err := early.Contact(t.Context()); err == nil {
+		t.Fatal("somebody answers where nobody is")
+	}
+	late := testConfig("a")
+	late.Listen = fmt.Sprintf("127.0.0.1:%d", port)
+	open(t, late)
+	until(t, early, "the node that came late", sees("a b"))
+}
+
+func TestWhatANodeSaysReachesTheOthers(t *testing.T) {
+	a := open(t, testConfig("a"))
+	b := open(t, testConfig("b", address(a)))
+	until(t, a, "b", sees("a b"))
+	if err := b.Update(func(info *Info) { info.Leaving, info.Capacity = true, 9 }); err != nil {
+		t.Fatal(err)
+	}
+	until(t, a, "what b says", func(members []Member) bool {
+		return len(members) == 2 && members[1].Leaving && members[1].Capacity == 9
+	})
+	if err := b.Update(func(info *Info) { info.Version = strings.Repeat("x", 600) }); err == nil {
+		t.Fatal("more than gossip carries is taken")
+	}
+	if b.Self().Version != "1.0.0" {
+		t.Fatal("what was refused is kept")
+	}
+}
+
+// Sync is what founding relies on: who returns from it knows what each of the others had said before it answered.
+func TestSyncExchangesAtOnce(t *testing.T) {
+	slow := func(name string, join ...string) Config {
+		cfg := testConfig(name, join...)
+		cfg.Probe = time.Hour // no gossip of its own within the test
+		return cfg
+	}
+	a := open(t, slow("a"))
+	b := open(t, slow("b", address(a)))
+	if err := b.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(a.Members()) + "," + names(b.Members()); got != "a b,a b" {
+		t.Fatalf("after an exchange: %s", got)
+	}
+	if err := a.Update(func(info *Info) { info.Founding = true }); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !b.Members()[0].Founding {
+		t.Fatal("what a said before the exchange is not known after it")
+	}
+}
+
+func TestGoneAndLeft(t *testing.T) {
+	a := open(t, testConfig("a"))
+	b := open(t, testConfig("b", address(a)))
+	c := open(t, testConfig("c", address(a)))
+	until(t, a, "all three", sees("a b c"))
+	if err := b.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, a, "that b left", sees("a c"))
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, a, "that c is gone", sees("a"))
+	// The names come back from other ports.
+	open(t, testConfig("b", address(a)))
+	open(t, testConfig("c", address(a)))
+	until(t, a, "both again", sees("a b c"))
+}
+
+// logged collects what is logged.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) holds(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
+}
+
+func (l *logged) until(t *testing.T, text string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !l.holds(text); <-time.After(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never logged: %s\n%s", text, l.text.String())
+		}
+	}
+}
+
+func TestSecondNodeOfANameIsRefused(t *testing.T) {
+	log := &logged{}
+	cfg := testConfig("a")
+	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	a := open(t, cfg)
+	first := testConfig("b", address(a))
+	first.Info.Capacity = 1
+	b := open(t, first)
+	until(t, a, "b", sees("a b"))
+	own := &logged{}
+	second := testConfig("b", address(a))
+	second.Info.Capacity = 2
+	second.Logger = slog.New(slog.NewTextHandler(own, nil))
+	open(t, second)
+	log.until(t, "two nodes have the same name")
+	own.until(t, "another node has the name of this one")
+	if members := a.Members(); names(members) != "a b" || members[1].Capacity != 1 || members[1].Gossip != b.Self().Gossip {
+		t.Fatalf("the second node took the name: %+v", members)
+	}
+}
+
+func TestStrangersAreNotHeard(t *testing.T) {
+	a := open(t, testConfig("a"))
+	wrongKey := testConfig("b", address(a))
+	wrongKey.Key = bytes.Repeat([]byte{8}, KeyBytes)
+	otherCluster := testConfig("c", address(a))
+	otherCluster.Cluster = "atoll"
+	for _, cfg := range []Config{wrongKey, otherCluster} {
+		if _, err := open(t, cfg).Contact(t.Context()); err == nil {
+			t.Errorf("node %s is answered", cfg.Name)
+		}
+	}
+	if got := names(a.Members()); got != "a" {
+		t.Fatalf("a sees %s", got)
+	}
+}
+
+func TestNetworksAreChecked(t *testing.T) {
+	cfg := testConfig("a")
+	cfg.Allowed = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	a := open(t, cfg)
+	outside := testConfig("b", address(a))
+	outside.Listen = "127.0.0.2:0"
+	b := open(t, outside)
+	inside := open(t, testConfig("c", address(a)))
+	until(t, a, "the node inside", sees("a c"))
+	_, _ = b.Contact(t.Context())
+	if got := names(a.Members()); got != "a c" {
+		t.Fatalf("a sees %s", got)
+	}
+	until(t, inside, "a", func(members []Member) bool { return members[0].Name == "a" })
+}
+
+// Two clusters founded under one name and key know of each other and keep apart.
+func TestOtherClusterOfTheSameNameIsLeftOut(t *testing.T) {
+	log := &logged{}
+	cfg := testConfig("a")
+	cfg.Info.Cluster = ids.ID{1}
+	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	a := open(t, cfg)
+	other := testConfig("b", address(a))
+	other.Info.Cluster = ids.ID{2}
+	b := open(t, other)
+	none := open(t, testConfig("c", address(a)))
+	log.until(t, "ANOTHER CLUSTER OF THE SAME NAME")
+	until(t, a, "the node without a cluster", sees("a c"))
+	until(t, none, "everybody", sees("a b c"))
+	until(t, b, "the node without a cluster", sees("b c"))
+	if err := none.Update(func(info *Info) { info.Cluster = ids.ID{1} }); err != nil {
+		t.Fatal(err)
+	}
+	until(t, b, "that it belongs to the other", sees("b"))
+	until(t, none, "its own cluster alone", sees("a c"))
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	for what, spoil := range map[string]func(*Config){
+		"a short key":        func(c *Config) { c.Key = c.Key[1:] },
+		"no name":            func(c *Config) { c.Name = "" },
+		"no cluster":         func(c *Config) { c.Cluster = "" },
+		"no pace":            func(c *Config) { c.Probe = 0 },
+		"a name to listen":   func(c *Config) { c.Listen = "localhost:0" },
+		"a wrong port":       func(c *Config) { c.Advertise = "127.0.0.1:70000" },
+		"too much to say":    func(c *Config) { c.Info.Address = strings.Repeat("a", 600) },
+		"an unknown address": func(c *Config) { c.Advertise = "no such name" },
+	} {
+		cfg := testConfig("a")
+		spoil(&cfg)
+		if m, err := Open(cfg); err == nil {
+			_ = m.Close()
+			t.Errorf("%s is taken", what)
+		}
+	}
+}

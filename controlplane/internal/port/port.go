@@ -1,0 +1,357 @@
+// Package port owns a node's one TCP port: mutual TLS by the cluster's identities, Raft's streams and calls between nodes,
+// told apart by ALPN, and the connections to other nodes' ports. What is called, and what the answers mean, is the control
+// plane's; who is a member is decided elsewhere. Whatever arrives is bounded: handshakes under way, connections, calls,
+// bytes and times.
+package port
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/codec"
+)
+
+// What is spoken on a connection, by ALPN.
+const (
+	raftProtocol = "shoal-raft"
+	callProtocol = "shoal-rpc"
+)
+
+// Bounds of a port.
+const (
+	maxHandshakes     = 128 // under way; the oldest gives way
+	maxConnections    = 2048
+	handshakePatience = 5 * time.Second
+	dialPatience      = time.Second     // until the other machine answers at all
+	stopPatience      = 3 * time.Second // for calls to notice that they are over
+)
+
+// Config makes a port.
+type Config struct {
+	Identity  *identity.Identity
+	Listen    string // HOST:PORT
+	Advertise string // HOST:PORT at which other nodes reach this one; "": where it listens
+	Now       func() time.Time
+	Logger    *slog.Logger
+	// Dial opens a TCP connection; nil is the system's. Tests cut nodes off with it.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// Port is open from Open until Close. It is safe for concurrent use.
+type Port struct {
+	cfg      Config
+	listener net.Listener
+	server   *tls.Config
+	raft     *streams
+	calls    *streams
+	http     *http.Server
+	voters   *http.Client // calls nodes with the role controlplane
+	nodes    *http.Client // calls any node
+	codec    *codec.Codec
+	slots    chan struct{} // one for each call that may be under way
+
+	ctx    context.Context // ends with the port
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu         sync.Mutex
+	handshakes []net.Conn // oldest first
+	open       map[*connection]struct{}
+	closed     bool
+
+	refusedConnections atomic.Uint64
+	refusedCalls       atomic.Uint64
+}
+
+// Open listens. Connections wait until Serve and Raft's transport take them.
+func Open(cfg Config) (*Port, error) {
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("port: %w", err)
+	}
+	if cfg.Advertise == "" {
+		cfg.Advertise = listener.Addr().String()
+	}
+	if cfg.Dial == nil {
+		dialer := &net.Dialer{}
+		cfg.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", address)
+		}
+	}
+	p := &Port{cfg: cfg, listener: listener, server: cfg.Identity.TLSServer(cfg.Now),
+		codec: codec.New(), open: map[*connection]struct{}{}, slots: make(chan struct{}, maxCalls)}
+	p.server.NextProtos = []string{raftProtocol, callProtocol}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.raft, p.calls = newStreams(p), newStreams(p)
+	p.voters, p.nodes = p.newClient(identity.ControlPlane), p.newClient("")
+	p.work.Go(p.accept)
+	return p, nil
+}
+
+// Address is where other nodes reach this one.
+func (p *Port) Address() string { return p.cfg.Advertise }
+
+// Refused counts the connections that were not let in, and the calls that their caller's roles do not allow.
+func (p *Port) Refused() (connections, calls uint64) {
+	return p.refusedConnections.Load(), p.refusedCalls.Load()
+}
+
+// Close ends calls, then all connections, and waits for what the port runs.
+func (p *Port) Close() error {
+	p.mu.Lock()
+	server, again := p.http, p.closed
+	p.closed = true
+	p.mu.Unlock()
+	if again {
+		return nil
+	}
+	err := p.listener.Close()
+	p.cancel()
+	if server != nil {
+		patience, cancel := context.WithTimeout(context.Background(), stopPatience)
+		if server.Shutdown(patience) != nil {
+			_ = server.Close() // calls that do not end are cut off
+		}
+		cancel()
+	}
+	p.voters.CloseIdleConnections()
+	p.nodes.CloseIdleConnections()
+	p.mu.Lock()
+	for _, c := range p.handshakes {
+		_ = c.Close()
+	}
+	for c := range p.open {
+		_ = c.Conn.Close()
+	}
+	p.mu.Unlock()
+	p.work.Wait()
+	return err
+}
+
+// accept takes connections until the port is closed.
+func (p *Port) accept() {
+	for {
+		raw, err := p.listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // too many open files, for one: what is open goes on
+			p.cfg.Logger.Warn("port: accept", "error", err)
+			select {
+			case <-p.ctx.Done():
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+			continue
+		}
+		if p.begin(raw) {
+			p.work.Go(func() { p.admit(raw) })
+		}
+	}
+}
+
+// begin notes a handshake. When too many are under way the oldest ends: one that is meant takes milliseconds.
+func (p *Port) begin(raw net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.open) >= maxConnections {
+		p.refusedConnections.Add(1)
+		_ = raw.Close()
+		return false
+	}
+	if len(p.handshakes) == maxHandshakes {
+		_ = p.handshakes[0].Close()
+		p.handshakes = p.handshakes[1:]
+	}
+	p.handshakes = append(p.handshakes, raw)
+	return true
+}
+
+// ended forgets a handshake.
+func (p *Port) ended(raw net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at, c := range p.handshakes {
+		if c == raw {
+			p.handshakes = append(p.handshakes[:at:at], p.handshakes[at+1:]...)
+			return
+		}
+	}
+}
+
+// admit shakes hands and passes the connection on to what is spoken on it.
+func (p *Port) admit(raw net.Conn) {
+	conn, protocol, err := p.shake(raw)
+	p.ended(raw)
+	if err == nil {
+		to := p.calls
+		if protocol == raftProtocol {
+			to = p.raft
+		}
+		err = to.pass(conn)
+	}
+	if err != nil {
+		p.refusedConnections.Add(1)
+		p.cfg.Logger.Debug("port: connection refused", "from", raw.RemoteAddr().String(), "error", err)
+		_ = raw.Close()
+	}
+}
+
+func (p *Port) shake(raw net.Conn) (*connection, string, error) {
+	patience, cancel := context.WithTimeout(p.ctx, handshakePatience)
+	defer cancel()
+	secure := tls.Server(raw, p.server)
+	if err := secure.HandshakeContext(patience); err != nil {
+		return nil, "", err
+	}
+	state := secure.ConnectionState()
+	peer, err := identity.PeerOf(state)
+	if err != nil {
+		return nil, "", err
+	}
+	switch state.NegotiatedProtocol {
+	case callProtocol:
+	case raftProtocol:
+		if !peer.Has(identity.ControlPlane) {
+			return nil, "", fmt.Errorf("node %q speaks Raft and does not have the role %s", peer.Node, identity.ControlPlane)
+		}
+	default:
+		return nil, "", errors.New("neither Raft nor calls are spoken")
+	}
+	conn, err := p.keep(secure, peer)
+	return conn, state.NegotiatedProtocol, err
+}
+
+// dial connects to a node that has the given role; "" is any.
+func (p *Port) dial(ctx context.Context, address, protocol, role string) (net.Conn, error) {
+	raw, err := p.connect(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakePatience)
+	defer cancel()
+	config := p.cfg.Identity.TLSClient(p.cfg.Now, "", role)
+	config.NextProtos = []string{protocol}
+	secure := tls.Client(raw, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	conn, err := p.keep(secure, identity.Peer{})
+	if err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+func (p *Port) connect(ctx context.Context, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	return p.cfg.Dial(ctx, address)
+}
+
+// connection is one that ends with the port at the latest. It is no *tls.Conn to net/http, which would want to decide
+// itself what is spoken on it.
+type connection struct {
+	net.Conn
+	port *Port
+	peer identity.Peer // of connections that were taken in
+}
+
+func (p *Port) keep(conn net.Conn, peer identity.Peer) (*connection, error) {
+	c := &connection{Conn: conn, port: p, peer: peer}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, net.ErrClosed
+	}
+	p.open[c] = struct{}{}
+	return c, nil
+}
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	c.port.mu.Lock()
+	delete(c.port.open, c)
+	c.port.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// streams is a listener of the connections on which one protocol is spoken.
+type streams struct {
+	port   *Port
+	queue  chan *connection
+	closed func()
+	done   chan struct{} // closed with it
+}
+
+var (
+	_ net.Listener     = (*streams)(nil)
+	_ raft.StreamLayer = (*streams)(nil)
+)
+
+func newStreams(p *Port) *streams {
+	s := &streams{port: p, queue: make(chan *connection), done: make(chan struct{})}
+	s.closed = sync.OnceFunc(func() { close(s.done) })
+	return s
+}
+
+// Raft is the layer on which Raft's transport works. Closing it leaves the port open.
+func (p *Port) Raft() raft.StreamLayer { return p.raft }
+
+// pass waits until somebody takes the connection.
+func (s *streams) pass(c *connection) error {
+	select {
+	case s.queue <- c:
+		return nil
+	case <-s.done:
+	case <-s.port.ctx.Done():
+	case <-time.After(handshakePatience):
+	}
+	return errors.Join(net.ErrClosed, c.Close())
+}
+
+// Accept implements net.Listener.
+func (s *streams) Accept() (net.Conn, error) {
+	select {
+	case c := <-s.queue:
+		return c, nil
+	case <-s.done:
+	case <-s.port.ctx.Done():
+	}
+	return nil, net.ErrClosed
+}
+
+// Close implements net.Listener; the port is closed by its owner.
+func (s *streams) Close() error {
+	s.closed()
+	return nil
+}
+
+// address is a node's, as Raft's configuration has it.
+type address string
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return string(a) }
+
+// Addr implements net.Listener: where other nodes reach this one.
+func (s *streams) Addr() net.Addr { return address(s.port.cfg.Advertise) }
+
+// Dial implements raft.StreamLayer.
+func (s *streams) Dial(to raft.ServerAddress, patience time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(s.port.ctx, patience)
+	defer cancel()
+	return s.port.dial(ctx, string(to), raftProtocol, "")
+}

@@ -1,0 +1,460 @@
+package port
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/goleak"
+
+	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type cluster struct{ *identity.Authority }
+
+func newCluster(t testing.TB, name string) cluster {
+	t.Helper()
+	a, err := identity.NewAuthority(name, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster{a}
+}
+
+func (c cluster) issue(t testing.TB, node string, roles ...string) *identity.Identity {
+	t.Helper()
+	i, err := c.Issue(node, roles, time.Now(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func (c cluster) port(t testing.TB, node string, roles ...string) *Port {
+	t.Helper()
+	p, err := Open(Config{Identity: c.issue(t, node, roles...), Listen: "127.0.0.1:0", Now: time.Now,
+		Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func patient(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// await waits for what another goroutine brings about.
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for ctx := patient(t); !holds(); {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s does not come about", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+type greeting struct {
+	Text string `cbor:"1,keyasint"`
+}
+
+// methods of the tests. What blocks tells begun, and sends on the error with which it was ended.
+func methods(begun chan<- struct{}, ended chan<- error) map[string]Method {
+	return map[string]Method{
+		"echo": Handle(func(_ context.Context, from identity.Peer, g greeting) (greeting, error) {
+			return greeting{Text: from.Node + " " + g.Text}, nil
+		}),
+		"billing": Handle(func(context.Context, identity.Peer, greeting) (greeting, error) {
+			return greeting{}, nil
+		}, identity.Billing),
+		"fault": Handle(func(context.Context, identity.Peer, greeting) (greeting, error) {
+			return greeting{}, fault.Invalid(fault.NameTaken, "name", "it is taken")
+		}),
+		"plain": Handle(func(context.Context, identity.Peer, greeting) (greeting, error) {
+			return greeting{}, errors.New("not the leader")
+		}),
+		"long": Handle(func(context.Context, identity.Peer, greeting) (greeting, error) {
+			return greeting{Text: strings.Repeat("a", maxBody)}, nil
+		}),
+		"block": Handle(func(ctx context.Context, _ identity.Peer, _ greeting) (greeting, error) {
+			begun <- struct{}{}
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return greeting{}, ctx.Err()
+		}),
+	}
+}
+
+func TestCallsAreAnswered(t *testing.T) {
+	c := newCluster(t, "prod")
+	server, client := c.port(t, "cp-1", identity.ControlPlane), c.port(t, "f-1", identity.Fetcher)
+	server.Serve(methods(nil, nil))
+	var work sync.WaitGroup
+	for n := range 50 {
+		work.Go(func() {
+			var answer greeting
+			text := fmt.Sprint(n)
+			if err := client.CallVoter(patient(t), server.Address(), "echo", greeting{text}, &answer); err != nil || answer.Text != "f-1 "+text {
+				t.Errorf("%+v, %v", answer, err)
+			}
+		})
+	}
+	work.Wait()
+	call := func(method string, request any) error {
+		return client.Call(patient(t), server.Address(), method, request, &greeting{})
+	}
+	if err := call("fault", greeting{}); fault.CodeOf(err) != fault.NameTaken || !strings.Contains(err.Error(), "(name): it is taken") {
+		t.Errorf("a fault came as %v", err)
+	}
+	var coded *fault.Error
+	if err := call("plain", greeting{}); err == nil || errors.As(err, &coded) || !strings.Contains(err.Error(), "not the leader") {
+		t.Errorf("a plain error came as %v", err)
+	}
+	if err := call("long", greeting{}); err == nil {
+		t.Error("an answer that is too long was taken")
+	}
+	if err := call("none", greeting{}); fault.CodeOf(err) != fault.NotSupported {
+		t.Errorf("an unknown method: %v", err)
+	}
+	if err := call("echo", "text"); fault.CodeOf(err) != fault.InvalidBody {
+		t.Errorf("a request of another shape: %v", err)
+	}
+	if err := call("echo", greeting{strings.Repeat("a", maxBody)}); fault.CodeOf(err) != fault.PayloadTooLarge {
+		t.Errorf("a request that is too long: %v", err)
+	}
+}
+
+func TestRolesDecideWhoMayCall(t *testing.T) {
+	c := newCluster(t, "prod")
+	server := c.port(t, "cp-1", identity.ControlPlane)
+	server.Serve(methods(nil, nil))
+	fetcher, biller := c.port(t, "f-1", identity.Fetcher), c.port(t, "b-1", identity.Billing, identity.Ingest)
+	if err := biller.Call(patient(t), server.Address(), "billing", greeting{}, &greeting{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := fetcher.Call(patient(t), server.Address(), "billing", greeting{}, &greeting{}); fault.CodeOf(err) != fault.ScopeRejected {
+		t.Fatalf("a fetcher's call of billing's method: %v", err)
+	}
+	if _, calls := server.Refused(); calls != 1 {
+		t.Fatalf("%d refused calls are counted, want 1", calls)
+	}
+	biller.Serve(methods(nil, nil))
+	if err := fetcher.CallVoter(patient(t), biller.Address(), "echo", greeting{}, &greeting{}); err == nil ||
+		!strings.Contains(err.Error(), "does not have the role controlplane") {
+		t.Fatalf("a node without the role was believed as a voter: %v", err)
+	}
+}
+
+func TestCallersEndTheirCalls(t *testing.T) {
+	c := newCluster(t, "prod")
+	server, client := c.port(t, "cp-1", identity.ControlPlane), c.port(t, "f-1", identity.Fetcher)
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	server.Serve(methods(begun, ended))
+	call := func(ctx context.Context) error {
+		return client.Call(ctx, server.Address(), "block", greeting{}, &greeting{})
+	}
+	t.Run("cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(patient(t))
+		done := make(chan error, 1)
+		go func() { done <- call(ctx) }()
+		<-begun
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("the caller hears %v", err)
+		}
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the method hears %v", err)
+		}
+	})
+	t.Run("out of time", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(patient(t), 100*time.Millisecond)
+		defer cancel()
+		go func() { <-begun }()
+		if err := call(ctx); err == nil {
+			t.Error("a call outlives its time")
+		}
+		if err := <-ended; err == nil {
+			t.Error("a method outlives its caller's time")
+		}
+	})
+	t.Run("the port closes", func(t *testing.T) {
+		done := make(chan error, 1)
+		go func() { done <- call(patient(t)) }()
+		<-begun
+		go func() { <-ended }()
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err == nil {
+			t.Error("a call outlives the port")
+		}
+	})
+}
+
+func TestRaftIsSpokenByVotersAlone(t *testing.T) {
+	c := newCluster(t, "prod")
+	voter, other := c.port(t, "cp-1", identity.ControlPlane), c.port(t, "cp-2", identity.ControlPlane)
+	fetcher := c.port(t, "f-1", identity.Fetcher)
+	taken := make(chan net.Conn)
+	go func() {
+		for {
+			conn, err := fetcher.Raft().Accept()
+			if err != nil {
+				close(taken)
+				return
+			}
+			taken <- conn
+		}
+	}()
+	conn, err := voter.Raft().Dial("127.0.0.1:1", time.Second)
+	if err == nil {
+		t.Fatalf("connected to nobody: %v", conn)
+	}
+	if conn, err = other.raft.Dial(raft.ServerAddress(fetcher.Address()), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	in := <-taken
+	if _, err := conn.Write([]byte("vote")); err != nil {
+		t.Fatal(err)
+	}
+	heard := make([]byte, 4)
+	if _, err := io.ReadFull(in, heard); err != nil || string(heard) != "vote" {
+		t.Fatalf("%q, %v", heard, err)
+	}
+	// A fetcher's own handshake goes through before the voter has seen its certificate: what it sends is never read.
+	before, _ := voter.Refused()
+	if conn, err := fetcher.raft.Dial(raft.ServerAddress(voter.Address()), time.Second); err == nil {
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if _, err := conn.Read(heard); err == nil {
+			t.Fatal("a fetcher speaks Raft")
+		}
+	}
+	await(t, "the refusal", func() bool { now, _ := voter.Refused(); return now > before })
+	if err := fetcher.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-taken
+}
+
+// hostile connects to a port as somebody who may not.
+func hostile(t *testing.T, to string, config *tls.Config, protocol string) error {
+	t.Helper()
+	raw, err := net.Dial("tcp", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = raw.Close() }()
+	_ = raw.SetDeadline(time.Now().Add(20 * time.Second))
+	config.NextProtos = nil
+	if protocol != "" {
+		config.NextProtos = []string{protocol}
+	}
+	conn := tls.Client(raw, config)
+	if err := conn.Handshake(); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 1))
+	return err
+}
+
+func TestStrangersAreRefused(t *testing.T) {
+	c := newCluster(t, "prod")
+	server := c.port(t, "cp-1", identity.ControlPlane)
+	server.Serve(methods(nil, nil))
+	trusting := func(i *identity.Identity) *tls.Config {
+		config := i.TLSClient(time.Now, "", "")
+		config.VerifyConnection = nil // it does not mind whom it speaks to
+		return config
+	}
+	anonymous := trusting(c.issue(t, "f-1", identity.Fetcher))
+	anonymous.Certificates = nil
+	old := trusting(c.issue(t, "f-1", identity.Fetcher))
+	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
+	for name, peer := range map[string]struct {
+		config   *tls.Config
+		protocol string
+	}{
+		"no certificate":  {anonymous, callProtocol},
+		"other authority": {trusting(newCluster(t, "prod").issue(t, "f-1", identity.Fetcher)), callProtocol},
+		"other cluster":   {trusting(newCluster(t, "other").issue(t, "f-1", identity.Fetcher)), callProtocol},
+		"old TLS":         {old, callProtocol},
+		"no protocol":     {trusting(c.issue(t, "f-1", identity.Fetcher)), ""},
+		"other protocol":  {trusting(c.issue(t, "f-1", identity.Fetcher)), "h2"},
+		"role missing":    {trusting(c.issue(t, "f-1", identity.Fetcher)), raftProtocol},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, _ := server.Refused()
+			if err := hostile(t, server.Address(), peer.config, peer.protocol); err == nil {
+				t.Error("it was let in")
+			}
+			await(t, "the refusal", func() bool { now, _ := server.Refused(); return now > before })
+		})
+	}
+	good := c.port(t, "f-1", identity.Fetcher)
+	if err := good.Call(patient(t), server.Address(), "echo", greeting{}, &greeting{}); err != nil {
+		t.Fatalf("a node of the cluster, after them: %v", err)
+	}
+}
+
+func TestGarbageIsRefused(t *testing.T) {
+	server := newCluster(t, "prod").port(t, "cp-1", identity.ControlPlane)
+	for name, bytes := range map[string]func() []byte{
+		"random": func() []byte { b := make([]byte, 4096); _, _ = rand.Read(b); return b },
+		"HTTP":   func() []byte { return []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n") },
+		"record": func() []byte { return append([]byte{22, 3, 3, 0xff, 0xff}, make([]byte, 1<<17)...) },
+		"zeros":  func() []byte { return make([]byte, 1<<16) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", server.Address())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+			_, _ = conn.Write(bytes())
+			answer, err := io.ReadAll(io.LimitReader(conn, 1<<16))
+			if len(answer) >= 1<<16 || errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("%d bytes came back, %v", len(answer), err)
+			}
+		})
+	}
+}
+
+// Connections that say nothing give way to one that does.
+func TestSilentConnectionsAreBounded(t *testing.T) {
+	c := newCluster(t, "prod")
+	server, client := c.port(t, "cp-1", identity.ControlPlane), c.port(t, "f-1", identity.Fetcher)
+	server.Serve(methods(nil, nil))
+	var silent []net.Conn
+	for range maxHandshakes + 40 {
+		conn, err := net.Dial("tcp", server.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		silent = append(silent, conn)
+	}
+	if err := client.Call(patient(t), server.Address(), "echo", greeting{}, &greeting{}); err != nil {
+		t.Fatal(err)
+	}
+	server.mu.Lock()
+	under := len(server.handshakes)
+	server.mu.Unlock()
+	if under > maxHandshakes {
+		t.Fatalf("%d handshakes are under way, want at most %d", under, maxHandshakes)
+	}
+	// The first of them is long gone, and all of them are when their time is over.
+	_ = silent[0].SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := silent[0].Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("the oldest silent connection: %v", err)
+	}
+	for _, conn := range silent {
+		_ = conn.Close()
+	}
+}
+
+// rpc opens a connection on which calls are spoken, as a node of the cluster.
+func rpc(t *testing.T, p, to *Port) net.Conn {
+	t.Helper()
+	conn, err := p.dial(patient(t), to.Address(), callProtocol, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	return conn
+}
+
+// A node of the cluster that misbehaves is refused too, and holds nothing up.
+func TestMisbehavingCallersAreBounded(t *testing.T) {
+	c := newCluster(t, "prod")
+	server, client := c.port(t, "cp-1", identity.ControlPlane), c.port(t, "f-1", identity.Fetcher)
+	server.Serve(methods(nil, nil))
+	for name, request := range map[string]string{
+		"garbage":     "\x00\xff\x13\x37\r\n\r\n",
+		"long header": "POST /echo HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("a", 1<<20) + "\r\n\r\n",
+		"no time":     "POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+		"long body": "POST /echo HTTP/1.1\r\nHost: a\r\nShoal-Timeout-Millis: 1000\r\nContent-Length: 9999999999\r\n\r\n" +
+			strings.Repeat("a", 2<<20),
+		"half a header": "POST /echo HTT",
+		"half a body":   "POST /echo HTTP/1.1\r\nHost: a\r\nShoal-Timeout-Millis: 1000\r\nContent-Length: 10\r\n\r\nab",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := rpc(t, client, server)
+			defer func() { _ = conn.Close() }()
+			_, _ = io.WriteString(conn, request)
+			answer, err := io.ReadAll(io.LimitReader(conn, 1<<16))
+			if bytes.HasPrefix(answer, []byte("HTTP/1.1 200")) || errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("answered %q, %v", answer, err)
+			}
+			if err := client.Call(patient(t), server.Address(), "echo", greeting{}, &greeting{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestCallsUnderWayAreBounded(t *testing.T) {
+	c := newCluster(t, "prod")
+	server, client := c.port(t, "cp-1", identity.ControlPlane), c.port(t, "f-1", identity.Fetcher)
+	server.Serve(methods(nil, nil))
+	for range maxCalls {
+		server.slots <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(patient(t), 200*time.Millisecond)
+	defer cancel()
+	if err := client.Call(ctx, server.Address(), "echo", greeting{}, &greeting{}); err == nil {
+		t.Fatal("one call too many is under way")
+	}
+	for range maxCalls {
+		<-server.slots
+	}
+	if err := client.Call(patient(t), server.Address(), "echo", greeting{}, &greeting{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPortThatIsTaken(t *testing.T) {
+	c := newCluster(t, "prod")
+	first := c.port(t, "cp-1", identity.ControlPlane)
+	_, err := Open(Config{Identity: c.issue(t, "cp-2", identity.ControlPlane), Listen: first.Address(), Now: time.Now,
+		Logger: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Fatalf("a second port on %s: %v", first.Address(), err)
+	}
+}
+
+// FuzzMethods: no body makes a method panic.
+func FuzzMethods(f *testing.F) {
+	method := Handle(func(_ context.Context, _ identity.Peer, g greeting) (greeting, error) { return g, nil })
+	f.Add([]byte("\xa1\x01\x62hi"))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if _, err := method(t.Context(), identity.Peer{}, body); err != nil && fault.CodeOf(err) != fault.InvalidBody {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,193 @@
+package quorum
+
+// Each rule is asked for one change, in the order of Next.
+
+// address follows a node that came back with another address. One that another server had before is taken from it first:
+// Raft knows each address once.
+func (p *Planner) address(v *view) Change {
+	for _, server := range v.Servers {
+		member, here := v.members[server.Name]
+		if !here || member.Address == server.Address || member.Address == "" {
+			continue
+		}
+		if holder, held := p.holder(v, member); held {
+			if change := p.unseat(v, holder); change.Kind != "" {
+				return change
+			}
+			continue
+		}
+		return readdress(server, member.Address, "it came back with another address")
+	}
+	return Change{}
+}
+
+func readdress(server Server, address, why string) Change {
+	kind := Add
+	if server.Voter {
+		kind = Readdr
+	}
+	return Change{Kind: kind, Name: server.Name, Address: address, Why: why}
+}
+
+// holder is the other server that has a member's address in Raft's configuration.
+func (p *Planner) holder(v *view, member Member) (Server, bool) {
+	for _, server := range v.Servers {
+		if server.Name != member.Name && server.Address == member.Address {
+			return server, true
+		}
+	}
+	return Server{}, false
+}
+
+// unseat takes an address from a server that does not have it any more: it is known, until it says where it is, by an
+// address that leads nowhere.
+func (p *Planner) unseat(v *view, holder Server) Change {
+	member, here := v.members[holder.Name]
+	if holder.Name == v.Leader || (here && member.Address == holder.Address) {
+		return Change{} // two nodes claim one address: a mistake that only people can settle
+	}
+	return readdress(holder, holder.Name+".moved.invalid:0", "another node has its address now")
+}
+
+// leave removes nodes that ask for it.
+func (p *Planner) leave(v *view) Change {
+	for _, server := range v.Servers {
+		if !v.members[server.Name].Leaving || server.Name == v.Leader {
+			continue
+		}
+		if !server.Voter || p.outlives(v, server.Name) {
+			return Change{Kind: Remove, Name: server.Name, Why: "it leaves"}
+		}
+	}
+	return Change{}
+}
+
+// removeVoter removes voters that are gone.
+func (p *Planner) removeVoter(v *view) Change {
+	for _, name := range v.voters {
+		if name == v.Leader || !p.outlives(v, name) {
+			continue
+		}
+		switch {
+		case p.dismissed(v, name):
+			return Change{Kind: Remove, Name: name, Why: "an operator removed it"}
+		case p.gone(v, name, p.cfg.VoterGrace) && len(v.voters) > p.cfg.MinVoters:
+			return Change{Kind: Remove, Name: name, Why: "it has been gone for long"}
+		}
+	}
+	return Change{}
+}
+
+func (p *Planner) removeNonvoter(v *view) Change {
+	for _, server := range v.Servers {
+		switch {
+		case server.Voter:
+		case p.dismissed(v, server.Name):
+			return Change{Kind: Remove, Name: server.Name, Why: "an operator removed it"}
+		case p.gone(v, server.Name, p.cfg.NonvoterGrace):
+			return Change{Kind: Remove, Name: server.Name, Why: "it has been gone for long"}
+		}
+	}
+	return Change{}
+}
+
+// retire takes away the records of nodes that Raft does not have any more.
+func (p *Planner) retire(v *view) Change {
+	for _, name := range v.Registered {
+		if _, counted := v.servers[name]; counted || name == v.Leader {
+			continue
+		}
+		if v.members[name].Leaving || p.gone(v, name, p.cfg.NonvoterGrace) {
+			return Change{Kind: Retire, Name: name, Why: "it is not part of the cluster any more"}
+		}
+	}
+	return Change{}
+}
+
+// add takes members in.
+func (p *Planner) add(v *view) Change {
+	for _, member := range v.Members {
+		if _, counted := v.servers[member.Name]; counted || member.Leaving || member.Address == "" {
+			continue
+		}
+		if holder, held := p.holder(v, member); held {
+			if change := p.unseat(v, holder); change.Kind != "" {
+				return change
+			}
+			continue
+		}
+		return Change{Kind: Add, Name: member.Name, Address: member.Address, Why: "it joins"}
+	}
+	return Change{}
+}
+
+// demote takes votes from nodes that are not of the control plane, and from one voter too many.
+func (p *Planner) demote(v *view) Change {
+	if len(v.voters) <= p.cfg.MinVoters {
+		return Change{}
+	}
+	excess := len(v.voters)-p.lostVoters(v) > p.target(v)
+	for i := len(v.voters) - 1; i >= 0; i-- {
+		name := v.voters[i]
+		member, here := v.members[name]
+		if name == v.Leader || !here || !p.answers(v, name) || !p.outlives(v, name) {
+			continue
+		}
+		switch {
+		case !member.ControlPlane:
+			return Change{Kind: Demote, Name: name, Why: "it is not of the control plane"}
+		case excess:
+			return Change{Kind: Demote, Name: name, Why: "an odd number of voters is better"}
+		}
+	}
+	return Change{}
+}
+
+// promote gives a vote to a node of the control plane that has kept up for a while.
+func (p *Planner) promote(v *view) Change {
+	voters := len(v.voters) - p.lostVoters(v)
+	if voters >= p.target(v) {
+		return Change{}
+	}
+	var ready []string
+	for _, member := range v.Members {
+		server, counted := v.servers[member.Name]
+		settling := p.nodes[member.Name].settling
+		if counted && !server.Voter && member.ControlPlane && !member.Leaving && v.registered[member.Name] &&
+			server.Address == member.Address && !settling.IsZero() && v.Now.Sub(settling) >= p.cfg.Settle {
+			ready = append(ready, member.Name)
+		}
+	}
+	even := (voters+1)%2 == 0
+	if len(ready) == 0 || (even && len(ready) < 2) || v.answering+1 <= (len(v.voters)+1)/2 {
+		return Change{} // on an even number only in passing
+	}
+	return Change{Kind: Promote, Name: ready[0], Address: v.servers[ready[0]].Address, Why: "it has kept up"}
+}
+
+func (p *Planner) lostVoters(v *view) int {
+	lost := 0
+	for _, name := range v.voters {
+		if p.lost(v, name) {
+			lost++
+		}
+	}
+	return lost
+}
+
+// target is how many voters the nodes that are not lost allow: odd, and at most MaxVoters.
+func (p *Planner) target(v *view) int {
+	able := 0
+	for _, member := range v.Members {
+		if member.ControlPlane && !member.Leaving {
+			able++
+		}
+	}
+	for _, name := range v.voters { // restarting, as far as anybody knows
+		if _, here := v.members[name]; !here && !p.lost(v, name) {
+			able++
+		}
+	}
+	able = min(able, p.cfg.MaxVoters)
+	return max(able-(able+1)%2, 1)
+}

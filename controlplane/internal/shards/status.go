@@ -1,0 +1,72 @@
+package shards
+
+import (
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/internal/state"
+)
+
+// rate measures pages a second over about the last heartbeats.
+type rate struct {
+	at        time.Time
+	pages     uint64
+	perSecond float64
+}
+
+// minRateSpan keeps heartbeats that come in a row from making a rate of their own.
+const minRateSpan = time.Second
+
+func (r *rate) note(now time.Time, pages uint64) {
+	span := now.Sub(r.at)
+	if span < minRateSpan {
+		return
+	}
+	r.perSecond = float64(pages-min(pages, r.pages)) / span.Seconds()
+	r.at, r.pages = now, pages
+}
+
+// Describe fills in what the heartbeats and the assignment say of a node, and returns the Raft index that it had applied
+// when it was heard last, 0 for none. It leaves State empty when they say nothing of its life.
+func (t *Tracker) Describe(node *state.Node, shards []*state.Shard, into *client.NodeStatus) (applied uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m, now := t.of(node), t.cfg.Now()
+	departing := departs(node, m)
+	for _, s := range shards {
+		if s.Owner != node.Name {
+			continue
+		}
+		into.Shards++
+		if s.Next != "" || departing {
+			into.Moving++
+		}
+	}
+	into.HeardMillis = -1
+	if m != nil {
+		into.HeardMillis = now.Sub(m.heard).Milliseconds()
+		into.Open = m.beat.Open
+		into.PagesPerSecond = m.rate.perSecond
+		applied = m.beat.Applied
+	}
+	into.State = t.stateOf(node, m, into.Shards > 0 || into.Open > 0, now)
+	return applied
+}
+
+// stateOf is a node's state; busy says that it owns a shard or holds something open.
+func (t *Tracker) stateOf(node *state.Node, m *member, busy bool, now time.Time) client.NodeState {
+	heard := t.fresh(m, now)
+	switch {
+	case m != nil && m.beat.Leaving && !busy:
+		return client.NodeLeft
+	case heard && busy && departs(node, m):
+		return client.NodeDraining
+	case node.Draining && !busy && (heard || node.Capacity == 0):
+		return client.NodeDrained
+	case heard:
+		return client.NodeAlive
+	case m != nil, node.Capacity > 0 && now.Sub(t.started) >= t.cfg.Lease:
+		return client.NodeFailed
+	}
+	return ""
+}

@@ -1,0 +1,295 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/membership"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const (
+	// foundingProbes is for how many probes a node looks for others before it founds a cluster.
+	foundingProbes = 5
+	// leavePatience is how long a node that leaves waits to be removed.
+	leavePatience = 10 * time.Second
+	goodbye       = time.Second // for the news that it stops
+)
+
+// belonging is which cluster a directory belongs to. It is decided once, before anything of Raft's is in the directory,
+// and kept in a file: a node never has to do with two clusters, whatever it meets later.
+type belonging struct {
+	cluster ids.ID // zero: not decided
+	founder bool   // this node made the cluster, or was about to
+}
+
+const belongingFile = "cluster"
+
+func readBelonging(dir string) (belonging, error) {
+	data, err := os.ReadFile(filepath.Join(dir, belongingFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return belonging{}, nil
+	}
+	if err != nil {
+		return belonging{}, fmt.Errorf("controlplane: %w", err)
+	}
+	text, founder := strings.CutSuffix(strings.TrimSpace(string(data)), "\nfounder")
+	id, err := ids.Parse(text)
+	if err != nil {
+		return belonging{}, fmt.Errorf("controlplane: %s: %w", filepath.Join(dir, belongingFile), err)
+	}
+	return belonging{cluster: id, founder: founder}, nil
+}
+
+// write is on disk when it returns.
+func (b belonging) write(dir string) error {
+	text := b.cluster.String() + "\n"
+	if b.founder {
+		text += "founder\n"
+	}
+	if err := writeDurably(dir, belongingFile, text); err != nil {
+		return fmt.Errorf("controlplane: %w", err)
+	}
+	return nil
+}
+
+func writeDurably(dir, name, text string) error {
+	path := filepath.Join(dir, name)
+	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	parent, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.Sync(), parent.Close())
+}
+
+// gossip begins to look for the other nodes.
+func (n *node) gossip(cfg *Config, dir string) (err error) {
+	cluster := cfg.Cluster
+	if n.belongs, err = readBelonging(dir); err != nil {
+		return err
+	}
+	info := membership.Info{Roles: cfg.Roles, Address: n.port.Address(), Version: cfg.Version, Capacity: cfg.Capacity,
+		Boot: cfg.Boot, Cluster: n.belongs.cluster, Bootstrap: cluster.Bootstrap}
+	n.members, err = membership.Open(membership.Config{Name: cfg.Node, Cluster: cluster.Identity.Cluster,
+		Key: cluster.Identity.GossipKey, Listen: cluster.GossipListen, Advertise: cluster.GossipAdvertise,
+		Join: cluster.Join, Allowed: cluster.GossipAllowed, Probe: cluster.probe(), Info: info, Clock: cfg.Clock,
+		Logger: cfg.Logger})
+	return err
+}
+
+// ServerAddr implements raft.ServerAddressProvider: a node is dialled where it says that it is now, which Raft's
+// configuration learns from the leader alone. So voters that all came back with other addresses find a leader.
+func (n *node) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
+	if n.members != nil {
+		for _, member := range n.members.Members() {
+			if member.Name == string(id) && member.Address != "" {
+				return raft.ServerAddress(member.Address), nil
+			}
+		}
+	}
+	return "", fmt.Errorf("controlplane: node %q is not there", id)
+}
+
+// presence is whether a node gossips.
+func (n *node) presence(name string) client.NodeState {
+	for _, member := range n.members.Members() {
+		if member.Name == name {
+			return client.NodeAlive
+		}
+	}
+	return client.NodeFailed
+}
+
+// belong makes the node part of a cluster: the one that its directory belongs to, else one that another node belongs to,
+// else, with Bootstrap, one that it founds. Its error says that the node cannot be part of this cluster.
+func (s *Server) belong(ctx context.Context, n *node) error {
+	begun := s.cfg.Clock.Now()
+	for n.belongs.cluster.IsZero() {
+		changed := n.members.Changed()
+		if err := s.choose(ctx, n, begun); err != nil {
+			return err
+		}
+		if !n.belongs.cluster.IsZero() {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-s.cfg.Clock.After(s.cfg.Cluster.probe()):
+		}
+	}
+	if n.belongs.founder && !n.known {
+		first := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(s.cfg.Node), Address: n.transport.LocalAddr()}}}
+		if err := n.BootstrapCluster(first).Error(); err != nil && !errors.Is(err, raft.ErrCantBootstrap) {
+			return fmt.Errorf("controlplane: found the cluster: %w", err)
+		}
+	}
+	for {
+		if cluster := s.machine.fsm.Store().View().Cluster(); cluster != nil {
+			if cluster.ID != n.belongs.cluster {
+				return fmt.Errorf("controlplane: the log in %s is of cluster %s, and its file %q names %s: the directory was "+
+					"put together from two", s.cfg.Dir, cluster.ID, belongingFile, n.belongs.cluster)
+			}
+			return nil
+		}
+		if !s.pause(ctx, s.cfg.Cluster.probe()) {
+			return nil
+		}
+	}
+}
+
+// choose decides which cluster the node belongs to, if that can be said by now.
+func (s *Server) choose(ctx context.Context, n *node, begun time.Time) error {
+	if n.known { // the log is older than the file
+		if cluster := s.machine.fsm.Store().View().Cluster(); cluster != nil {
+			return s.settleFor(n, belonging{cluster: cluster.ID})
+		}
+		return nil
+	}
+	members := n.members.Members()
+	var clusters []ids.ID
+	for _, member := range members {
+		if !member.Cluster.IsZero() && !slices.Contains(clusters, member.Cluster) {
+			clusters = append(clusters, member.Cluster)
+		}
+	}
+	switch {
+	case len(clusters) == 1:
+		return s.settleFor(n, belonging{cluster: clusters[0]})
+	case len(clusters) > 1:
+		s.cfg.Logger.Error("two clusters of this name were founded, and this node joins neither: stop the nodes of one of "+
+			"them and remove their data directories", "clusters", clusters)
+		return nil
+	case !s.cfg.Cluster.Bootstrap:
+		return nil
+	case len(s.cfg.Cluster.Join) > 0 && s.cfg.Clock.Now().Sub(begun) < foundingProbes*s.cfg.Cluster.probe():
+		return nil
+	}
+	return s.found(ctx, n)
+}
+
+// found founds a cluster unless another node has, or is about to. Each says that it is about to, then exchanges all that
+// is known with every other node, and only then looks who else is. So of two nodes that reach each other at least one
+// sees the other's intention; the one whose name comes first stays with its own and waits until the other has given way,
+// or is there with a cluster.
+func (s *Server) found(ctx context.Context, n *node) error {
+	intend := func(founding bool) error {
+		return n.members.Update(func(info *membership.Info) { info.Founding = founding })
+	}
+	if err := intend(true); err != nil {
+		return err
+	}
+	if err := n.members.Sync(ctx); err != nil {
+		s.cfg.Logger.Debug("nobody answers at an address to join", "error", err) // that is what founding is for
+	}
+	for _, member := range n.members.Members() {
+		switch {
+		case member.Name == s.cfg.Node:
+		case !member.Cluster.IsZero(), member.Founding && member.Name < s.cfg.Node:
+			return intend(false)
+		case member.Founding:
+			return nil
+		}
+	}
+	select {
+	case <-ctx.Done(): // nobody was asked
+		return nil
+	default:
+	}
+	s.cfg.Logger.Info("founding a cluster", "cluster", s.cfg.Cluster.name())
+	return s.settleFor(n, belonging{cluster: s.cfg.IDs.New(), founder: true})
+}
+
+// settleFor decides for a cluster.
+func (s *Server) settleFor(n *node, b belonging) error {
+	if err := b.write(filepath.Join(s.cfg.Dir, raftFolder)); err != nil {
+		return err
+	}
+	n.belongs = b
+	return n.members.Update(func(info *membership.Info) { info.Cluster, info.Founding = b.cluster, false })
+}
+
+// clusterID is the id that the cluster is created with.
+func (s *Server) clusterID() ids.ID {
+	n, err := s.gate.enter()
+	if err != nil {
+		return s.cfg.IDs.New() // nothing is created any more
+	}
+	defer s.gate.leave()
+	if n.members != nil {
+		if id := n.members.Self().Cluster; !id.IsZero() {
+			return id
+		}
+	}
+	return s.cfg.IDs.New()
+}
+
+// admitted says whether the leader has added this node, at the address where it is now, as far as this node knows.
+func (s *Server) admitted(n *node) bool {
+	for _, server := range n.GetConfiguration().Configuration().Servers {
+		if server.ID == raft.ServerID(s.cfg.Node) {
+			return server.Address == n.transport.LocalAddr()
+		}
+	}
+	return false
+}
+
+// awaitAdmission waits until this node is one of Raft's servers: a second node of the same name never is, and must not
+// register in the first one's place. False when ctx ended.
+func (s *Server) awaitAdmission(ctx context.Context, n *node) bool {
+	for n.members != nil && !s.admitted(n) {
+		if !s.pause(ctx, s.cfg.Cluster.probe()/4) {
+			return false
+		}
+	}
+	return true
+}
+
+// leave has this node removed from the cluster while it is still there. When nobody removes it in time it stops all the
+// same, and is removed when it has been gone for long.
+func (s *Server) leave(n *node) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), leavePatience)
+	defer cancel()
+	if n.State() == raft.Leader && n.alone() {
+		s.cfg.Logger.Warn("this node has the only vote and stays part of the cluster: without it there is none")
+		return
+	}
+	n.handOver()
+	if err := n.members.Update(func(info *membership.Info) { info.Leaving = true }); err != nil {
+		s.cfg.Logger.Warn("this node cannot say that it leaves", "error", err)
+		return
+	}
+	for s.admitted(n) {
+		if !s.pause(ctx, s.cfg.Cluster.probe()/4) {
+			s.cfg.Logger.Warn("this node was not removed in time; it will be when it has been gone for long")
+			return
+		}
+	}
+	s.cfg.Logger.Info("this node has left the cluster")
+}
+
+// isControlPlane says whether roles make a node a voter.
+func isControlPlane(roles []string) bool { return slices.Contains(roles, identity.ControlPlane) }

@@ -1,0 +1,572 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+const testProbe = 100 * time.Millisecond
+
+// reef is a cluster of nodes that find each other, in one process on the loopback.
+type reef struct {
+	t         *testing.T
+	authority *identity.Authority
+	log       stream.Log
+	store     rowstore.Store
+	nodes     map[string]*running
+	configs   map[string]Config
+	autopilot Autopilot
+	journal   *journal
+}
+
+func newReef(t *testing.T) *reef {
+	t.Helper()
+	authority, err := identity.NewAuthority("reef", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &reef{t: t, authority: authority, log: newLog(t), store: newLists(), nodes: map[string]*running{},
+		configs: map[string]Config{}, journal: &journal{},
+		autopilot: Autopilot{Settle: 200 * time.Millisecond, NonvoterGrace: 300 * time.Millisecond, VoterGrace: time.Hour}}
+}
+
+// journal collects what nodes log.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) holds(text string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Contains(j.text.String(), text)
+}
+
+func (r *reef) config(name string, roles []string, join ...string) Config {
+	r.t.Helper()
+	own, err := r.authority.Issue(name, roles, time.Now(), time.Hour)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	cfg := testConfig(r.t, r.t.TempDir())
+	cfg.Node, cfg.Roles, cfg.Log, cfg.Store = name, roles, r.log, r.store
+	cfg.Logger = slog.New(slog.NewTextHandler(r.journal, nil)).With("by", name)
+	cfg.Cluster = &Cluster{Identity: own, Listen: "127.0.0.1:0", GossipListen: "127.0.0.1:0", Join: join, Probe: testProbe,
+		Autopilot: r.autopilot}
+	return cfg
+}
+
+// begin starts a node and does not wait for it.
+func (r *reef) begin(cfg Config) *running {
+	r.t.Helper()
+	cfg.Boot = cfg.IDs.New()
+	node := start(r.t, cfg)
+	r.nodes[cfg.Node], r.configs[cfg.Node] = node, cfg
+	r.until(cfg.Node+" runs", func() bool {
+		_, err := node.gate.enter()
+		if err == nil {
+			node.gate.leave()
+		}
+		return err == nil
+	})
+	return node
+}
+
+// add starts a node that joins through any other, and waits until it is ready.
+func (r *reef) add(name string, roles ...string) *running {
+	r.t.Helper()
+	node := r.begin(r.config(name, roles, r.gossip()...))
+	r.ready(node)
+	return node
+}
+
+// found starts a first node and waits until it is ready.
+func (r *reef) found(name string) *running {
+	r.t.Helper()
+	cfg := r.config(name, identity.Roles())
+	cfg.Cluster.Bootstrap = true
+	node := r.begin(cfg)
+	r.ready(node)
+	return node
+}
+
+func (r *reef) ready(node *running) {
+	r.t.Helper()
+	select {
+	case <-node.Ready():
+	case <-patient(r.t).Done():
+		r.journal.mu.Lock()
+		defer r.journal.mu.Unlock()
+		r.t.Fatalf("%s does not become ready\n%s", node.cfg.Node, r.journal.text.String())
+	}
+}
+
+// gossip is where the nodes that run gossip.
+func (r *reef) gossip() []string {
+	var addresses []string
+	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
+		if n, err := r.nodes[name].gate.enter(); err == nil {
+			addresses = append(addresses, n.members.Self().Gossip.String())
+			r.nodes[name].gate.leave()
+		}
+	}
+	return addresses
+}
+
+// kill ends a node as if its process had died: it hands nothing over and tells nobody.
+func (r *reef) kill(name string) {
+	r.t.Helper()
+	node := r.nodes[name]
+	n, err := node.gate.enter()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := n.members.Close(); err != nil {
+		r.t.Error(err)
+	}
+	if err := n.Shutdown().Error(); err != nil {
+		r.t.Error(err)
+	}
+	node.gate.leave()
+	node.stop()
+	delete(r.nodes, name)
+}
+
+// stop ends a node cleanly.
+func (r *reef) stop(name string) {
+	r.nodes[name].stop()
+	delete(r.nodes, name)
+}
+
+// restart starts a node that was stopped or killed, at other ports than before.
+func (r *reef) restart(name string) *running {
+	r.t.Helper()
+	cfg := r.configs[name]
+	cfg.Cluster.Join = r.gossip()
+	return r.begin(cfg)
+}
+
+// until waits for a condition.
+func (r *reef) until(what string, ok func() bool) {
+	r.t.Helper()
+	for ctx := patient(r.t); !ok(); {
+		select {
+		case <-ctx.Done():
+			r.journal.mu.Lock()
+			defer r.journal.mu.Unlock()
+			r.t.Fatalf("never: %s; servers: %s\n%s", what, r.servers(), r.journal.text.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (r *reef) leader() *running {
+	for _, node := range r.nodes {
+		if node.leading.Load() != nil {
+			return node
+		}
+	}
+	return nil
+}
+
+// servers are Raft's as the leader has them: voters with a star.
+func (r *reef) servers() string {
+	leader := r.leader()
+	if leader == nil {
+		return ""
+	}
+	n, err := leader.gate.enter()
+	if err != nil {
+		return ""
+	}
+	defer leader.gate.leave()
+	var list []string
+	for _, server := range n.GetConfiguration().Configuration().Servers {
+		name := string(server.ID)
+		if server.Suffrage == raft.Voter {
+			name += "*"
+		}
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+func (r *reef) untilServers(want string) {
+	r.t.Helper()
+	r.until("servers are "+want, func() bool { return r.servers() == want })
+}
+
+// registered are the names of the nodes in the state.
+func (r *reef) registered() string {
+	leader := r.leader()
+	if leader == nil {
+		return ""
+	}
+	var list []string
+	for _, node := range leader.View().Nodes() {
+		list = append(list, node.Name)
+	}
+	return strings.Join(list, " ")
+}
+
+// sameState waits until all nodes that run have the same state, and returns its hash.
+func (r *reef) sameState() string {
+	r.t.Helper()
+	hash := ""
+	r.until("all nodes have one state", func() bool {
+		hashes := map[string]bool{}
+		for _, node := range r.nodes {
+			_, h, err := node.StateHash()
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			hash, hashes[h] = h, true
+		}
+		return len(hashes) == 1
+	})
+	return hash
+}
+
+const controlPlane = identity.ControlPlane
+
+func TestNodesJoinOneByOne(t *testing.T) {
+	r := newReef(t)
+	r.found("a")
+	r.untilServers("a*")
+	r.add("b", controlPlane)
+	r.untilServers("a* b") // two votes bear no more than one
+	f := r.add("f", identity.Fetcher, identity.APIServer)
+	r.add("c", controlPlane)
+	r.untilServers("a* b* c* f")
+	r.add("d", controlPlane)
+	r.untilServers("a* b* c* d f")
+	r.add("e", controlPlane)
+	r.untilServers("a* b* c* d* e* f")
+	r.add("g", controlPlane)
+	openCustomer(t, f, "ann")
+	r.untilServers("a* b* c* d* e* f g")
+	r.until("all are registered", func() bool { return r.registered() == "a b c d e f g" })
+	r.sameState()
+}
+
+func TestDeadVoterIsReplaced(t *testing.T) {
+	r := newReef(t)
+	r.autopilot.VoterGrace = 500 * time.Millisecond
+	r.found("a")
+	for _, name := range []string{"b", "c"} {
+		r.add(name, identity.Roles()...)
+	}
+	r.untilServers("a* b* c*")
+	r.kill("b")
+	openCustomer(t, r.nodes["a"], "ann")
+	// Nobody takes its place: it is not removed however long it has been gone.
+	r.add("f", identity.Fetcher)
+	r.untilServers("a* b* c* f")
+	r.add("d", controlPlane)
+	r.untilServers("a* c* d* f")
+	r.until("its record is gone", func() bool { return r.registered() == "a c d f" })
+	// It comes back as a new one: its log is behind, and it is not needed.
+	r.ready(r.restart("b"))
+	r.untilServers("a* b c* d* f")
+	r.sameState()
+}
+
+func TestDeadLeaderIsReplaced(t *testing.T) {
+	r := newReef(t)
+	r.autopilot.VoterGrace = 500 * time.Millisecond
+	r.found("a")
+	for _, name := range []string{"b", "c", "d"} {
+		r.add(name, controlPlane)
+	}
+	r.untilServers("a* b* c* d")
+	dead := r.leader().cfg.Node
+	r.kill(dead)
+	alive := slices.DeleteFunc([]string{"a*", "b*", "c*", "d*"}, func(name string) bool { return name == dead+"*" })
+	r.untilServers(strings.Join(alive, " "))
+	openCustomer(t, r.leader(), "ann")
+}
+
+// A node that is gone for a short time is left alone, whatever address it comes back with.
+func TestRestartsChangeNothing(t *testing.T) {
+	r := newReef(t)
+	r.autopilot.NonvoterGrace = time.Hour
+	r.found("a")
+	for _, name := range []string{"b", "c"} {
+		r.add(name, controlPlane)
+	}
+	r.add("f", identity.Fetcher, identity.APIServer)
+	r.untilServers("a* b* c* f")
+	for _, name := range []string{"f", "b"} {
+		r.stop(name)
+		r.ready(r.restart(name))
+		r.untilServers("a* b* c* f")
+	}
+	openCustomer(t, r.nodes["f"], "ann")
+	r.sameState()
+}
+
+// All voters stop and come back elsewhere: Raft's configuration is wrong about everybody, and they find each other.
+func TestWholeClusterMoves(t *testing.T) {
+	r := newReef(t)
+	r.found("a")
+	for _, name := range []string{"b", "c"} {
+		r.add(name, identity.Roles()...)
+	}
+	r.untilServers("a* b* c*")
+	openCustomer(t, r.nodes["a"], "ann")
+	for _, name := range []string{"a", "b", "c"} {
+		r.stop(name)
+	}
+	for _, name := range []string{"c", "a", "b"} {
+		r.restart(name)
+	}
+	for _, node := range r.nodes {
+		r.ready(node)
+	}
+	r.untilServers("a* b* c*")
+	for name, node := range r.nodes {
+		if fresh(t, node).Customer("ann") == nil {
+			t.Errorf("%s has lost what was written", name)
+		}
+	}
+}
+
+// freePorts are addresses that nobody listens on.
+func freePorts(t *testing.T, number int) []string {
+	t.Helper()
+	var addresses []string
+	for range number {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = listener.Close() }()
+		addresses = append(addresses, listener.Addr().String())
+	}
+	return addresses
+}
+
+// Nodes that all may found a cluster, and start at once, found one.
+func TestOneClusterIsFounded(t *testing.T) {
+	for round := range 3 {
+		r := newReef(t)
+		addresses := freePorts(t, 3)
+		for i, name := range []string{"a", "b", "c"} {
+			cfg := r.config(name, identity.Roles(), addresses...)
+			cfg.Cluster.Bootstrap, cfg.Cluster.GossipListen = true, addresses[i]
+			r.begin(cfg)
+		}
+		for _, node := range r.nodes {
+			r.ready(node)
+		}
+		r.untilServers("a* b* c*")
+		clusters := map[string]bool{}
+		for _, node := range r.nodes {
+			clusters[node.View().Cluster().ID.String()] = true
+		}
+		if len(clusters) != 1 {
+			t.Fatalf("round %d: %d clusters were founded", round, len(clusters))
+		}
+		for name := range r.nodes {
+			r.stop(name)
+		}
+	}
+}
+
+// Two clusters that were founded apart under one authority know of each other, and never mix.
+func TestTwoFoundedClustersStayApart(t *testing.T) {
+	r := newReef(t)
+	first := r.found("a")
+	other := newReef(t)
+	other.authority, other.journal = r.authority, r.journal
+	second := other.found("b")
+	cfg := r.config("c", []string{controlPlane}, append(r.gossip(), other.gossip()...)...)
+	third := r.begin(cfg)
+	r.until("the mistake is told", func() bool {
+		return r.journal.holds("ANOTHER CLUSTER OF THE SAME NAME") && r.journal.holds("this node joins neither")
+	})
+	openCustomer(t, first, "ann")
+	openCustomer(t, second, "bob")
+	if r.servers() != "a*" || other.servers() != "b*" || third.View().Cluster() != nil {
+		t.Fatalf("the clusters have servers %q and %q", r.servers(), other.servers())
+	}
+	// One of them is given up: the third joins the other.
+	other.stop("b")
+	r.ready(third)
+	r.untilServers("a* c")
+	if third.View().Cluster().ID != first.View().Cluster().ID {
+		t.Fatal("the third node is in another cluster")
+	}
+}
+
+// A node that was founder and lost its directory joins: the others are there.
+func TestFounderThatLostItsDataJoins(t *testing.T) {
+	r := newReef(t)
+	r.found("a")
+	for _, name := range []string{"b", "c"} {
+		r.add(name, controlPlane)
+	}
+	r.untilServers("a* b* c*")
+	openCustomer(t, r.nodes["a"], "ann")
+	r.stop("a")
+	r.until("somebody else leads", func() bool { return r.leader() != nil })
+	cfg := r.configs["a"]
+	cfg.Dir = t.TempDir()
+	cfg.Cluster.Join = r.gossip()
+	node := r.begin(cfg)
+	r.ready(node)
+	if fresh(t, node).Customer("ann") == nil {
+		t.Fatal("the founder made another cluster")
+	}
+	r.untilServers("a* b* c*")
+}
+
+// A second node with a copy of another one's identity never becomes part of the cluster.
+func TestSecondNodeOfANameIsNotAdmitted(t *testing.T) {
+	r := newReef(t)
+	r.found("a")
+	f := r.add("f", identity.Fetcher)
+	copied := r.config("f", []string{identity.Fetcher}, r.gossip()...)
+	copied.Cluster.Identity = r.configs["f"].Cluster.Identity
+	copied.Boot = copied.IDs.New()
+	second := start(t, copied)
+	r.until("it is told", func() bool { return r.journal.holds("another node has the name of this one") })
+	openCustomer(t, r.nodes["a"], "ann")
+	select {
+	case <-second.Ready():
+		t.Fatal("the second node of a name is ready")
+	default:
+	}
+	if record := fresh(t, r.nodes["a"]).Node("f"); record == nil || record.Boot != f.cfg.Boot {
+		t.Fatal("the second node has registered in the first one's place")
+	}
+}
+
+func TestNodeLeavesWhenItStops(t *testing.T) {
+	r := newReef(t)
+	r.autopilot.NonvoterGrace = time.Hour
+	r.found("a")
+	for _, name := range []string{"b", "c"} {
+		cfg := r.config(name, []string{controlPlane}, r.gossip()...)
+		cfg.Cluster.LeaveOnStop = true
+		r.ready(r.begin(cfg))
+	}
+	cfg := r.config("f", []string{identity.Fetcher}, r.gossip()...)
+	cfg.Cluster.LeaveOnStop = true
+	r.ready(r.begin(cfg))
+	r.untilServers("a* b* c* f")
+	r.stop("f")
+	r.untilServers("a* b* c*")
+	r.until("its record is gone", func() bool { return r.registered() == "a b c" })
+	r.stop("b")
+	r.untilServers("a* c*")
+	r.stop("c") // with two votes left each is needed to take one away
+	r.untilServers("a*")
+	r.until("only the last is left", func() bool { return r.registered() == "a" })
+	openCustomer(t, r.nodes["a"], "ann")
+}
+
+func TestOperatorRemovesNodes(t *testing.T) {
+	r := newReef(t)
+	r.autopilot.NonvoterGrace = time.Hour
+	a := r.found("a")
+	r.add("b", controlPlane)
+	r.add("c", controlPlane)
+	r.add("f", identity.Fetcher)
+	r.untilServers("a* b* c* f")
+	remove := func(name string) string { return codeOf(a.Operator().RemoveNode(patient(t), name)) }
+	for name, want := range map[string]string{"x": "not_found", "f": "node_alive", "a": "node_alive", "b": "node_alive"} {
+		if got := remove(name); got != want {
+			t.Errorf("remove %s: %s, want %s", name, got, want)
+		}
+	}
+	r.kill("f")
+	r.until("f can be removed", func() bool { return remove("f") == "" })
+	r.untilServers("a* b* c*")
+	r.stop("c")
+	r.until("c can be removed", func() bool { return remove("c") == "" })
+	r.untilServers("a* b*")
+	if got := r.registered(); got != "a b" {
+		t.Fatalf("registered: %s", got)
+	}
+}
+
+func codeOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return string(faultCode(err))
+}
+
+// A client writes all the time while every voter is restarted, and none of its calls fails.
+func TestRollingRestartFailsNoCall(t *testing.T) {
+	r := newReef(t)
+	r.autopilot.NonvoterGrace = time.Hour
+	r.found("a")
+	r.add("b", identity.Roles()...)
+	r.add("c", identity.Roles()...)
+	api := r.add("api", identity.APIServer)
+	r.untilServers("a* api b* c*")
+	ctx, end := context.WithCancel(t.Context())
+	var written atomic.Int64
+	var work sync.WaitGroup
+	work.Go(func() {
+		for ; ctx.Err() == nil; written.Add(1) {
+			ref := fmt.Sprint("customer-", written.Load())
+			within, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			_, err := api.Do(within, client.OpenCustomer{Customer: ref}, nil)
+			if err == nil {
+				var view *client.View
+				if view, err = api.Fresh(within); err == nil && view.Customer(ref) == nil {
+					t.Errorf("%s is not there after it was written", ref)
+				}
+			}
+			cancel()
+			if err != nil {
+				t.Errorf("%s: %v", ref, err)
+				return
+			}
+		}
+	})
+	for range 2 {
+		for _, name := range []string{"a", "b", "c"} {
+			r.stop(name)
+			r.ready(r.restart(name))
+			r.untilServers("a* api b* c*")
+			more := written.Load() + 20
+			r.until("writes go on", func() bool { return written.Load() >= more || t.Failed() })
+		}
+	}
+	end()
+	work.Wait()
+	r.sameState()
+	if got := len(fresh(t, api).Customers()); got != int(written.Load()) {
+		t.Fatalf("%d customers, %d were written", got, written.Load())
+	}
+}
+
+func faultCode(err error) fault.Code { return fault.CodeOf(err) }

@@ -1,0 +1,251 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/identity"
+)
+
+// nodes is a cluster under test: nodes of one authority that speak TLS over loopback.
+type nodes struct {
+	t         testing.TB
+	authority *identity.Authority
+	net       *network
+	configs   []Config
+	store     *lists
+
+	mu      sync.Mutex
+	running []*running // nil: it is stopped
+}
+
+// newNodes runs a cluster of voters and, behind them, nodes that do not vote. Node 0 creates it.
+func newNodes(t testing.TB, voters, others int) *nodes {
+	t.Helper()
+	authority, err := identity.NewAuthority("test", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &nodes{t: t, authority: authority, net: &network{names: map[string]string{}}, store: newLists()}
+	log := newLog(t)
+	for n := range voters + others {
+		name, roles := fmt.Sprint("node-", n), []string{identity.Fetcher, identity.Billing, identity.APIServer}
+		if n < voters {
+			name, roles = fmt.Sprint("voter-", n), append(roles, identity.ControlPlane)
+		}
+		cfg := c.config(name, roles...)
+		cfg.Log, cfg.Store, cfg.Cluster.Bootstrap = log, c.store, n == 0
+		c.configs = append(c.configs, cfg)
+		c.running = append(c.running, nil)
+		c.start(n)
+	}
+	for n := range c.configs {
+		if n > 0 {
+			c.add(n, n < voters)
+		}
+	}
+	for n := range c.configs {
+		c.ready(n)
+	}
+	return c
+}
+
+// config is that of a node of the cluster.
+func (c *nodes) config(name string, roles ...string) Config {
+	c.t.Helper()
+	i, err := c.authority.Issue(name, roles, time.Now(), time.Hour)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	address := freeAddress(c.t)
+	c.net.name(address, name)
+	cfg := testConfig(c.t, c.t.TempDir())
+	cfg.Node, cfg.Roles = name, roles
+	cfg.Cluster = &Cluster{Identity: i, Listen: address}
+	cfg.Lease, cfg.FetchDeadline = time.Second, time.Second
+	cfg.dial = c.net.dialer(name)
+	return cfg
+}
+
+// freeAddress is one that nobody listens on.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+func (c *nodes) start(n int) {
+	cfg := c.configs[n]
+	cfg.Boot = cfg.IDs.New()
+	r := start(c.t, cfg)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[n] = r
+}
+
+// kill stops a node without letting it say good-bye, and leaves its directory.
+func (c *nodes) kill(n int) {
+	c.mu.Lock()
+	r := c.running[n]
+	c.running[n] = nil
+	c.mu.Unlock()
+	c.net.cut(c.configs[n].Node)
+	r.stop()
+	c.net.mend(c.configs[n].Node)
+}
+
+// at is a node, nil while it is stopped.
+func (c *nodes) at(n int) *running {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running[n]
+}
+
+func (c *nodes) ready(n int) {
+	c.t.Helper()
+	select {
+	case <-c.at(n).Ready():
+	case <-patient(c.t).Done():
+		c.t.Fatalf("node %d does not become ready", n)
+	}
+}
+
+// add has the leader take a node into Raft's configuration.
+func (c *nodes) add(n int, votes bool) {
+	c.t.Helper()
+	id, address := raft.ServerID(c.configs[n].Node), raft.ServerAddress(c.configs[n].Cluster.Listen)
+	c.lead(func(leader *node) error {
+		if votes {
+			return leader.AddVoter(id, address, 0, 0).Error()
+		}
+		return leader.AddNonvoter(id, address, 0, 0).Error()
+	})
+}
+
+// lead has whoever leads do something, until it works.
+func (c *nodes) lead(ask func(*node) error) {
+	c.t.Helper()
+	ctx := patient(c.t)
+	for {
+		for n := range c.configs {
+			r := c.at(n)
+			if r == nil || !r.leads() {
+				continue
+			}
+			_, err := askRaft(ctx, r.Server, func(n *node) (struct{}, error) { return struct{}{}, ask(n) })
+			if err == nil {
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			c.t.Fatal("no leader does what it is asked")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// leader is the node whose leadership has begun, -1 when there is none.
+func (c *nodes) leader() int {
+	for n := range c.configs {
+		if r := c.at(n); r != nil && r.leading.Load() != nil {
+			return n
+		}
+	}
+	return -1
+}
+
+// network is what nodes of a test dial through: it can cut a node off.
+type network struct {
+	mu    sync.Mutex
+	names map[string]string // by address
+	off   []string
+	conns []*wire
+}
+
+// wire is a connection between two nodes.
+type wire struct {
+	net.Conn
+	from, to string
+}
+
+var errCut = errors.New("the network is cut")
+
+func (n *network) name(address, node string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.names[address] = node
+}
+
+func (n *network) reaches(from, to string) bool {
+	for _, off := range n.off {
+		if off == from || off == to {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *network) dialer(from string) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, address string) (net.Conn, error) {
+		n.mu.Lock()
+		to := n.names[address]
+		up := n.reaches(from, to)
+		n.mu.Unlock()
+		if !up {
+			return nil, errCut
+		}
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return nil, err
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if !n.reaches(from, to) {
+			_ = conn.Close()
+			return nil, errCut
+		}
+		w := &wire{conn, from, to}
+		n.conns = append(n.conns, w)
+		return w, nil
+	}
+}
+
+// cut takes a node off the network: its connections break, and no new ones come about.
+func (n *network) cut(node string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.off = append(n.off, node)
+	var left []*wire
+	for _, w := range n.conns {
+		if w.from == node || w.to == node {
+			_ = w.Close()
+		} else {
+			left = append(left, w)
+		}
+	}
+	n.conns = left
+}
+
+// mend brings a node back.
+func (n *network) mend(node string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for at, off := range n.off {
+		if off == node {
+			n.off = append(n.off[:at:at], n.off[at+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/client"
+)
+
+// Nodes implements client.Client.
+func (c caller) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
+	var nodes []client.NodeStatus
+	err := c.s.retry(ctx, func() (err error) {
+		nodes, err = c.s.nodesHere(ctx)
+		if errors.Is(err, raft.ErrNotLeader) {
+			nodes = nil
+			err = c.s.forward(ctx, methodNodes, nothing{}, &nodes)
+		}
+		return err
+	})
+	return nodes, err
+}
+
+// nodesHere describes the nodes, which the leader alone can. It is one attempt.
+func (s *Server) nodesHere(ctx context.Context) ([]client.NodeStatus, error) {
+	if _, err := s.confirmHere(ctx); err != nil { // a leader deposed meanwhile must not tell what it thought
+		return nil, err
+	}
+	l := s.leading.Load()
+	if l == nil {
+		return nil, raft.ErrNotLeader
+	}
+	return l.nodes(ctx)
+}
+
+// nodes describes the registered nodes by their heartbeats, the assignment, Raft and what the cluster's members see.
+func (l *leadership) nodes(ctx context.Context) ([]client.NodeStatus, error) {
+	suffrages, err := l.s.suffrages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	view := l.view()
+	applied, _ := l.s.machine.fsm.Store().Progress()
+	shards := view.Shards()
+	list := make([]client.NodeStatus, 0, len(view.Nodes()))
+	for _, node := range view.Nodes() {
+		status := client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version, Capacity: node.Capacity,
+			Boot: node.Boot, Draining: node.Draining, Suffrage: suffrages[node.Name]}
+		if seen := l.tracker.Describe(node, shards, &status); seen > 0 && status.Suffrage != client.RaftLeader {
+			status.Lag = applied - min(applied, seen)
+		}
+		if status.State == "" {
+			status.State = l.s.presence(node.Name)
+		}
+		list = append(list, status)
+	}
+	return list, nil
+}
+
+// onlyThis is what a node knows of the others' life when no members tell it: nothing.
+func onlyThis(name string) func(string) client.NodeState {
+	return func(node string) client.NodeState {
+		if node == name {
+			return client.NodeAlive
+		}
+		return client.NodeUnknown
+	}
+}
+
+// suffrages are what the nodes are in Raft, as this leader sees it.
+func (s *Server) suffrages(ctx context.Context) (map[string]client.Suffrage, error) {
+	return askRaft(ctx, s, func(n *node) (map[string]client.Suffrage, error) {
+		future := n.GetConfiguration()
+		if err := future.Error(); err != nil {
+			return nil, err
+		}
+		found := map[string]client.Suffrage{}
+		_, leader := n.LeaderWithID()
+		for _, server := range future.Configuration().Servers {
+			switch {
+			case server.ID == leader:
+				found[string(server.ID)] = client.RaftLeader
+			case server.Suffrage == raft.Voter:
+				found[string(server.ID)] = client.RaftVoter
+			default:
+				found[string(server.ID)] = client.RaftNonvoter
+			}
+		}
+		return found, nil
+	})
+}

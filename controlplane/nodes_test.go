@@ -1,0 +1,160 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// peer is a fetcher of another process, as far as its heartbeats go.
+type peer struct {
+	t    *testing.T
+	r    *running
+	beat client.Heartbeat
+}
+
+func join(t *testing.T, r *running, name string, capacity uint32) *peer {
+	t.Helper()
+	p := &peer{t: t, r: r, beat: client.Heartbeat{Node: name, Boot: ids.Random{Now: time.Now}.New()}}
+	_, err := r.Do(t.Context(), client.RegisterNode{Name: name, Boot: p.beat.Boot, Capacity: capacity, Version: "v2",
+		Roles: []string{"fetcher"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// send sends a heartbeat, and takes over what it is told to hold or to release.
+func (p *peer) send(ctx context.Context) client.Leases {
+	leases, err := p.r.Heartbeat(ctx, p.beat)
+	if err != nil && ctx.Err() == nil {
+		p.t.Error(err)
+	}
+	return leases
+}
+
+// obey sends heartbeats until the node holds what it is told, and nothing else; what is to be released it releases.
+func (p *peer) obey() client.Leases {
+	p.t.Helper()
+	leases := p.send(p.t.Context())
+	p.beat.Holding = leases.Hold
+	return p.send(p.t.Context())
+}
+
+func statusOf(t *testing.T, r *running, name string) client.NodeStatus {
+	t.Helper()
+	nodes, err := r.Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	t.Fatalf("node %s is not among %+v", name, nodes)
+	return client.NodeStatus{}
+}
+
+func drain(t *testing.T, r *running, name string, draining bool) {
+	t.Helper()
+	if _, err := r.Do(t.Context(), client.DrainNode{Name: name, Draining: draining}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNodesAndDrain(t *testing.T) {
+	r := serve(t, testConfig(t, t.TempDir()))
+	if _, err := r.Do(t.Context(), client.DrainNode{Name: "nobody", Draining: true}, nil); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("drain of an unknown node: %v", err)
+	}
+	f := join(t, r, "f", 3)
+	if n := statusOf(t, r, "f"); n.State != client.NodeUnknown || n.HeardMillis != -1 || n.Capacity != 3 || n.Version != "v2" {
+		t.Errorf("registered: %+v", n)
+	}
+	f.beat.Open = 5
+	f.obey()
+	n := statusOf(t, r, "f")
+	if n.State != client.NodeAlive || n.Shards != testShards || n.Open != 5 || n.HeardMillis < 0 || n.Moving != 0 {
+		t.Errorf("at work: %+v", n)
+	}
+	if n := statusOf(t, r, "one"); n.Suffrage != client.RaftLeader || n.Lag != 0 {
+		t.Errorf("the leader: %+v", n)
+	}
+
+	drain(t, r, "f", true)
+	if leases := f.send(t.Context()); len(leases.Release) != testShards || len(leases.Hold) != 0 {
+		t.Errorf("a draining node is told %+v", leases)
+	}
+	if n := statusOf(t, r, "f"); n.State != client.NodeDraining || n.Moving != testShards || !n.Draining {
+		t.Errorf("draining: %+v", n)
+	}
+	f.beat.Holding, f.beat.Open = nil, 0
+	f.send(t.Context()) // nobody else is there, and it is drained all the same
+	if n := statusOf(t, r, "f"); n.State != client.NodeDrained || n.Shards != 0 {
+		t.Errorf("drained: %+v", n)
+	}
+	f = join(t, r, "f", 3) // a restart
+	f.obey()
+	if n := statusOf(t, r, "f"); n.State != client.NodeDrained || !n.Draining || n.Shards != 0 {
+		t.Errorf("drained and restarted: %+v", n)
+	}
+	drain(t, r, "f", false)
+	f.obey()
+	if n := statusOf(t, r, "f"); n.State != client.NodeAlive || n.Shards != testShards {
+		t.Errorf("back: %+v", n)
+	}
+	f.beat.Leaving, f.beat.Holding = true, nil
+	f.send(t.Context())
+	if n := statusOf(t, r, "f"); n.State != client.NodeLeft || n.Shards != 0 || n.Draining {
+		t.Errorf("stopped: %+v", n)
+	}
+}
+
+// What a node is told to hold stays its own until it is heard again, whatever is planned at that moment.
+func TestAnswersAreNotOvertaken(t *testing.T) {
+	r := serve(t, testConfig(t, t.TempDir()))
+	a, b := join(t, r, "a", 1), join(t, r, "b", 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	l := r.leading.Load()
+	var others sync.WaitGroup
+	others.Go(func() {
+		for ctx.Err() == nil {
+			if err := l.assign(); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		}
+	})
+	others.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			_, err := r.Do(ctx, client.DrainNode{Name: []string{"a", "b"}[n/2%2], Draining: n%2 == 0}, nil)
+			if err != nil && !errors.Is(err, context.Canceled) && ctx.Err() == nil {
+				t.Error(err)
+			}
+		}
+	})
+	others.Go(func() {
+		for ctx.Err() == nil {
+			b.send(ctx) // it never says that it holds anything, so it can be taken away
+		}
+	})
+	for range 200 {
+		leases := a.send(ctx)
+		if err := l.assign(); err != nil { // behind the one that was at work
+			t.Fatal(err)
+		}
+		for _, held := range leases.Hold {
+			if s := r.View().Shard(held.Shard); s.Owner != "a" || s.Epoch != held.Epoch {
+				t.Errorf("a is told to hold %+v, and the shard is %+v", held, s)
+			}
+		}
+	}
+	cancel()
+	others.Wait()
+}

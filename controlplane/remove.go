@@ -1,0 +1,74 @@
+package controlplane
+
+import (
+	"context"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// RemoveNode implements client.Operator. It takes the node's record away; the autopilot, which takes a node out of Raft
+// that is gone and has no record, does the rest at once.
+func (o operator) RemoveNode(ctx context.Context, name string) error {
+	view, err := o.s.fresh(ctx)
+	if err != nil {
+		return err
+	}
+	servers, err := askRaft(ctx, o.s, func(n *node) (raft.Configuration, error) {
+		future := n.GetConfiguration()
+		return future.Configuration(), future.Error()
+	})
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "")
+	}
+	there, err := o.there()
+	if err != nil {
+		return err
+	}
+	record, counted := view.Node(name), false
+	votes, rest, alive := false, 0, 0
+	for _, server := range servers.Servers {
+		mine := string(server.ID) == name
+		counted = counted || mine
+		switch {
+		case server.Suffrage != raft.Voter:
+		case mine:
+			votes = true
+		default:
+			rest++
+			if there[string(server.ID)] {
+				alive++
+			}
+		}
+	}
+	switch {
+	case record == nil && !counted:
+		return fault.New(fault.NotFound, "there is no node %q", name)
+	case there[name]:
+		return fault.New(fault.NodeAlive, "node %q is there: stop it first", name)
+	case votes && 2*alive <= rest:
+		return fault.New(fault.QuorumAtRisk, "without node %q, %d of %d voters would be there: no majority", name, alive, rest)
+	case record == nil:
+		return nil // it is being removed
+	}
+	_, err = o.s.propose(ctx, o.s.cfg.IDs.New(), command.RemoveNodePayload{Name: name, Boot: record.Boot}, nil)
+	return err
+}
+
+// there are the nodes that gossip.
+func (o operator) there() (map[string]bool, error) {
+	n, err := o.s.gate.enter()
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "")
+	}
+	defer o.s.gate.leave()
+	there := map[string]bool{o.s.cfg.Node: true}
+	if n.members != nil {
+		for _, member := range n.members.Members() {
+			there[member.Name] = true
+		}
+	}
+	return there, nil
+}

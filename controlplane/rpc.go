@@ -1,0 +1,179 @@
+package controlplane
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/port"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// What nodes ask each other. All but status is for the leader, and one attempt: a node that does not lead says so, and
+// the caller looks for the leader again.
+const (
+	methodPropose   = "propose"
+	methodConfirm   = "confirm"
+	methodHeartbeat = "heartbeat"
+	methodMarkers   = "markers"
+	methodNodes     = "nodes"
+	methodStatus    = "status"
+)
+
+// methods is the one table of calls, with the roles that may make them.
+func (s *Server) methods() map[string]port.Method {
+	methods := map[string]port.Method{
+		methodPropose:   port.Handle(s.servePropose),
+		methodConfirm:   port.Handle(s.serveConfirm),
+		methodHeartbeat: port.Handle(s.serveHeartbeat, identity.Fetcher),
+		methodMarkers:   port.Handle(s.serveMarkers, identity.Billing),
+		methodNodes:     port.Handle(s.serveNodes, identity.APIServer),
+		methodStatus:    port.Handle(s.serveStatus),
+	}
+	maps.Copy(methods, s.restoreMethods())
+	return methods
+}
+
+type (
+	nothing struct{}
+
+	// proposal is a command on its way to the leader, who stamps it.
+	proposal struct {
+		ID     ids.ID         `cbor:"1,keyasint"`
+		Number command.Number `cbor:"2,keyasint"`
+		Body   []byte         `cbor:"3,keyasint"` // the encoded payload
+		Call   *command.Call  `cbor:"4,keyasint,omitempty"`
+	}
+
+	// position is a place in Raft's log.
+	position struct {
+		Index uint64 `cbor:"1,keyasint"`
+	}
+
+	returned struct {
+		Markers []model.Marker `cbor:"1,keyasint"`
+	}
+
+	// nodeStatus is what a node says of itself.
+	nodeStatus struct {
+		Status    client.Status `cbor:"1,keyasint"`
+		LastTerm  uint64        `cbor:"2,keyasint"` // of the newest entry in its log
+		LastIndex uint64        `cbor:"3,keyasint"`
+		Silence   time.Duration `cbor:"4,keyasint"` // since it heard of the leader; 0 on the leader
+	}
+)
+
+func (s *Server) servePropose(ctx context.Context, from identity.Peer, p proposal) (position, error) {
+	payload, err := s.machine.fsm.DecodePayload(p.Number, p.Body)
+	if err != nil {
+		return position{}, fault.Wrap(fault.NotSupported, err, "the leader's version does not know the command")
+	}
+	if why := mayNotPropose(from, payload); why != "" {
+		return position{}, port.NotAllowed(from, why)
+	}
+	index, err := s.append(ctx, p.ID, payload, p.Call)
+	return position{Index: index}, err
+}
+
+// mayNotPropose is why a node may not have a command appended, "" when it may. What the leader's own steps propose comes
+// from no other node.
+func mayNotPropose(from identity.Peer, payload command.Payload) string {
+	if role, known := proposers()[payload.Number()]; known {
+		if from.Has(role) {
+			return ""
+		}
+		return "needs the role " + role
+	}
+	registers, ok := payload.(command.RegisterNodePayload)
+	switch {
+	case !ok:
+		return "is the leader's own"
+	case registers.Name != from.Node:
+		return "registers another node"
+	case slices.ContainsFunc(registers.Roles, func(role string) bool { return !from.Has(role) }):
+		return "registers a role that its certificate does not have"
+	}
+	return ""
+}
+
+// proposers are the roles that may propose commands.
+func proposers() map[command.Number]string {
+	return map[command.Number]string{
+		command.OpenCustomer: identity.APIServer, command.MintKey: identity.APIServer,
+		command.RevokeKey: identity.APIServer, command.TouchKeys: identity.APIServer,
+		command.PutGroup: identity.APIServer, command.PutScraper: identity.APIServer,
+		command.ClaimCall: identity.APIServer, command.RenewClaims: identity.APIServer,
+		command.ReleaseClaim: identity.APIServer, command.LaunchRun: identity.APIServer,
+		command.StopRun: identity.APIServer, command.AdjustWallet: identity.APIServer,
+		command.PutPrices: identity.APIServer, command.DrainNode: identity.APIServer,
+		command.RemoveNode: identity.APIServer,
+		command.Settle:     identity.Billing,
+	}
+}
+
+func (s *Server) serveConfirm(ctx context.Context, _ identity.Peer, _ nothing) (position, error) {
+	index, err := s.confirmHere(ctx)
+	return position{Index: index}, err
+}
+
+func (s *Server) serveHeartbeat(ctx context.Context, from identity.Peer, b beat) (client.Leases, error) {
+	if b.Heartbeat.Node != from.Node {
+		return client.Leases{}, port.NotAllowed(from, "is the heartbeat of another node")
+	}
+	return s.heartbeatHere(ctx, b)
+}
+
+func (s *Server) serveMarkers(_ context.Context, _ identity.Peer, back returned) (nothing, error) {
+	l := s.leading.Load()
+	if l == nil {
+		return nothing{}, raft.ErrNotLeader
+	}
+	l.takeBack(back.Markers)
+	return nothing{}, nil
+}
+
+func (s *Server) serveNodes(ctx context.Context, _ identity.Peer, _ nothing) ([]client.NodeStatus, error) {
+	return s.nodesHere(ctx)
+}
+
+func (s *Server) serveStatus(_ context.Context, _ identity.Peer, _ nothing) (nodeStatus, error) {
+	status, err := s.status()
+	if err != nil {
+		return nodeStatus{}, err
+	}
+	n, err := s.gate.enter()
+	if err != nil {
+		return nodeStatus{}, err
+	}
+	defer s.gate.leave()
+	answer := nodeStatus{Status: status, LastIndex: n.LastIndex()}
+	if n.State() != raft.Leader {
+		answer.Silence = max(time.Since(n.LastContact()), 1)
+	}
+	answer.LastTerm, err = strconv.ParseUint(n.Stats()["last_log_term"], 10, 64)
+	return answer, err
+}
+
+// statusOf is what the node at an address says of itself.
+func (s *Server) statusOf(ctx context.Context, address string) (nodeStatus, error) {
+	var answer nodeStatus
+	n, err := s.gate.enter()
+	if err != nil {
+		return answer, err
+	}
+	s.gate.leave() // a call is none of Raft's
+	if n.port == nil {
+		return answer, errNoWay
+	}
+	err = n.port.Call(ctx, address, methodStatus, nothing{}, &answer)
+	return answer, err
+}

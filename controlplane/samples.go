@@ -1,0 +1,253 @@
+package controlplane
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/internal/dispatch"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+// countEvery is how often the records of the state are counted at most: it visits all of them.
+const countEvery = time.Minute
+
+// measure declares what is read when somebody asks.
+func (s *Server) measure(to *telemetry.Metrics) {
+	s.measureRaft(to)
+	s.measureSteps(to)
+	s.measureWindow(to)
+	s.measureMoney(to)
+	s.measureShards(to)
+	objects := &objects{s: s}
+	telemetry.NewSamples(func() (map[string]int, bool) { return objects.count(), true }).
+		Gauges("shoal_controlplane_state_objects", "Records of this node's copy of the state, counted once a minute.",
+			[]string{"table"}, func(counts map[string]int, emit func(float64, ...string)) {
+				for table, n := range counts {
+					emit(float64(n), table)
+				}
+			}).
+		Declare(to)
+}
+
+// raftSample is Raft at one moment.
+type raftSample struct {
+	commit, applied, term uint64
+	entries               uint64
+	leads, led            bool
+	voters, others        int
+	logBytes              int64
+}
+
+func (s *Server) sampleRaft() (sample raftSample, ok bool) {
+	n, err := s.gate.enter()
+	if err != nil {
+		return sample, false
+	}
+	defer s.gate.leave()
+	_, leader := n.LeaderWithID()
+	sample = raftSample{commit: n.CommitIndex(), term: n.CurrentTerm(), leads: n.State() == raft.Leader, led: leader != ""}
+	if first, err := n.logs.FirstIndex(); err == nil && first > 0 {
+		sample.entries = n.LastIndex() - first + 1
+	}
+	for _, server := range n.GetConfiguration().Configuration().Servers {
+		if server.Suffrage == raft.Voter {
+			sample.voters++
+		} else {
+			sample.others++
+		}
+	}
+	if info, err := os.Stat(filepath.Join(s.cfg.Dir, "raft", "log.db")); err == nil {
+		sample.logBytes = info.Size()
+	}
+	sample.applied, _ = s.machine.fsm.Store().Progress()
+	return sample, true
+}
+
+func (s *Server) measureRaft(to *telemetry.Metrics) {
+	telemetry.NewSamples(s.sampleRaft).
+		Gauge("shoal_controlplane_commit_index", "Newest entry of the log that a majority has, as this node knows it.",
+			func(r raftSample) float64 { return float64(r.commit) }).
+		Gauge("shoal_controlplane_applied_index", "Newest command applied to this node's copy of the state.",
+			func(r raftSample) float64 { return float64(r.applied) }).
+		Gauge("shoal_controlplane_term", "Term of Raft.", func(r raftSample) float64 { return float64(r.term) }).
+		Gauge("shoal_controlplane_leading", "1 on the leader.", func(r raftSample) float64 { return truth(r.leads) }).
+		Gauge("shoal_controlplane_leader_known", "1 on nodes that know a leader.",
+			func(r raftSample) float64 { return truth(r.led) }).
+		Gauge("shoal_controlplane_voters", "Nodes that vote.", func(r raftSample) float64 { return float64(r.voters) }).
+		Gauge("shoal_controlplane_nonvoters", "Nodes with a copy of the state that do not vote.",
+			func(r raftSample) float64 { return float64(r.others) }).
+		Gauge("shoal_controlplane_log_entries", "Entries kept in this node's log.",
+			func(r raftSample) float64 { return float64(r.entries) }).
+		Gauge("shoal_controlplane_log_bytes", "Size of this node's log file.",
+			func(r raftSample) float64 { return float64(r.logBytes) }).
+		Declare(to)
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func (s *Server) measureSteps(to *telemetry.Metrics) {
+	telemetry.NewSamples(func() (*metrics, bool) { return s.metrics, true }).
+		Counters("shoal_controlplane_settled_pages_total", "Pages settled in this node's copy of the state, by outcome.",
+			[]string{"outcome"}, func(m *metrics, emit func(float64, ...string)) {
+				emit(float64(m.delivered.Load()), "delivered")
+				emit(float64(m.errored.Load()), "errored")
+				emit(float64(m.other.Load()), "other")
+			}).
+		Counter("shoal_controlplane_tasks_published_total", "Tasks that the log took from this node as leader.",
+			func(m *metrics) float64 { return float64(m.steps.Published.Load()) }).
+		Counter("shoal_controlplane_tasks_refused_total", "Publications refused because a shard's log was full.",
+			func(m *metrics) float64 { return float64(m.steps.Full.Load()) }).
+		Counter("shoal_controlplane_markers_sent_total", "Markers sent by this node as leader.",
+			func(m *metrics) float64 { return float64(m.steps.MarkersSent.Load()) }).
+		Counter("shoal_controlplane_markers_returned_total", "Markers that came back.",
+			func(m *metrics) float64 { return float64(m.steps.MarkersBack.Load()) }).
+		Counter("shoal_controlplane_redispatches_total", "Dispatches found lost and sent again.",
+			func(m *metrics) float64 { return float64(m.steps.Redispatched.Load()) }).
+		Counter("shoal_controlplane_attempts_exhausted_total", "Links given up after repeated losses.",
+			func(m *metrics) float64 { return float64(m.steps.Exhausted.Load()) }).
+		Declare(to)
+}
+
+// measureWindow shows the dispatcher, on the leader only.
+func (s *Server) measureWindow(to *telemetry.Metrics) {
+	telemetry.NewSamples(func() (stats dispatch.Stats, ok bool) {
+		if l := s.leading.Load(); l != nil {
+			return l.dispatcher.Stats(), true
+		}
+		return stats, false
+	}).
+		Gauge("shoal_controlplane_window_out_units", "Units out or proposed, on the leader.",
+			func(d dispatch.Stats) float64 { return float64(d.Out) }).
+		Gauge("shoal_controlplane_window_room_units", "Units that may still go out, on the leader.",
+			func(d dispatch.Stats) float64 { return float64(d.Window - d.Out) }).
+		Gauge("shoal_controlplane_window_aside_units", "Units set aside until their host has room, on the leader.",
+			func(d dispatch.Stats) float64 { return float64(d.Aside) }).
+		Gauge("shoal_controlplane_window_unsent_units", "Units out whose task is not published yet, on the leader.",
+			func(d dispatch.Stats) float64 { return float64(d.Unsent) }).
+		Gauge("shoal_controlplane_window_hosts", "Hosts with units out or set aside, on the leader.",
+			func(d dispatch.Stats) float64 { return float64(d.Hosts) }).
+		Gauge("shoal_controlplane_runs_open", "Runs that are not closed, on the leader.",
+			func(d dispatch.Stats) float64 { return float64(d.Runs) }).
+		Gauge("shoal_controlplane_markers_out", "Markers that have not come back, on the leader.",
+			func(d dispatch.Stats) float64 { return float64(d.Markers) }).
+		Gauge("shoal_controlplane_oldest_marker_age_seconds", "Age of the oldest marker that has not come back, on the leader.",
+			func(d dispatch.Stats) float64 { return d.OldestMarker.Seconds() }).
+		Declare(to)
+}
+
+// money is what open runs hold and have been charged.
+type money struct {
+	reserved, accrued int64 // micro-cents
+	freeHeld          int64
+}
+
+// measureMoney shows what is reserved, on the leader only. Only customers with open runs have reservations.
+func (s *Server) measureMoney(to *telemetry.Metrics) {
+	telemetry.NewSamples(func() (sum money, ok bool) {
+		l := s.leading.Load()
+		if l == nil {
+			return sum, false
+		}
+		view, seen := l.view(), map[string]bool{}
+		for _, job := range view.OpenJobs() {
+			sum.accrued += job.Charged
+			if seen[job.Customer] {
+				continue
+			}
+			seen[job.Customer] = true
+			if wallet := view.Wallet(job.Customer); wallet != nil {
+				sum.reserved += wallet.Reserved
+				sum.freeHeld += wallet.FreeHeld
+			}
+		}
+		return sum, true
+	}).
+		Gauge("shoal_controlplane_reserved_microcents", "Money held for units that are out, on the leader.",
+			func(m money) float64 { return float64(m.reserved) }).
+		Gauge("shoal_controlplane_reserved_free_requests", "Free requests held for units that are out, on the leader.",
+			func(m money) float64 { return float64(m.freeHeld) }).
+		Gauge("shoal_controlplane_accrued_microcents", "Charges of runs that are not closed, on the leader.",
+			func(m money) float64 { return float64(m.accrued) }).
+		Declare(to)
+}
+
+// holders is who has which shards.
+type holders struct {
+	nodes   []*state.Node
+	ages    map[string]time.Duration
+	shards  map[string]int
+	unowned int
+	moving  int
+}
+
+// measureShards shows owners and their leases, on the leader only.
+func (s *Server) measureShards(to *telemetry.Metrics) {
+	telemetry.NewSamples(func() (h holders, ok bool) {
+		l := s.leading.Load()
+		if l == nil {
+			return h, false
+		}
+		view := l.view()
+		h = holders{nodes: view.Nodes(), ages: l.tracker.Ages(), shards: map[string]int{}}
+		for _, shard := range view.Shards() {
+			if shard.Owner == "" {
+				h.unowned++
+			} else {
+				h.shards[shard.Owner]++
+			}
+			if shard.Next != "" {
+				h.moving++
+			}
+		}
+		return h, true
+	}).
+		Gauges("shoal_controlplane_shards_owned", "Shards of each node that has any or could, on the leader.",
+			[]string{"node"}, func(h holders, emit func(float64, ...string)) {
+				for _, node := range h.nodes {
+					if n := h.shards[node.Name]; n > 0 || node.Capacity > 0 {
+						emit(float64(n), node.Name)
+					}
+				}
+			}).
+		Gauge("shoal_controlplane_shards_unowned", "Shards without an owner, on the leader.",
+			func(h holders) float64 { return float64(h.unowned) }).
+		Gauge("shoal_controlplane_shards_moving", "Shards that wait to be handed over, on the leader.",
+			func(h holders) float64 { return float64(h.moving) }).
+		Gauges("shoal_controlplane_lease_age_seconds", "Time since the last heartbeat of each owner of shards, on the leader.",
+			[]string{"node"}, func(h holders, emit func(float64, ...string)) {
+				for _, node := range h.nodes {
+					if age, heard := h.ages[node.Name]; heard && h.shards[node.Name] > 0 {
+						emit(age.Seconds(), node.Name)
+					}
+				}
+			}).
+		Declare(to)
+}
+
+// objects remembers a count of the state's records.
+type objects struct {
+	s *Server
+
+	mu      sync.Mutex
+	counted time.Time
+	counts  map[string]int
+}
+
+func (o *objects) count() map[string]int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now := o.s.cfg.Clock.Now(); o.counts == nil || now.Sub(o.counted) >= countEvery {
+		o.counts, o.counted = o.s.machine.fsm.Store().View().Counts(), now
+	}
+	return o.counts
+}

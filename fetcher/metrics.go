@@ -1,0 +1,129 @@
+package fetcher
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+// metrics are counted on a page's way. Every combination of labels has its counter from the beginning, so that a page
+// pays a few additions.
+type metrics struct {
+	pages   byTierAndOutcome
+	bytes   byTierAndOutcome
+	errors  map[string]prometheus.Counter // by page code
+	seconds prometheus.Histogram          // of a page, from its first request
+}
+
+// byTierAndOutcome has a row for each tier, and one for pages that no tier was tried for.
+type byTierAndOutcome [int(model.RenderSuper) + 2][int(model.Cancelled) + 1]prometheus.Counter
+
+func newByTierAndOutcome(counters *prometheus.CounterVec) (all byTierAndOutcome) {
+	for row := range all {
+		tier := "none"
+		if row > 0 {
+			tier = model.Tier(row - 1).String()
+		}
+		for outcome := model.Delivered; outcome <= model.Cancelled; outcome++ {
+			all[row][outcome] = counters.WithLabelValues(tier, outcome.String())
+		}
+	}
+	return all
+}
+
+func (c *byTierAndOutcome) of(p *model.Page) prometheus.Counter {
+	row := 0
+	if n := len(p.Tries); n > 0 {
+		row = int(p.Tries[n-1].Tier) + 1
+	}
+	return c[row][p.Outcome]
+}
+
+func newMetrics(to *telemetry.Metrics) *metrics {
+	m := &metrics{
+		pages: newByTierAndOutcome(to.Counters("shoal_fetcher_pages_total",
+			"Pages passed on, by the last tier tried and the outcome.", "tier", "outcome")),
+		bytes: newByTierAndOutcome(to.Counters("shoal_fetcher_page_bytes_total",
+			"Bytes of bodies off the wire, by the page's last tier and outcome.", "tier", "outcome")),
+		errors: map[string]prometheus.Counter{},
+		seconds: to.Histogram("shoal_fetcher_page_seconds",
+			"Time from a page's first request to its end, waits between tries included.", telemetry.SlowSeconds),
+	}
+	errors := to.Counters("shoal_fetcher_page_errors_total", "Pages that ended with an error, by page code.", "code")
+	for code, entry := range fault.Catalog() {
+		if entry.Status == 0 {
+			m.errors[string(code)] = errors.WithLabelValues(string(code))
+		}
+	}
+	return m
+}
+
+// page counts a page that is passed on.
+func (m *metrics) page(p *model.Page) {
+	m.pages.of(p).Inc()
+	m.bytes.of(p).Add(float64(p.Bytes))
+	if p.Outcome == model.Errored {
+		if counter := m.errors[p.Code]; counter != nil {
+			counter.Inc()
+		}
+	}
+	if len(p.Tries) > 0 {
+		m.seconds.Observe(float64(p.Millis) / 1000)
+	}
+}
+
+// measure shows what the fetcher counts and holds anyway.
+func (f *Fetcher) measure(to *telemetry.Metrics) {
+	telemetry.NewSamples(func() (Counts, bool) { return f.Counts(), true }).
+		Counter("shoal_fetcher_retries_total", "Tries after the first of a page.",
+			func(c Counts) float64 { return float64(c.Retries) }).
+		Counter("shoal_fetcher_markers_total", "Markers passed on.", func(c Counts) float64 { return float64(c.Markers) }).
+		Counter("shoal_fetcher_dropped_tasks_total", "Tasks held already, or beyond what may be held.",
+			func(c Counts) float64 { return float64(c.Dropped) }).
+		Counter("shoal_fetcher_undecodable_records_total", "Records skipped.",
+			func(c Counts) float64 { return float64(c.Undecodable) }).
+		Counter("shoal_fetcher_shards_taken_total", "Shards taken over.",
+			func(c Counts) float64 { return float64(c.Taken) }).
+		Counter("shoal_fetcher_shards_released_total", "Shards handed over in order.",
+			func(c Counts) float64 { return float64(c.Released) }).
+		Counter("shoal_fetcher_leases_lapsed_total", "Shards dropped because their lease had lapsed.",
+			func(c Counts) float64 { return float64(c.Lapsed) }).
+		Counter("shoal_fetcher_heartbeat_failures_total", "Heartbeats without an answer.",
+			func(c Counts) float64 { return float64(c.LostBeats) }).
+		Gauge("shoal_fetcher_tasks_open", "Tasks held open.", func(c Counts) float64 { return float64(c.Open) }).
+		Gauge("shoal_fetcher_tasks_waiting", "Tasks that wait for their turn.",
+			func(c Counts) float64 { return float64(c.Waiting) }).
+		Gauge("shoal_fetcher_requests_open", "Requests under way, extraction included.",
+			func(c Counts) float64 { return float64(c.Asking) }).
+		Gauge("shoal_fetcher_shards_held", "Shards held.", func(c Counts) float64 { return float64(c.Shards) }).
+		Gauge("shoal_fetcher_hosts_known", "Hosts in mind.", func(c Counts) float64 { return float64(c.Hosts) }).
+		Gauge("shoal_fetcher_held_bytes", "Bytes of bodies and unpublished pages held.",
+			func(c Counts) float64 { return float64(c.HeldBytes) }).
+		Gauge("shoal_fetcher_lease_age_seconds", "Time since the heartbeat that the leases count from; 0 without shards.",
+			func(c Counts) float64 { return c.LeaseAge.Seconds() }).
+		Declare(to)
+}
+
+// leaseAge is how long ago the newest granted heartbeat was sent, 0 when no shard is held. It needs mu.
+func (f *Fetcher) leaseAge(now time.Time) time.Duration {
+	if len(f.shards) == 0 || f.leased.IsZero() {
+		return 0
+	}
+	return now.Sub(f.leased)
+}
+
+// Measure declares what is counted of robots.txt.
+func (w *HTTPWeb) Measure(to *telemetry.Metrics) {
+	telemetry.NewSamples(func() (*HTTPWeb, bool) { return w, true }).
+		Counter("shoal_fetcher_robots_fetches_total", "Fetches of robots.txt.",
+			func(w *HTTPWeb) float64 { return float64(w.robots.Fetches()) }).
+		Counter("shoal_fetcher_robots_failures_total", "Fetches of robots.txt that could not say what is allowed.",
+			func(w *HTTPWeb) float64 { return float64(w.robots.Failures()) }).
+		Gauge("shoal_fetcher_robots_known", "Files of robots.txt in mind.",
+			func(w *HTTPWeb) float64 { return float64(w.robots.Files()) }).
+		Declare(to)
+}

@@ -1,0 +1,70 @@
+package clickhouse_test
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/clickhouse"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
+)
+
+// server is the address of a real ClickHouse.
+func server(t testing.TB) string {
+	t.Helper()
+	url := os.Getenv("CLICKHOUSE_URL")
+	if url == "" {
+		if os.Getenv("SHOAL_CLUSTER_SUITE") == "1" {
+			t.Fatal("CLICKHOUSE_URL is not set")
+		}
+		t.Skip("CLICKHOUSE_URL is not set")
+	}
+	return url
+}
+
+// database makes a name for a database of the test's own, which goes when the test ends.
+func database(t testing.TB) string {
+	t.Helper()
+	name := "test_" + rand.Text()
+	t.Cleanup(func() { query(t, "DROP DATABASE IF EXISTS `"+name+"`") })
+	return name
+}
+
+func open(t testing.TB, config clickhouse.Config) *clickhouse.Store {
+	t.Helper()
+	if config.URL == "" {
+		config.URL = server(t)
+	}
+	store, err := clickhouse.Open(context.Background(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func TestConformance(t *testing.T) {
+	server(t)
+	rowstoretest.Run(t, func(t *testing.T) rowstore.Store {
+		return open(t, clickhouse.Config{Database: database(t), Node: "test"})
+	})
+}
+
+// query asks the server directly.
+func query(t testing.TB, statement string) string {
+	t.Helper()
+	answer, err := http.Post(server(t), "text/plain", strings.NewReader(statement))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", statement, text, err)
+	}
+	return strings.TrimSpace(string(text))
+}

@@ -1,0 +1,213 @@
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	clickhouse "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// engine is the family of tables. On a replicated server it becomes "Replicated", and the rows' PARTITION BY must go: see
+// DESIGN.md.
+const engine = ""
+
+// migrations bring the schema from each version to the next; version n has had the first n. Released ones never change.
+// Each statement may run again after it was interrupted, or run twice at once. DB stands for the database.
+var migrations = [][]string{{
+	// Jobs. A sealed one takes no more pages. Every value but the id is the greatest ever written.
+	`CREATE TABLE IF NOT EXISTS DB.jobs (
+	job      FixedString(12),
+	customer SimpleAggregateFunction(max, String),
+	grp      SimpleAggregateFunction(max, FixedString(12)),
+	scraper  SimpleAggregateFunction(max, FixedString(12)),
+	started  SimpleAggregateFunction(max, Int64), -- Unix microseconds
+	sealed   SimpleAggregateFunction(max, UInt8)
+) ENGINE = ` + engine + `AggregatingMergeTree ORDER BY job` + durable,
+
+	// Page records (kind 0) and rows (kind 1): a page's record and rows are one insert into one partition, which the
+	// server commits as a whole. A row's place is the number of its block, then pos.
+	`CREATE TABLE IF NOT EXISTS DB.rows (
+	grp      FixedString(12),
+	scraper  FixedString(12),
+	job      FixedString(12),
+	kind     UInt8,
+	seq      UInt32,
+	page     UInt32,
+	n        UInt32, -- of the row in its page
+	pos      UInt32, -- in the insert
+	started  Int64 CODEC(Delta, ZSTD(1)), -- of the job, Unix microseconds
+	at       Int64 CODEC(Delta, ZSTD(1)), -- Unix microseconds when the page was read
+	fetch    FixedString(12),
+	outcome  UInt8,
+	items    UInt32,
+	quantity UInt32,
+	price    LowCardinality(String),
+	hash     UInt64, -- of the canonical address, 0 for none
+	last     UInt8,  -- whether its chain ends here
+	doc      String CODEC(ZSTD(1)), -- a row's document, a record's encoded content` + fieldColumns() + `,
+	INDEX newest at TYPE minmax GRANULARITY 1
+) ENGINE = ` + engine + `MergeTree PARTITION BY toYYYYMM(fromUnixTimestamp64Micro(started, 'UTC'))
+ORDER BY (grp, scraper, job, kind, seq, page, n)` + durable + `, enable_block_number_column = 1,
+	add_minmax_index_for_block_number_column = 1, remove_empty_parts = 0, non_replicated_deduplication_window = 1000`,
+
+	// The jobs sealed of late, by the server's clock: what keeps out the insert of a process that looked before.
+	`CREATE TABLE IF NOT EXISTS DB.fences (
+	job FixedString(12),
+	at  DateTime64(3) DEFAULT now64(3)
+) ENGINE = ` + engine + `MergeTree ORDER BY at TTL toDateTime(at) + INTERVAL 1 DAY` + durable,
+
+	// Pages come in here, with the time at which their writer looked whether they are new.
+	`CREATE TABLE IF NOT EXISTS DB.intake (
+	grp FixedString(12), scraper FixedString(12), job FixedString(12), kind UInt8, seq UInt32, page UInt32, n UInt32,
+	pos UInt32, started Int64, at Int64, fetch FixedString(12), outcome UInt8, items UInt32, quantity UInt32,
+	price LowCardinality(String), hash UInt64, last UInt8, doc String` + fieldColumns() + `,
+	looked DateTime64(3)
+) ENGINE = Null`,
+	`CREATE MATERIALIZED VIEW IF NOT EXISTS DB.admit TO DB.rows AS SELECT * EXCEPT looked FROM DB.intake
+WHERE looked > now64(3) - INTERVAL 1 HOUR
+	AND job NOT IN (SELECT job FROM DB.fences WHERE at > now64(3) - INTERVAL 2 HOUR)`,
+
+	// Link lists. state: 0 begun, 1 finished, 2 dropped.
+	`CREATE TABLE IF NOT EXISTS DB.lists (
+	list  FixedString(12),
+	count SimpleAggregateFunction(max, UInt32),
+	state SimpleAggregateFunction(max, UInt8)
+) ENGINE = ` + engine + `AggregatingMergeTree ORDER BY list` + durable,
+	`CREATE TABLE IF NOT EXISTS DB.chunks (
+	list FixedString(12),
+	n    UInt32,
+	data String CODEC(NONE)
+) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (list, n)` + durable + `, index_granularity = 16`,
+}}
+
+// durable makes an insert that was answered survive the machine.
+const durable = ` SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`
+
+func fieldColumns() string {
+	var b strings.Builder
+	for i := range buckets {
+		fmt.Fprintf(&b, ",\n\tf%d Nested(key LowCardinality(String), kind UInt8, num Float64, text String)", i)
+	}
+	return b.String()
+}
+
+// Of the lock that migrations run under.
+const (
+	lockLife    = 2 * time.Minute // of a holder that died
+	lockPause   = 200 * time.Millisecond
+	tableExists = 57 // the server's code
+)
+
+// migrate brings the schema up to date. Any number of processes may start at once.
+func (s *Store) migrate(ctx context.Context) error {
+	for _, statement := range []string{
+		"CREATE DATABASE IF NOT EXISTS `" + s.db + "`",
+		`CREATE TABLE IF NOT EXISTS ` + s.table("migrations") + ` (version UInt32, at DateTime DEFAULT now(), node String)
+			ENGINE = ` + engine + `MergeTree ORDER BY version` + durable,
+	} {
+		if err := s.exec(ctx, callTimeout, statement); err != nil {
+			return fmt.Errorf("row store: %w", err)
+		}
+	}
+	version, err := s.version(ctx)
+	if err != nil || version == len(migrations) {
+		return err
+	}
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	err = s.step(ctx)
+	return errors.Join(err, s.unlock(context.WithoutCancel(ctx)))
+}
+
+// version is what the schema has had; one that this program does not know is an error.
+func (s *Store) version(ctx context.Context) (int, error) {
+	versions, err := read(ctx, s, `SELECT max(version) FROM `+s.table("migrations"), func(rows driver.Rows) (v uint32, err error) {
+		err = rows.Scan(&v)
+		return v, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("row store: schema version: %w", err)
+	}
+	if int(versions[0]) > len(migrations) {
+		return 0, fmt.Errorf("row store: the database has schema version %d, this program knows %d", versions[0], len(migrations))
+	}
+	return int(versions[0]), nil
+}
+
+func (s *Store) step(ctx context.Context) error {
+	version, err := s.version(ctx)
+	if err != nil {
+		return err
+	}
+	for ; version < len(migrations); version++ {
+		for _, statement := range migrations[version] {
+			if err := s.exec(ctx, removeTimeout, strings.ReplaceAll(statement, "DB.", s.table(""))); err != nil {
+				return fmt.Errorf("row store: migration %d: %w", version+1, err)
+			}
+		}
+		done := fmt.Sprintf(`INSERT INTO %s (version, node) VALUES (%d, %s)`, s.table("migrations"), version+1, text(s.node))
+		if err := s.exec(ctx, callTimeout, done); err != nil {
+			return fmt.Errorf("row store: migration %d: %w", version+1, err)
+		}
+	}
+	return nil
+}
+
+// lock waits until this process alone migrates: a table can be made once. One that a dead process left is taken away by
+// whoever first renames it.
+func (s *Store) lock(ctx context.Context) error {
+	for {
+		err := s.conn.Exec(ctx, `CREATE TABLE `+s.table("migrating")+` (node String DEFAULT `+text(s.node)+`) ENGINE = Memory`)
+		var refused *clickhouse.Exception
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &refused) || refused.Code != tableExists:
+			return fmt.Errorf("row store: lock migrations: %w", err)
+		}
+		if err := s.breakLock(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("row store: another process migrates: %w", ctx.Err())
+		case <-s.clock.After(lockPause):
+		}
+	}
+}
+
+// breakLock removes a lock that is older than any migration takes.
+func (s *Store) breakLock(ctx context.Context) error {
+	names, err := read(ctx, s, fmt.Sprintf(`SELECT toString(uuid) FROM system.tables WHERE database = %s AND name = 'migrating'
+		AND metadata_modification_time < now() - INTERVAL %d SECOND`, text(s.db), lockLife/time.Second),
+		func(rows driver.Rows) (name string, err error) {
+			err = rows.Scan(&name)
+			return name, err
+		})
+	if err != nil {
+		return fmt.Errorf("row store: age of the lock of migrations: %w", err)
+	}
+	for _, name := range names {
+		broken := s.table("`broken_" + name + "`")
+		if s.conn.Exec(ctx, `RENAME TABLE `+s.table("migrating")+` TO `+broken) != nil {
+			continue // somebody else did
+		}
+		s.logger.Warn("row store: the lock of migrations was left by a process that died")
+		if err := s.exec(ctx, callTimeout, `DROP TABLE IF EXISTS `+broken); err != nil {
+			return fmt.Errorf("row store: lock migrations: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) unlock(ctx context.Context) error {
+	if err := s.exec(ctx, callTimeout, `DROP TABLE IF EXISTS `+s.table("migrating")); err != nil {
+		return fmt.Errorf("row store: unlock migrations: %w", err)
+	}
+	return nil
+}

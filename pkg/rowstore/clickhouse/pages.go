@@ -1,0 +1,548 @@
+package clickhouse
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	clickhouse "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/internal/record"
+)
+
+// Bounds of one insert, which the server commits as a whole.
+const (
+	maxRows     = 100_000 // but for one page of more
+	maxBytes    = 64 << 20
+	maxPageRows = 1_000_000
+	rounds      = 5 // of looking, inserting and looking again
+)
+
+var errUnsettled = errors.New("row store: other processes keep storing the same pages")
+
+// home is where a job's rows lie.
+type home struct{ group, scraper ids.ID }
+
+// PutPages is rowstore.Pages. Each of its inserts is atomic, as far as its jobs began in the same month.
+func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error) {
+	receipts := make([]*model.Receipt, len(pages))
+	for i := 0; i < len(pages); {
+		rows, size, from := 0, 0, i
+		for ; i < len(pages) && (i == from || rows+len(pages[i].Page.Rows) < maxRows && size < maxBytes); i++ {
+			page := pages[i].Page
+			if page.Unit.Seq > math.MaxInt32 || len(page.Rows) > maxPageRows {
+				return nil, fmt.Errorf("row store: unit %v of job %s is out of range", page.Unit, pages[i].Job.ID)
+			}
+			rows += 1 + len(page.Rows)
+			for _, row := range page.Rows {
+				size += len(row)
+			}
+		}
+		b := batch{store: s, pages: pages[from:i], receipts: receipts[from:i]}
+		if err := b.put(ctx); err != nil {
+			return nil, fmt.Errorf("row store: pages: %w", err)
+		}
+	}
+	return receipts, nil
+}
+
+// batch is what one insert stores.
+type batch struct {
+	store    *Store
+	pages    []rowstore.PageWrite
+	receipts []*model.Receipt
+	round    int
+}
+
+// unitKey names a unit among all jobs.
+type unitKey struct {
+	job  ids.ID
+	unit model.Unit
+}
+
+type hashKey struct {
+	job  ids.ID
+	hash uint64
+}
+
+// stored is a record as a look-up finds it.
+type stored struct {
+	key     unitKey
+	fetch   ids.ID
+	block   uint64
+	pos     uint32
+	outcome model.Outcome
+	hash    uint64
+	receipt *model.Receipt
+}
+
+func (r *stored) before(other *stored) bool {
+	return r.block < other.block || r.block == other.block && r.pos < other.pos
+}
+
+// put looks which units are known, stores the others, and looks again: what another process has stored in between and the
+// server has committed before stands, what came after gives way.
+func (b *batch) put(ctx context.Context) error {
+	s := b.store
+	if err := s.know(ctx, b.pages); err != nil {
+		return err
+	}
+	for b.round = 0; b.round < rounds; b.round++ {
+		look, err := s.look(ctx, b.pages)
+		if err != nil {
+			return err
+		}
+		fresh, err := b.decide(ctx, look)
+		if err != nil || len(fresh) == 0 {
+			return err
+		}
+		s.point("rowstore.before_insert")
+		if err := b.insert(ctx, fresh, look.at); err != nil {
+			return fmt.Errorf("insert: %w", err)
+		}
+		s.point("rowstore.after_insert")
+		if done, err := b.verify(ctx, fresh, look.block); done || err != nil {
+			return err
+		}
+	}
+	return errUnsettled
+}
+
+// know puts the batch's jobs into the table of jobs, from where their rows are found by the job's id alone.
+func (s *Store) know(ctx context.Context, pages []rowstore.PageWrite) error {
+	unknown := map[ids.ID]rowstore.Job{}
+	for i := range pages {
+		if job := pages[i].Job; !s.jobs.Contains(job.ID) {
+			unknown[job.ID] = job
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	var values []string
+	for _, job := range unknown {
+		values = append(values, fmt.Sprintf("(%s,%s,%s,%s,%d)", id(job.ID), text(job.Customer), id(job.Group), id(job.Scraper), job.Started))
+	}
+	err := s.exec(ctx, callTimeout, `INSERT INTO `+s.table("jobs")+` (job, customer, grp, scraper, started) VALUES `+
+		join(values, func(v string) string { return v }))
+	if err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
+	for _, job := range unknown {
+		s.jobs.Add(job.ID, home{job.Group, job.Scraper})
+	}
+	return nil
+}
+
+// looked is what a look-up saw.
+type looked struct {
+	at        time.Time // by the server's clock
+	block     uint64    // the newest that every read since has seen
+	sealed    map[ids.ID]bool
+	standing  map[unitKey]*stored
+	delivered map[hashKey]*stored
+}
+
+// look asks which of the pages' jobs are sealed, and which of their units and addresses have a record.
+func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, error) {
+	var l looked
+	l.sealed, l.standing, l.delivered = map[ids.ID]bool{}, map[unitKey]*stored{}, map[hashKey]*stored{}
+	jobs, units, hashes := keysOf(pages)
+	type state struct {
+		at     time.Time
+		block  uint64
+		sealed []string
+	}
+	// Being older than what it goes with is what makes the time and the block safe.
+	states, err := read(ctx, s, `SELECT now64(3), (`+s.newestBlock()+`), (SELECT groupArray(job) FROM `+
+		s.table("jobs")+` WHERE job IN `+idSet(jobs)+` AND sealed = 1)`,
+		func(rows driver.Rows) (v state, err error) {
+			err = rows.Scan(&v.at, &v.block, &v.sealed)
+			return v, err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("sealed jobs: %w", err)
+	}
+	l.at, l.block = states[0].at, states[0].block
+	for _, job := range states[0].sealed {
+		l.sealed[ids.ID([]byte(job))] = true
+	}
+	records, err := s.stored(ctx, s.within(pages, 0)+` AND `+units, true)
+	if err != nil {
+		return nil, fmt.Errorf("known units: %w", err)
+	}
+	for _, r := range records {
+		if known := l.standing[r.key]; known == nil || r.before(known) {
+			l.standing[r.key] = r
+		}
+	}
+	if hashes == "" {
+		return &l, nil
+	}
+	records, err = s.stored(ctx, s.within(pages, 0)+` AND outcome = 1 AND hash IN (`+hashes+`)`, false)
+	if err != nil {
+		return nil, fmt.Errorf("known addresses: %w", err)
+	}
+	l.addresses(records)
+	return &l, nil
+}
+
+// addresses notes under which addresses pages were delivered, first.
+func (l *looked) addresses(records []*stored) {
+	for _, r := range records {
+		if r.outcome != model.Delivered || r.hash == 0 {
+			continue
+		}
+		key := hashKey{r.key.job, r.hash}
+		if known := l.delivered[key]; known == nil || r.before(known) {
+			l.delivered[key] = r
+		}
+	}
+}
+
+// keysOf writes what the look-ups ask for: units as a condition, and addresses.
+func keysOf(pages []rowstore.PageWrite) (jobs []ids.ID, units, hashes string) {
+	number := map[ids.ID]int{}
+	known := map[unitKey]bool{}
+	var seqs, hashList, ofOne, ofMany []byte
+	for i := range pages {
+		job, page := pages[i].Job.ID, pages[i].Page
+		if _, ok := number[job]; !ok {
+			number[job] = len(jobs)
+			jobs = append(jobs, job)
+		}
+		if key := (unitKey{job, page.Unit}); !known[key] {
+			known[key] = true
+			seqs = fmt.Appendf(seqs, ",%d", page.Unit.Seq)
+			ofOne = fmt.Appendf(ofOne, ",(%d,%d)", page.Unit.Seq, page.Unit.Page)
+			ofMany = fmt.Appendf(ofMany, ",(%d,%d,%d)", number[job]+1, page.Unit.Seq, page.Unit.Page)
+		}
+		if page.URLHash != 0 {
+			hashList = fmt.Appendf(hashList, ",%d", page.URLHash)
+		}
+	}
+	if len(hashList) > 0 {
+		hashes = string(hashList[1:])
+	}
+	units = fmt.Sprintf(`seq IN (%s) AND (seq, page) IN (%s)`, seqs[1:], ofOne[1:])
+	if len(jobs) > 1 {
+		units = fmt.Sprintf(`seq IN (%s) AND (job, seq, page) IN (SELECT jobs[t.1], t.2, t.3 FROM (SELECT %s AS jobs, arrayJoin([%s]) AS t))`,
+			seqs[1:], idArray(jobs), ofMany[1:])
+	}
+	return jobs, units, hashes
+}
+
+// within is the condition that leads to the pages' jobs by the primary key.
+func (s *Store) within(pages []rowstore.PageWrite, kind int) string {
+	var groups, scrapers, jobs []ids.ID
+	seen := map[ids.ID]bool{}
+	add := func(list *[]ids.ID, id ids.ID) {
+		if !seen[id] {
+			seen[id] = true
+			*list = append(*list, id)
+		}
+	}
+	for i := range pages {
+		job := &pages[i].Job
+		add(&jobs, job.ID)
+		add(&groups, job.Group)
+		add(&scrapers, job.Scraper)
+	}
+	return fmt.Sprintf(`grp IN %s AND scraper IN %s AND job IN %s AND kind = %d`, idSet(groups), idSet(scrapers), idSet(jobs), kind)
+}
+
+// newestBlock is a query for the newest block that is committed. Blocks are numbered as they are committed.
+func (s *Store) newestBlock() string {
+	return `SELECT toUInt64(greatest(0, max(max_block_number))) FROM system.parts WHERE active AND database = ` + text(s.db) +
+		` AND table = 'rows'`
+}
+
+// stored reads records, whole ones with their receipts.
+func (s *Store) stored(ctx context.Context, where string, whole bool) ([]*stored, error) {
+	columns := `job, seq, page, fetch, _block_number, pos, outcome, hash`
+	if whole {
+		columns += `, items, quantity, price, last, doc`
+	}
+	return read(ctx, s, `SELECT `+columns+` FROM `+s.table("rows")+` WHERE `+where, func(rows driver.Rows) (*stored, error) {
+		var r stored
+		var job, fetch string
+		var outcome, last uint8
+		to := []any{&job, &r.key.unit.Seq, &r.key.unit.Page, &fetch, &r.block, &r.pos, &outcome, &r.hash}
+		var full rowstore.Record
+		var content string
+		if whole {
+			to = append(to, &full.Items, &full.Quantity, &full.PriceRow, &last, &content)
+		}
+		if err := rows.Scan(to...); err != nil {
+			return nil, err
+		}
+		r.key.job, r.fetch, r.outcome = ids.ID([]byte(job)), ids.ID([]byte(fetch)), model.Outcome(outcome)
+		if !whole {
+			return &r, nil
+		}
+		next, err := record.Decode([]byte(content), &full)
+		r.receipt = &model.Receipt{Job: r.key.job, Unit: r.key.unit, Outcome: r.outcome, PriceRow: full.PriceRow,
+			Quantity: full.Quantity, Items: full.Items, Last: last == 1, Next: next}
+		return &r, err
+	})
+}
+
+// decide answers what can be answered, and returns the pages that are to be stored.
+func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite, error) {
+	var fresh []rowstore.PageWrite
+	var late []*stored
+	chosen := map[unitKey]*model.Receipt{}
+	for i := range b.pages {
+		write := b.pages[i]
+		key := unitKey{write.Job.ID, write.Page.Unit}
+		if b.receipts[i] = nil; look.sealed[key.job] {
+			continue
+		}
+		if write.Page.Outcome == model.Cancelled { // it has no record, and proves nothing
+			b.receipts[i] = record.Receipt(write.Page)
+			continue
+		}
+		if known := look.standing[key]; known != nil {
+			// Another unit may have been first with its address, and this one's writer died before it gave way.
+			first := look.delivered[hashKey{key.job, known.hash}]
+			if known.outcome != model.Delivered || first == nil || first.key == key || !first.before(known) || chosen[key] != nil {
+				b.receipts[i] = known.receipt
+				b.store.counts.known.Add(1)
+				continue
+			}
+			late = append(late, known)
+		}
+		if receipt := chosen[key]; receipt != nil {
+			b.receipts[i] = receipt
+			continue
+		}
+		if write.Page.URLHash != 0 {
+			address := hashKey{key.job, write.Page.URLHash}
+			if first := look.delivered[address]; first != nil && first.key != key {
+				write.Page = record.Duplicate(write.Page)
+			} else if write.Page.Outcome == model.Delivered {
+				look.delivered[address] = &stored{key: key}
+			}
+		}
+		b.receipts[i] = record.Receipt(write.Page)
+		chosen[key] = b.receipts[i]
+		fresh = append(fresh, write)
+	}
+	return fresh, b.store.remove(ctx, late)
+}
+
+// insertColumns are those of the table intake.
+func insertColumns() []clickhouse.ColumnNameAndType {
+	columns := []clickhouse.ColumnNameAndType{
+		{Name: "looked", Type: "DateTime64(3)"},
+		{Name: "grp", Type: "FixedString(12)"}, {Name: "scraper", Type: "FixedString(12)"}, {Name: "job", Type: "FixedString(12)"},
+		{Name: "kind", Type: "UInt8"}, {Name: "seq", Type: "UInt32"}, {Name: "page", Type: "UInt32"}, {Name: "n", Type: "UInt32"},
+		{Name: "pos", Type: "UInt32"}, {Name: "started", Type: "Int64"}, {Name: "at", Type: "Int64"},
+		{Name: "fetch", Type: "FixedString(12)"}, {Name: "outcome", Type: "UInt8"}, {Name: "items", Type: "UInt32"},
+		{Name: "quantity", Type: "UInt32"}, {Name: "price", Type: "LowCardinality(String)"}, {Name: "hash", Type: "UInt64"},
+		{Name: "last", Type: "UInt8"}, {Name: "doc", Type: "String"},
+	}
+	for b := range buckets {
+		columns = append(columns,
+			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.key", b), Type: "Array(LowCardinality(String))"},
+			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.kind", b), Type: "Array(UInt8)"},
+			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.num", b), Type: "Array(Float64)"},
+			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.text", b), Type: "Array(String)"})
+	}
+	return columns
+}
+
+// insert stores pages in one block. The token makes the server drop a repeat of an insert whose answer was lost, even when
+// both of them are still under way: it names the fetches, and the round, since a block that was stored and removed since
+// would be dropped, too.
+func (b *batch) insert(ctx context.Context, pages []rowstore.PageWrite, at time.Time) error {
+	s := b.store
+	hash := xxh3.New()
+	for i := range pages {
+		_, _ = fmt.Fprintf(hash, "%s %v %s %d,", pages[i].Job.ID, pages[i].Page.Unit, pages[i].Page.Fetch, pages[i].Page.Outcome)
+	}
+	sum := hash.Sum128().Bytes()
+	statement := fmt.Sprintf(`INSERT INTO %s SETTINGS insert_deduplicate = 1, insert_deduplication_token = '%s.%d'`,
+		s.table("intake"), hex.EncodeToString(sum[:]), b.round)
+	return s.retry(ctx, callTimeout, func(ctx context.Context) error {
+		ctx = withColumns(ctx, s.columns)
+		insert, err := s.conn.PrepareBatch(ctx, statement)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = insert.Close() }() // Send says what went wrong
+		f := filler{insert: insert, store: s, at: at}
+		for i := range pages {
+			if err := f.page(&pages[i]); err != nil {
+				return err
+			}
+		}
+		if err := insert.Send(); err != nil {
+			return err
+		}
+		s.counts.batches.Add(1)
+		s.counts.rows.Add(f.rows)
+		s.counts.bytes.Add(f.bytes)
+		return nil
+	})
+}
+
+// filler fills an insert. What it hands over is copied there.
+type filler struct {
+	insert      driver.Batch
+	store       *Store
+	at          time.Time
+	pos         uint32
+	rows, bytes uint64
+	fields      []field
+	parts       [buckets]parts
+	values      []any
+}
+
+// parts are the fields of a row in one bucket.
+type parts struct {
+	keys  []string
+	kinds []uint8
+	nums  []float64
+	texts []string
+}
+
+func (f *filler) page(w *rowstore.PageWrite) error {
+	p := w.Page
+	content, err := f.store.encode.Encode(p)
+	if err != nil {
+		return err
+	}
+	if err := f.row(w, 0, 0, content); err != nil {
+		return err
+	}
+	for n, doc := range p.Rows {
+		if err := f.row(w, 1, uint32(n), doc); err != nil {
+			return err
+		}
+		f.rows++
+		f.bytes += uint64(len(doc))
+	}
+	return nil
+}
+
+func (f *filler) row(w *rowstore.PageWrite, kind uint8, n uint32, doc []byte) error {
+	f.split(kind, doc)
+	p, last := w.Page, uint8(0)
+	if p.Last {
+		last = 1
+	}
+	f.pos++
+	f.values = append(f.values[:0], f.at, w.Job.Group[:], w.Job.Scraper[:], w.Job.ID[:], kind, p.Unit.Seq, p.Unit.Page, n, f.pos,
+		w.Job.Started, p.At, p.Fetch[:], uint8(p.Outcome), uint32(len(p.Rows)), p.Quantity, p.PriceRow, p.URLHash, last, doc)
+	for b := range f.parts {
+		part := &f.parts[b]
+		f.values = append(f.values, part.keys, part.kinds, part.nums, part.texts)
+	}
+	return f.insert.Append(f.values...)
+}
+
+// split puts the fields of a row into their buckets; a record has none.
+func (f *filler) split(kind uint8, doc []byte) {
+	for b := range f.parts {
+		part := &f.parts[b]
+		part.keys, part.kinds, part.nums, part.texts = part.keys[:0], part.kinds[:0], part.nums[:0], part.texts[:0]
+	}
+	if kind == 0 {
+		return
+	}
+	f.fields = fields(f.fields[:0], doc)
+	for i := range f.fields {
+		field := &f.fields[i]
+		part := &f.parts[bucketOf(field.key)]
+		part.keys, part.kinds = append(part.keys, field.key), append(part.kinds, field.kind)
+		part.nums, part.texts = append(part.nums, field.num), append(part.texts, field.text)
+	}
+}
+
+// verify reads what was committed since the look-up. It reports whether every page that was stored is there and stands;
+// one that gave way to another process's is removed first.
+func (b *batch) verify(ctx context.Context, fresh []rowstore.PageWrite, since uint64) (bool, error) {
+	records, err := b.store.stored(ctx, b.store.within(fresh, 0)+fmt.Sprintf(` AND _block_number > %d`, since), false)
+	if err != nil {
+		return false, fmt.Errorf("look again: %w", err)
+	}
+	standing := map[unitKey]*stored{}
+	for _, r := range records {
+		if first := standing[r.key]; first == nil || r.before(first) {
+			standing[r.key] = r
+		}
+	}
+	first := looked{delivered: map[hashKey]*stored{}}
+	first.addresses(records)
+	late := func(r *stored) bool {
+		address := first.delivered[hashKey{r.key.job, r.hash}]
+		return r != standing[r.key] || r.outcome == model.Delivered && address != nil && address.key != r.key
+	}
+	mine := map[unitKey]bool{}
+	done := true
+	for i := range fresh {
+		key := unitKey{fresh[i].Job.ID, fresh[i].Page.Unit}
+		r := standing[key]
+		done = done && r != nil && r.fetch == fresh[i].Page.Fetch && !late(r)
+		mine[key] = true
+	}
+	records = slices.DeleteFunc(records, func(r *stored) bool { return !mine[r.key] || !late(r) })
+	return done, b.store.remove(ctx, records)
+}
+
+// remove removes records with their rows.
+func (s *Store) remove(ctx context.Context, records []*stored) error {
+	byJob := map[ids.ID][]*stored{}
+	for _, r := range records {
+		byJob[r.key.job] = append(byJob[r.key.job], r)
+	}
+	for job, records := range byJob {
+		s.counts.raced.Add(uint64(len(records)))
+		where, err := s.ofJob(ctx, job)
+		if err != nil {
+			return err
+		}
+		tuples := join(records, func(r *stored) string {
+			return fmt.Sprintf("(%d,%d,%d)", r.key.unit.Seq, r.key.unit.Page, r.block)
+		})
+		err = s.exec(ctx, removeTimeout, `DELETE FROM `+s.table("rows")+` WHERE `+where+` AND (seq, page, _block_number) IN (`+tuples+`)`)
+		if err != nil {
+			return fmt.Errorf("remove what came late: %w", err)
+		}
+	}
+	return nil
+}
+
+// ofJob is the condition that leads to a job's records and rows by the primary key; false for a job that is not known.
+func (s *Store) ofJob(ctx context.Context, job ids.ID) (string, error) {
+	if known, ok := s.jobs.Get(job); ok {
+		h := known.(home)
+		return fmt.Sprintf(`grp = %s AND scraper = %s AND job = %s`, id(h.group), id(h.scraper), id(job)), nil
+	}
+	homes, err := read(ctx, s, `SELECT max(grp), max(scraper) FROM `+s.table("jobs")+` WHERE job = `+id(job)+` GROUP BY job`,
+		func(rows driver.Rows) (home, error) {
+			var group, scraper string
+			if err := rows.Scan(&group, &scraper); err != nil {
+				return home{}, err
+			}
+			return home{ids.ID([]byte(group)), ids.ID([]byte(scraper))}, nil
+		})
+	if err != nil {
+		return "", fmt.Errorf("job %s: %w", job, err)
+	}
+	if len(homes) == 0 || homes[0] == (home{}) {
+		return `0`, nil // unknown, or sealed without a page
+	}
+	s.jobs.Add(job, homes[0])
+	return s.ofJob(ctx, job)
+}

@@ -1,0 +1,209 @@
+package clickhouse
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// printFilter writes a filter as a condition on the field columns. Nothing in it is ever NULL, so that NOT is the
+// opposite.
+func printFilter(n filter.Node) string {
+	var p printer
+	p.node(n)
+	return p.String()
+}
+
+// printSort writes the ORDER BY terms of a sort, the place last. Classes of values keep their order whatever the
+// direction: numbers, text, booleans, other values, none.
+func printSort(sorts []rowstore.Sort) string {
+	var p printer
+	for _, s := range sorts {
+		direction := ""
+		if s.Descending {
+			direction = " DESC"
+		}
+		kind := column(s.Field, "kind")
+		fmt.Fprintf(&p, "transform(%s, [%d, %d, %d, %d, %d, %d], [0, 0, 1, 2, 2, 3], 4), if(%s >= %d, %s, 0)%s, "+
+			"if(%s = %d, %s, '')%s, if(%s = %d, 1, 0)%s, ",
+			kind, kindNumber, kindNumericText, kindText, kindFalse, kindTrue, kindOther,
+			kind, kindNumber, column(s.Field, "num"), direction,
+			kind, kindText, column(s.Field, "text"), direction,
+			kind, kindTrue, direction)
+	}
+	p.WriteString("_block_number, pos")
+	return p.String()
+}
+
+// column is a part of a field: its kind, num or text; 0 or empty when the row does not have it.
+func column(field, part string) string {
+	b := bucketOf(field)
+	return fmt.Sprintf("`f%d.%s`[indexOf(`f%d.key`, %s)]", b, part, b, text(field))
+}
+
+type printer struct{ strings.Builder }
+
+func (p *printer) node(n filter.Node) {
+	switch n := n.(type) {
+	case nil:
+		p.WriteString("1")
+	case filter.And:
+		p.group(n, " AND ")
+	case filter.Or:
+		p.group(n, " OR ")
+	case filter.Nor:
+		p.WriteString("NOT ")
+		p.group(n, " OR ")
+	case filter.Compare:
+		p.compare(n)
+	default:
+		panic(fmt.Sprintf("row store: filter node %T", n))
+	}
+}
+
+func (p *printer) group(nodes []filter.Node, join string) {
+	p.WriteByte('(')
+	for i, n := range nodes {
+		if i > 0 {
+			p.WriteString(join)
+		}
+		p.node(n)
+	}
+	p.WriteByte(')')
+}
+
+func (p *printer) compare(c filter.Compare) {
+	switch c.Op {
+	case filter.Eq, filter.In:
+		p.anyOf(c)
+	case filter.Ne, filter.Nin:
+		p.WriteString("NOT ")
+		p.anyOf(c)
+	case filter.Gt:
+		p.order(c.Field, ">", c.Values[0])
+	case filter.Gte:
+		p.order(c.Field, ">=", c.Values[0])
+	case filter.Lt:
+		p.order(c.Field, "<", c.Values[0])
+	case filter.Lte:
+		p.order(c.Field, "<=", c.Values[0])
+	case filter.Between:
+		p.order(c.Field, ">=", c.Values[0])
+		p.WriteString(" AND ")
+		p.order(c.Field, "<=", c.Values[1])
+	case filter.Exists:
+		sign := "="
+		if c.Values[0].Bool {
+			sign = "!="
+		}
+		fmt.Fprintf(p, "(%s %s 0)", column(c.Field, "kind"), sign)
+	case filter.Contains, filter.StartsWith, filter.EndsWith:
+		p.ofText(c.Field, part(c.Op, column(c.Field, "text"), filter.Fold(c.Values[0].Text)))
+	case filter.Regex:
+		p.ofText(c.Field, "match("+column(c.Field, "text")+", "+text(pattern(c.Values[0].Text))+")")
+	default:
+		panic("row store: filter operator " + string(c.Op))
+	}
+}
+
+// ofText writes a condition that only text can meet.
+func (p *printer) ofText(field, condition string) {
+	fmt.Fprintf(p, "(%s IN (%d, %d) AND %s)", column(field, "kind"), kindText, kindNumericText, condition)
+}
+
+func (p *printer) order(field, sign string, operand filter.Value) {
+	if operand.Kind == filter.Text {
+		p.ofText(field, column(field, "text")+" "+sign+" "+text(operand.Text))
+		return
+	}
+	fmt.Fprintf(p, "(%s >= %d AND %s %s %s)", column(field, "kind"), kindNumber, column(field, "num"), sign, number(operand.Number))
+}
+
+// anyOf writes that some operand equals the field: one term for each kind of operand there is.
+func (p *printer) anyOf(c filter.Compare) {
+	var numbers, texts []filter.Value
+	var kinds []string
+	for _, v := range c.Values {
+		switch {
+		case v.Kind == filter.Null:
+			kinds = append(kinds, "0", fmt.Sprint(kindNull))
+		case v.Kind == filter.Number:
+			numbers = append(numbers, v)
+		case v.Kind == filter.Text:
+			texts = append(texts, v)
+		case v.Bool:
+			kinds = append(kinds, fmt.Sprint(kindTrue))
+		default:
+			kinds = append(kinds, fmt.Sprint(kindFalse))
+		}
+	}
+	var terms []string
+	if len(numbers) > 0 {
+		terms = append(terms, fmt.Sprintf("(%s >= %d AND %s IN (%s))", column(c.Field, "kind"), kindNumber, column(c.Field, "num"),
+			join(numbers, func(v filter.Value) string { return number(v.Number) })))
+	}
+	if len(texts) > 0 {
+		terms = append(terms, fmt.Sprintf("(%s IN (%d, %d) AND %s IN (%s))", column(c.Field, "kind"), kindText, kindNumericText,
+			column(c.Field, "text"), join(texts, func(v filter.Value) string { return text(v.Text) })))
+	}
+	if len(kinds) > 0 {
+		terms = append(terms, column(c.Field, "kind")+" IN ("+strings.Join(kinds, ",")+")")
+	}
+	if len(terms) == 0 {
+		terms = []string{"0"}
+	}
+	p.WriteString("(" + strings.Join(terms, " OR ") + ")")
+}
+
+// part is a condition on text, whatever the case: folded is the part, folded.
+func part(op filter.Op, column, folded string) string {
+	if !foldsByByte(folded) {
+		quoted := pattern(`(?is)` + anchored(op, regexp.QuoteMeta(folded)))
+		return "match(" + column + ", " + text(quoted) + ")"
+	}
+	switch op {
+	case filter.StartsWith:
+		column = fmt.Sprintf("substring(%s, 1, %d)", column, len(folded))
+	case filter.EndsWith:
+		column = fmt.Sprintf("right(%s, %d)", column, len(folded))
+	}
+	if folded == "" {
+		return "1"
+	}
+	return "positionCaseInsensitive(" + column + ", " + text(folded) + ") > 0"
+}
+
+func anchored(op filter.Op, quoted string) string {
+	switch op {
+	case filter.StartsWith:
+		return `\A` + quoted
+	case filter.EndsWith:
+		return quoted + `\z`
+	}
+	return quoted
+}
+
+// foldsByByte says whether ASCII's upper and lower case are all there is to the folding of text: not with k and s, which
+// the Kelvin sign and the long s fold to.
+func foldsByByte(folded string) bool {
+	for i := range len(folded) {
+		if c := folded[i]; c >= 0x80 || c == 'k' || c == 's' {
+			return false
+		}
+	}
+	return true
+}
+
+// pattern writes a pattern so that it means in the server what it means in Go: every flag is in it, and every class is
+// spelled out.
+func pattern(source string) string {
+	tree, err := syntax.Parse(source, syntax.Perl)
+	if err != nil {
+		panic(fmt.Sprintf("row store: pattern %q does not parse: %v", source, err)) // the filter's own parser has seen it
+	}
+	return tree.String()
+}

@@ -1,0 +1,131 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/internal/record"
+)
+
+// recordsAtOnce bounds what EachRecord and Seal hold at a time.
+const recordsAtOnce = 20_000
+
+// found is a record as it is read.
+type found struct {
+	rowstore.Record
+	next *model.Continuation
+}
+
+// records reads the standing records of a job that a condition holds for, in the order of units: of two of one unit, the
+// one that was committed first.
+func (s *Store) records(ctx context.Context, job ids.ID, condition string, most int) ([]found, error) {
+	where, err := s.ofJob(ctx, job)
+	if err != nil || most <= 0 {
+		return nil, err
+	}
+	all, err := read(ctx, s, fmt.Sprintf(`SELECT seq, page, outcome, items, quantity, price, last, doc FROM %s
+		WHERE %s AND kind = 0 AND %s ORDER BY seq, page, _block_number, pos LIMIT 1 BY seq, page LIMIT %d`,
+		s.table("rows"), where, condition, most), func(rows driver.Rows) (r found, err error) {
+		var outcome, last uint8
+		var content string
+		err = rows.Scan(&r.Unit.Seq, &r.Unit.Page, &outcome, &r.Items, &r.Quantity, &r.PriceRow, &last, &content)
+		if err != nil {
+			return r, err
+		}
+		r.Outcome, r.Last = model.Outcome(outcome), last == 1
+		r.next, err = record.Decode([]byte(content), &r.Record)
+		return r, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("row store: records of %s: %w", job, err)
+	}
+	return all, nil
+}
+
+// afterUnit is a condition on the units that follow one; nil: all.
+func afterUnit(unit *model.Unit) string {
+	if unit == nil {
+		return `1`
+	}
+	return fmt.Sprintf(`(seq > %d OR seq = %d AND page > %d)`, unit.Seq, unit.Seq, unit.Page)
+}
+
+// Records is rowstore.Pages.
+func (s *Store) Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error) {
+	all, err := s.records(ctx, job, fmt.Sprintf(`seq = %d AND page >= %d`, seq, from), most)
+	var receipts []model.Receipt
+	for _, r := range all {
+		receipts = append(receipts, model.Receipt{Job: job, Unit: r.Unit, Outcome: r.Outcome, PriceRow: r.PriceRow,
+			Quantity: r.Quantity, Items: r.Items, Last: r.Last, Next: r.next})
+	}
+	return receipts, err
+}
+
+// EachRecord is rowstore.Pages. Between some records and the next it holds nothing open.
+func (s *Store) EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error {
+	for after := (*model.Unit)(nil); ; {
+		all, err := s.records(ctx, job, afterUnit(after), recordsAtOnce)
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			if err := visit(all[i].Record); err != nil {
+				return err
+			}
+			after = &all[i].Unit
+		}
+		if len(all) < recordsAtOnce {
+			return nil
+		}
+	}
+}
+
+// LinkErrors is rowstore.Reads.
+func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, most int) ([]rowstore.LinkError, error) {
+	all, err := s.records(ctx, job, fmt.Sprintf(`outcome = %d AND `, model.Errored)+afterUnit(after), most)
+	failed := make([]rowstore.LinkError, len(all))
+	for i, r := range all {
+		failed[i] = rowstore.LinkError{Unit: r.Unit, URL: r.URL, Status: r.Status, Code: r.Code}
+	}
+	return failed, err
+}
+
+// Recount is rowstore.Pages.
+func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error) {
+	sum := rowstore.Recount{Quantity: map[string]uint64{}}
+	where, err := s.ofJob(ctx, job)
+	if err != nil {
+		return rowstore.Recount{}, err
+	}
+	type group struct {
+		outcome                uint8
+		price                  string
+		pages, items, quantity uint64
+	}
+	groups, err := read(ctx, s, fmt.Sprintf(`SELECT outcome, price, count(), sum(items), sum(quantity) FROM (
+		SELECT outcome, price, items, quantity FROM %s WHERE %s AND kind = 0
+		ORDER BY seq, page, _block_number, pos LIMIT 1 BY seq, page) GROUP BY outcome, price`, s.table("rows"), where),
+		func(rows driver.Rows) (g group, err error) {
+			err = rows.Scan(&g.outcome, &g.price, &g.pages, &g.items, &g.quantity)
+			return g, err
+		})
+	if err != nil {
+		return rowstore.Recount{}, fmt.Errorf("row store: recount %s: %w", job, err)
+	}
+	for _, g := range groups {
+		switch model.Outcome(g.outcome) {
+		case model.Delivered:
+			sum.Delivered += g.pages
+			sum.Items += g.items
+			sum.Quantity[g.price] += g.quantity
+		case model.Errored:
+			sum.Errored += g.pages
+		}
+	}
+	return sum, nil
+}

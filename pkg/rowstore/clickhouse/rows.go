@@ -1,0 +1,115 @@
+package clickhouse
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// posBits of a place are the row's pos in its block, which it has less than 2^posBits of; the rest is the block's number.
+const posBits = 21
+
+// printScope is the condition that a scope stands for.
+func printScope(scope rowstore.Scope) string {
+	where := `grp = ` + id(scope.Group) + ` AND kind = 1`
+	if !scope.Scraper.IsZero() {
+		where += ` AND scraper = ` + id(scope.Scraper)
+	}
+	if scope.Jobs != nil {
+		where += ` AND job IN ` + idSet(scope.Jobs)
+	}
+	if len(scope.Without) > 0 {
+		where += ` AND job NOT IN ` + idSet(scope.Without)
+	}
+	return where
+}
+
+// Rows is rowstore.Reads. Documents are read only of the rows of the page.
+func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessage, error) {
+	if q.Limit <= 0 {
+		return nil, nil
+	}
+	terms := `at DESC, _block_number, pos`
+	if len(q.Sort) > 0 {
+		terms = printSort(q.Sort)
+	}
+	docs, err := read(ctx, s, fmt.Sprintf(`SELECT doc FROM %s WHERE %s AND %s ORDER BY %s LIMIT %d OFFSET %d
+		SETTINGS query_plan_max_limit_for_lazy_materialization = 0`, s.table("rows"), printScope(q.Scope), printFilter(q.Filter), terms,
+		q.Limit, q.Offset), scanDoc)
+	if err != nil {
+		return nil, fmt.Errorf("row store: rows: %w", err)
+	}
+	return docs, nil
+}
+
+func scanDoc(rows driver.Rows) (json.RawMessage, error) {
+	var doc string
+	err := rows.Scan(&doc)
+	return json.RawMessage(doc), err
+}
+
+// Count is rowstore.Reads.
+func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) (int64, error) {
+	counts, err := read(ctx, s, fmt.Sprintf(`SELECT count() FROM %s WHERE %s AND %s`, s.table("rows"), printScope(scope), printFilter(f)),
+		func(rows driver.Rows) (n uint64, err error) {
+			err = rows.Scan(&n)
+			return n, err
+		})
+	if err != nil {
+		return 0, fmt.Errorf("row store: count: %w", err)
+	}
+	return int64(counts[0]), nil
+}
+
+// Horizon is rowstore.Reads.
+func (s *Store) Horizon(ctx context.Context) (int64, error) {
+	blocks, err := read(ctx, s, s.newestBlock(), func(rows driver.Rows) (block uint64, err error) {
+		err = rows.Scan(&block)
+		return block, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("row store: horizon: %w", err)
+	}
+	return int64(blocks[0]+1)<<posBits - 1, nil
+}
+
+// Scan is rowstore.Reads.
+func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
+	type row struct {
+		doc   json.RawMessage
+		place int64
+	}
+	last = q.After
+	if q.Upto <= q.After || q.Limit <= 0 {
+		return nil, last, nil
+	}
+	rows, err := read(ctx, s, fmt.Sprintf(`SELECT doc, _block_number, pos FROM %s WHERE %s AND %s AND %s
+		ORDER BY _block_number, pos LIMIT %d`, s.table("rows"), printScope(q.Scope), places(q.After, q.Upto), printFilter(q.Filter), q.Limit),
+		func(rows driver.Rows) (r row, err error) {
+			var doc string
+			var block uint64
+			var pos uint32
+			err = rows.Scan(&doc, &block, &pos)
+			return row{json.RawMessage(doc), int64(block<<posBits | uint64(pos))}, err
+		})
+	if err != nil {
+		return nil, 0, fmt.Errorf("row store: scan: %w", err)
+	}
+	for _, r := range rows {
+		docs, last = append(docs, r.doc), r.place
+	}
+	return docs, last, nil
+}
+
+// places is a condition on the places after one and up to another.
+func places(after, upto int64) string {
+	const mask = 1<<posBits - 1
+	from, to := after>>posBits, upto>>posBits
+	return fmt.Sprintf(`_block_number >= %d AND _block_number <= %d AND (_block_number > %d OR pos > %d) AND (_block_number < %d OR pos <= %d)`,
+		from, to, from, after&mask, to, upto&mask)
+}

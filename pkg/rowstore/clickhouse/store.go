@@ -1,0 +1,224 @@
+// Package clickhouse is the row store of a cluster: one ClickHouse database that any number of processes write and read
+// at the same time. It owns the schema, what makes writes exact without transactions, and the SQL that filters become;
+// what is stored and what it means is said in package rowstore.
+//
+// The server's own order of commits (block numbers) decides everything that two processes could see differently: which of
+// two records of a unit came first, and where a row's place is. No clock decides anything but when a fence may go.
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"regexp"
+	"sync/atomic"
+	"time"
+
+	clickhouse "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	lru "github.com/hashicorp/golang-lru"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/internal/intake"
+	"shoal.dev/shoal/pkg/rowstore/internal/record"
+)
+
+// Config says where the store lives. Clock, Logger and Point may be left out.
+type Config struct {
+	URL      string // http://USER:PASSWORD@HOST:PORT/DATABASE, or https
+	Database string // instead of the address's; made when missing
+	Node     string // how this process is called in the server's logs
+
+	Clock  clock.Clock
+	Logger *slog.Logger
+	// Point is called at named places, so that tests can end, stop or delay the process there: "rowstore.before_insert"
+	// and "rowstore.after_insert" of pages, "rowstore.after_fence" of a seal, "rowstore.list_before_finish" and
+	// "rowstore.list_after_finish" of a list.
+	Point func(name string)
+}
+
+// Bounds.
+const (
+	connections   = 16
+	connLife      = 10 * time.Minute
+	dialTimeout   = 5 * time.Second
+	callTimeout   = 30 * time.Second // of a read or an insert
+	removeTimeout = 10 * time.Minute // of a removal, which waits until it is done
+	tries         = 3                // of a call that the network fails
+	retryPause    = 50 * time.Millisecond
+	knownJobs     = 100_000
+	decodedChunks = 32
+	maxCached     = 1 << 20   // bytes of a decoded chunk; greater ones are not kept
+	maxQuery      = 16 << 20  // bytes of a statement: ids and operands stand in it
+	plainQuery    = 200 << 10 // bytes that the server takes without being asked
+)
+
+// Store is a rowstore.Store on ClickHouse.
+type Store struct {
+	conn    driver.Conn
+	db      string
+	node    string
+	clock   clock.Clock
+	logger  *slog.Logger
+	point   func(string)
+	jobs    *lru.Cache // ids.ID → home, of jobs that the table of jobs has
+	chunks  *lru.Cache // chunkKey → []string, the links of decoded chunks
+	intakes *intake.Gate
+	encode  record.Codec
+	columns []clickhouse.ColumnNameAndType // of an insert of pages
+	counts  struct{ batches, rows, bytes, retries, known, raced atomic.Uint64 }
+}
+
+var _ rowstore.Store = (*Store)(nil)
+
+var isName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// Open connects to the server, and makes or migrates the database when needed. It answers promptly when the server
+// cannot be reached.
+func Open(ctx context.Context, config Config) (*Store, error) {
+	options, err := clickhouse.ParseDSN(config.URL)
+	if err != nil {
+		return nil, fmt.Errorf("row store: address: %w", err)
+	}
+	db := config.Database
+	if db == "" {
+		db = options.Auth.Database
+	}
+	if !isName.MatchString(db) {
+		return nil, fmt.Errorf("row store: %q is no name of a database", db)
+	}
+	if options.Protocol != clickhouse.HTTP {
+		return nil, errors.New("row store: the address must begin with http:// or https://")
+	}
+	options.Auth.Database = "" // every statement names it: the database may not exist yet
+	options.MaxOpenConns, options.MaxIdleConns, options.ConnMaxLifetime = connections, connections, connLife
+	options.DialTimeout, options.ReadTimeout = dialTimeout, removeTimeout
+	options.Compression = &clickhouse.Compression{Method: clickhouse.CompressionLZ4}
+	options.ClientInfo.Products = append(options.ClientInfo.Products, struct{ Name, Version string }{"shoal", config.Node})
+	conn, err := clickhouse.Open(options)
+	if err != nil {
+		return nil, fmt.Errorf("row store: %w", err)
+	}
+	s := &Store{conn: conn, db: db, node: config.Node, clock: config.Clock, logger: config.Logger, point: config.Point,
+		intakes: intake.NewGate(), columns: insertColumns()}
+	if s.clock == nil {
+		s.clock = clock.System{}
+	}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	if s.point == nil {
+		s.point = func(string) {}
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) prepare(ctx context.Context) (err error) {
+	if s.encode, err = record.NewCodec(); err != nil {
+		return fmt.Errorf("row store: %w", err)
+	}
+	if s.jobs, err = lru.New(knownJobs); err != nil {
+		return fmt.Errorf("row store: job cache: %w", err)
+	}
+	if s.chunks, err = lru.New(decodedChunks); err != nil {
+		return fmt.Errorf("row store: chunk cache: %w", err)
+	}
+	return s.migrate(ctx)
+}
+
+// Close waits for nothing: calls under way fail. Idempotent.
+func (s *Store) Close() error {
+	if err := s.conn.Close(); err != nil {
+		return fmt.Errorf("row store: close: %w", err)
+	}
+	return nil
+}
+
+// Counts say what was done since the start.
+type Counts struct {
+	Batches uint64 // inserts of pages
+	Rows    uint64 // rows in them
+	Bytes   uint64 // bytes of these rows
+	Retries uint64 // calls repeated after the network failed them
+	Known   uint64 // pages whose unit had a record already
+	Raced   uint64 // records removed because another process stored the unit first
+}
+
+// Counts is safe to call at any time.
+func (s *Store) Counts() Counts {
+	c := &s.counts
+	return Counts{Batches: c.batches.Load(), Rows: c.rows.Load(), Bytes: c.bytes.Load(), Retries: c.retries.Load(),
+		Known: c.known.Load(), Raced: c.raced.Load()}
+}
+
+// table is the full name of a table.
+func (s *Store) table(name string) string { return "`" + s.db + "`." + name }
+
+// exec runs a statement that may be repeated.
+func (s *Store) exec(ctx context.Context, limit time.Duration, statement string) error {
+	return s.retry(ctx, limit, func(ctx context.Context) error { return s.conn.Exec(sized(ctx, statement), statement) })
+}
+
+// sized asks the server to take a statement that is longer than it expects.
+func sized(ctx context.Context, statement string) context.Context {
+	if len(statement) < plainQuery {
+		return ctx
+	}
+	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_query_size": maxQuery}))
+}
+
+// retry calls fn again, a bounded number of times, when the network failed it. What the server refused stays refused.
+func (s *Store) retry(ctx context.Context, limit time.Duration, fn func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for try := 1; ; try++ {
+		err := fn(ctx)
+		if err == nil || try == tries || ctx.Err() != nil || !isNetwork(err) {
+			return err
+		}
+		s.counts.retries.Add(1)
+		s.logger.Warn("row store: call failed", "try", try, "error", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-s.clock.After(retryPause << (2 * try)):
+		}
+	}
+}
+
+func isNetwork(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// read runs a query and scans its rows.
+func read[T any](ctx context.Context, s *Store, query string, scan func(rows driver.Rows) (T, error)) ([]T, error) {
+	var all []T
+	err := s.retry(ctx, callTimeout, func(ctx context.Context) error {
+		all = nil
+		rows, err := s.conn.Query(sized(ctx, query), query)
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			value, err := scan(rows)
+			if err != nil {
+				return errors.Join(err, rows.Close())
+			}
+			all = append(all, value)
+		}
+		return errors.Join(rows.Err(), rows.Close())
+	})
+	return all, err
+}
+
+func withColumns(ctx context.Context, columns []clickhouse.ColumnNameAndType) context.Context {
+	return clickhouse.Context(ctx, clickhouse.WithColumnNamesAndTypes(columns))
+}

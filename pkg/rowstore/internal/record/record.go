@@ -1,0 +1,75 @@
+// Package record is the encoding of what of a page record no query looks into: the same bytes in every row store. It
+// does not decide which columns an engine has besides.
+package record
+
+import (
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// Content is the part of a record that is encoded. Encodings once written stay readable: numbers are never used for
+// something else.
+type Content struct {
+	Fetch  ids.ID              `cbor:"1,keyasint"`
+	Code   string              `cbor:"2,keyasint,omitempty"`
+	Status uint16              `cbor:"3,keyasint,omitempty"`
+	URL    string              `cbor:"4,keyasint,omitempty"`
+	Final  string              `cbor:"5,keyasint,omitempty"`
+	Tries  []model.Try         `cbor:"6,keyasint,omitempty"`
+	Bytes  uint32              `cbor:"7,keyasint,omitempty"`
+	Millis uint32              `cbor:"8,keyasint,omitempty"`
+	At     int64               `cbor:"9,keyasint,omitempty"`
+	Spent  bool                `cbor:"10,keyasint,omitempty"`
+	Next   *model.Continuation `cbor:"11,keyasint,omitempty"`
+}
+
+// Codec encodes contents. Its zero value is not usable.
+type Codec struct{ mode cbor.EncMode }
+
+// NewCodec makes a codec.
+func NewCodec() (Codec, error) {
+	mode, err := cbor.EncOptions{}.EncMode()
+	if err != nil {
+		return Codec{}, fmt.Errorf("record encoding: %w", err)
+	}
+	return Codec{mode}, nil
+}
+
+// Encode encodes what a page's record keeps.
+func (c Codec) Encode(p *model.Page) ([]byte, error) {
+	encoded, err := c.mode.Marshal(&Content{Fetch: p.Fetch, Code: p.Code, Status: p.Status, URL: p.URL, Final: p.Final,
+		Tries: p.Tries, Bytes: p.Bytes, Millis: p.Millis, At: p.At, Spent: p.Spent, Next: p.Next})
+	if err != nil {
+		return nil, fmt.Errorf("encode record %v: %w", p.Unit, err)
+	}
+	return encoded, nil
+}
+
+// Decode completes a record, of which the engine has set its own columns, and returns where its chain goes on.
+func Decode(encoded []byte, r *rowstore.Record) (*model.Continuation, error) {
+	var c Content
+	if err := cbor.Unmarshal(encoded, &c); err != nil {
+		return nil, fmt.Errorf("decode record %v: %w", r.Unit, err)
+	}
+	r.Fetch, r.Code, r.Status, r.URL, r.At = c.Fetch, c.Code, c.Status, c.URL, c.At
+	return c.Next, nil
+}
+
+// Receipt is what a page's own record answers.
+func Receipt(p *model.Page) *model.Receipt {
+	return &model.Receipt{Job: p.Job, Unit: p.Unit, Outcome: p.Outcome, PriceRow: p.PriceRow,
+		Quantity: p.Quantity, Items: uint32(len(p.Rows)), Last: p.Last, Next: p.Next}
+}
+
+// Duplicate is what a page becomes whose address the run already has.
+func Duplicate(p *model.Page) *model.Page {
+	copied := *p
+	copied.Outcome, copied.Code, copied.Last, copied.Spent = model.Duplicate, "", true, false
+	copied.Next, copied.Rows, copied.PriceRow, copied.Quantity = nil, nil, "", 0
+	return &copied
+}

@@ -1,0 +1,5 @@
+//go:build !linux && !darwin
+
+package telemetry
+
+func diskOf(string) (disk, bool) { return disk{}, false }

@@ -1,0 +1,42 @@
+package telemetry
+
+import (
+	"time"
+)
+
+// Node is what a process says of itself in every scrape.
+type Node struct {
+	Name    string
+	Roles   []string
+	Version string
+	Dir     string // whose disk is watched, "": none
+	// CertificateExpires is when the node's identity ends; zero: it has none.
+	CertificateExpires time.Time
+}
+
+// disk is the file system of a directory, in bytes.
+type disk struct{ size, free uint64 }
+
+// Declare adds the node's own metrics.
+func (n Node) Declare(to *Metrics) {
+	NewSamples(func() (Node, bool) { return n, true }).
+		Gauges("shoal_node_info", "1, by the process's name and version.", []string{"node", "version"},
+			func(n Node, emit func(float64, ...string)) { emit(1, n.Name, n.Version) }).
+		Gauges("shoal_node_role_info", "1 for each role of the process.", []string{"node", "role"},
+			func(n Node, emit func(float64, ...string)) {
+				for _, role := range n.Roles {
+					emit(1, n.Name, role)
+				}
+			}).
+		Declare(to)
+	NewSamples(func() (disk, bool) { return diskOf(n.Dir) }).
+		Gauge("shoal_node_disk_free_bytes", "Room on the data directory's file system.",
+			func(d disk) float64 { return float64(d.free) }).
+		Gauge("shoal_node_disk_size_bytes", "Size of the data directory's file system.",
+			func(d disk) float64 { return float64(d.size) }).
+		Declare(to)
+	NewSamples(func() (time.Time, bool) { return n.CertificateExpires, !n.CertificateExpires.IsZero() }).
+		Gauge("shoal_node_certificate_expiry_timestamp_seconds", "When the node's certificate ends, in Unix time.",
+			func(at time.Time) float64 { return float64(at.Unix()) }).
+		Declare(to)
+}

@@ -206,7 +206,7 @@ func (a *arrivals) missing(published []int) int {
 
 // read fetches and commits until the reader is closed.
 func (a *arrivals) read(ctx context.Context, r stream.Reader) error {
-	for {
+	for ctx.Err() == nil {
 		messages, err := r.Fetch(ctx, 50)
 		if err == nil {
 			err = a.add(messages)
@@ -214,13 +214,14 @@ func (a *arrivals) read(ctx context.Context, r stream.Reader) error {
 		if err == nil {
 			err = r.Commit(ctx, messages)
 		}
-		if errors.Is(err, stream.ErrClosed) || ctx.Err() != nil {
-			return nil
+		if errors.Is(err, stream.ErrClosed) {
+			break
 		}
 		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // awaitAll waits until everything has come.

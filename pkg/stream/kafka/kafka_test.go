@@ -128,15 +128,23 @@ func refuseProduce(fake *kfake.Cluster, times int, refuses func(partition kmsg.P
 	})
 }
 
-// TestOrderAcrossFailures: batches that fail are repeated before anything behind them.
+// TestOrderAcrossFailures: batches that fail are repeated before anything behind them, whatever the failure makes us do
+// about the cluster.
 func TestOrderAcrossFailures(t *testing.T) {
+	for _, failure := range []*kerr.Error{kerr.NotEnoughReplicas, kerr.NotLeaderForPartition,
+		kerr.UnknownTopicOrPartition, kerr.RequestTimedOut} {
+		t.Run(failure.Message, func(t *testing.T) { testOrderAcrossFailures(t, failure.Code) })
+	}
+}
+
+func testOrderAcrossFailures(t *testing.T, code int16) {
 	fake := fakeCluster(t)
 	log := openPrefix(t, fake.ListenAddrs(), 1, "order.")
 	r, err := log.Tail(stream.Tasks, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	refuseProduce(fake, 5, func(kmsg.ProduceRequestTopicPartition) int16 { return kerr.NotEnoughReplicas.Code })
+	refuseProduce(fake, 5, func(kmsg.ProduceRequestTopicPartition) int16 { return code })
 	const n = 200
 	var publishing sync.WaitGroup
 	for i := range n {

@@ -22,7 +22,6 @@ type laneModel struct {
 	written []int
 	under   []int // under way
 	next    int
-	expired int
 }
 
 func (m *laneModel) records(t *rapid.T, c *call) [][]byte {
@@ -79,8 +78,7 @@ func (m *laneModel) send(t *rapid.T) {
 	if m.lane.sending > 0 {
 		t.Skip("under way")
 	}
-	values, expired := m.lane.batch(m.now)
-	m.expired += expired
+	values, _ := m.lane.batch(m.now)
 	m.under = nil
 	size := 0
 	for _, value := range values {

@@ -235,7 +235,7 @@ func (p *producer) send(ctx context.Context, f *flight) {
 	for _, l := range f.lanes {
 		failure := err
 		if err == nil {
-			known := false
+			var known bool
 			if failure, known = outcome[p.cluster.names[l.topic]][int32(l.partition)]; !known {
 				failure = errors.New("no answer for the partition")
 			}

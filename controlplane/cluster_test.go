@@ -359,6 +359,10 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 			t.Fatal("a node that the backup does not know does not register again")
 		}
 	}
+	beat := client.Heartbeat{Node: "node-3", Boot: c.at(3).cfg.Boot}
+	if leases, err := c.at(3).Heartbeat(patient(t), beat); err != nil || leases.For == 0 {
+		t.Fatalf("no lease after a restore: %+v, %v", leases, err)
+	}
 	c.sameHash()
 }
 

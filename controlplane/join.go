@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/membership"
 	"shoal.dev/shoal/pkg/ids"
@@ -111,6 +112,16 @@ func (n *node) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 	return "", fmt.Errorf("controlplane: node %q is not there", id)
 }
 
+// presence is whether a node gossips.
+func (n *node) presence(name string) client.NodeState {
+	for _, member := range n.members.Members() {
+		if member.Name == name {
+			return client.NodeAlive
+		}
+	}
+	return client.NodeFailed
+}
+
 // belong makes the node part of a cluster: the one that its directory belongs to, else one that another node belongs to,
 // else, with Bootstrap, one that it founds. Its error says that the node cannot be part of this cluster.
 func (s *Server) belong(ctx context.Context, n *node) error {
@@ -203,8 +214,10 @@ func (s *Server) found(ctx context.Context, n *node) error {
 			return nil
 		}
 	}
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done(): // nobody was asked
 		return nil
+	default:
 	}
 	s.cfg.Logger.Info("founding a cluster", "cluster", s.cfg.Cluster.name())
 	return s.settleFor(n, belonging{cluster: s.cfg.IDs.New(), founder: true})

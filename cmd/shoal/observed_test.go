@@ -55,7 +55,7 @@ func TestMetricsAreListed(t *testing.T) {
 func newTestNode(t *testing.T, config ServeConfig, log io.Writer, tracer *telemetry.Tracer) *node {
 	t.Helper()
 	services, err := openServices(t.Context(), config.Services, nodeName, filepath.Join(config.Data, "rows"),
-		slog.New(slog.DiscardHandler), func(string) {})
+		slog.New(slog.DiscardHandler), clock.System{}, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,10 +103,8 @@ func (n *node) gossip(cfg *Config, dir string) (err error) {
 // configuration learns from the leader alone. So voters that all came back with other addresses find a leader.
 func (n *node) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 	if n.members != nil {
-		for _, member := range n.members.Members() {
-			if member.Name == string(id) && member.Address != "" {
-				return raft.ServerAddress(member.Address), nil
-			}
+		if address, there := n.members.Address(string(id)); there {
+			return raft.ServerAddress(address), nil
 		}
 	}
 	return "", fmt.Errorf("controlplane: node %q is not there", id)
@@ -114,10 +112,8 @@ func (n *node) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 
 // presence is whether a node gossips.
 func (n *node) presence(name string) client.NodeState {
-	for _, member := range n.members.Members() {
-		if member.Name == name {
-			return client.NodeAlive
-		}
+	if _, there := n.members.Address(name); there {
+		return client.NodeAlive
 	}
 	return client.NodeFailed
 }

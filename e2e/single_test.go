@@ -25,6 +25,8 @@ type alone struct{}
 
 func (alone) Web(t *testing.T, cfg synthweb.Config) *synthweb.Web { return newWeb(t, cfg) }
 
+func (alone) Fetchers() int { return 1 }
+
 func (alone) Product(t *testing.T, args []string, webs ...*synthweb.Web) suite.Product {
 	s := newSingle(t, args, webs...)
 	s.Up(t)

@@ -17,6 +17,8 @@ import (
 // TestScenarios runs on a cluster what package e2e runs on one process.
 func TestScenarios(t *testing.T) { suite.Run(t, spread{newNetwork(t)}) }
 
+const spreadFetchers = 2
+
 // spread is the platform of a cluster with one node of each role, and two fetchers.
 type spread struct{ network *netns.Network }
 
@@ -24,8 +26,10 @@ func (s spread) Web(t *testing.T, cfg synthweb.Config) *synthweb.Web {
 	return newWeb(t, s.network, cfg)
 }
 
+func (spread) Fetchers() int { return spreadFetchers }
+
 func (s spread) Product(t *testing.T, args []string, webs ...*synthweb.Web) suite.Product {
-	nodes := cluster.Layout(1, 2, 1, 1, 1)
+	nodes := cluster.Layout(1, spreadFetchers, 1, 1, 1)
 	nodes[len(nodes)-1].Args = []string{"--self-key"}
 	p := &product{Cluster: newCluster(t, s.network, nodes, args, webs...)}
 	p.Up(t)

@@ -36,6 +36,8 @@ type Platform interface {
 	Web(t *testing.T, cfg synthweb.Config) *synthweb.Web
 	// Product starts the product on nothing, with the webs as the only places that it reaches.
 	Product(t *testing.T, args []string, webs ...*synthweb.Web) Product
+	// Fetchers is how many fetchers a product has.
+	Fetchers() int
 }
 
 // Product is the product under test, however many processes it is.
@@ -58,10 +60,12 @@ type Product interface {
 type Service struct {
 	Client // the self-hosting customer's
 	Product
-	T      *testing.T
-	Web    *synthweb.Web
-	Args   []string
-	Deaths []time.Time // of processes that had something under way
+	T    *testing.T
+	Web  *synthweb.Web
+	Args []string
+	// Fetchers is how many there are: a redirect may lead each to a host that is another's.
+	Fetchers int
+	Deaths   []time.Time // of processes that had something under way
 }
 
 // Fast is what a web of the test's own may be asked.
@@ -78,7 +82,7 @@ func NextLink() model.Pagination {
 func NewService(t *testing.T, on Platform, web *synthweb.Web, args ...string) *Service {
 	t.Helper()
 	product := on.Product(t, append([]string{"--no-rate-limits"}, args...), web)
-	return &Service{T: t, Product: product, Client: product.Self(), Web: web, Args: args}
+	return &Service{T: t, Product: product, Client: product.Self(), Web: web, Args: args, Fetchers: on.Fetchers()}
 }
 
 // Within is a context for everything that a test waits for.
@@ -210,7 +214,7 @@ func (s *Service) maxConnections() int {
 	if i := slices.Index(s.Args, "--host-connections"); i >= 0 && len(s.Deaths) == 0 {
 		var n int
 		if _, err := fmt.Sscan(s.Args[i+1], &n); err == nil {
-			return n
+			return n + max(s.Fetchers-1, 0)
 		}
 	}
 	return 0

@@ -123,6 +123,9 @@ type Status struct {
 	OpenJobs int              `json:"openJobs"`
 	Out      int64            `json:"out"`
 	Lag      map[string]int64 `json:"lag"`
+	// Pages and PageErrors were settled since Node started: delivered or errored, and those errored.
+	Pages      uint64 `json:"pages"`
+	PageErrors uint64 `json:"pageErrors"`
 }
 
 // Node is a node of the cluster as the leader sees it; LeaseAgeMillis is null when it was not heard.

@@ -198,11 +198,16 @@ func (r *reef) servers() string {
 	if leader == nil {
 		return ""
 	}
-	n, err := leader.gate.enter()
+	return serversOf(leader)
+}
+
+// serversOf are Raft's as a node has them.
+func serversOf(node *running) string {
+	n, err := node.gate.enter()
 	if err != nil {
 		return ""
 	}
-	defer leader.gate.leave()
+	defer node.gate.leave()
 	var list []string
 	for _, server := range n.GetConfiguration().Configuration().Servers {
 		name := string(server.ID)
@@ -303,6 +308,10 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 		r.add(name, controlPlane)
 	}
 	r.untilServers("a* b* c* d")
+	// A voter that has not heard yet that another one votes refuses it its vote.
+	r.until("every voter knows the voters", func() bool {
+		return serversOf(r.nodes["b"]) == "a* b* c* d" && serversOf(r.nodes["c"]) == "a* b* c* d"
+	})
 	dead := r.leader().cfg.Node
 	r.kill(dead)
 	alive := slices.DeleteFunc([]string{"a*", "b*", "c*", "d*"}, func(name string) bool { return name == dead+"*" })

@@ -22,7 +22,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-const testProbe = 100 * time.Millisecond
+const testProbe = 200 * time.Millisecond
 
 // reef is a cluster of nodes that find each other, in one process on the loopback.
 type reef struct {

@@ -265,7 +265,7 @@ func (l *leadership) work(ctx context.Context) {
 	var routines sync.WaitGroup
 	for name, routine := range map[string]func(context.Context) error{
 		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover, "finish": l.finish,
-		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans, "autopilot": l.autopilot,
+		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans, "rows": l.expireRows, "autopilot": l.autopilot,
 	} {
 		routines.Go(func() { l.keep(ctx, name, routine) })
 	}

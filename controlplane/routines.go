@@ -8,17 +8,19 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // Paces of the routines. In bulk a command carries hundreds of units: what comes in small gathers a while.
 const (
-	planGap      = 20 * time.Millisecond
-	bulkPlanGap  = 500 * time.Millisecond // between plans that no command asked for
-	bulkOut      = 2048                   // seqs out that make it bulk
-	fullGap      = 20 * time.Millisecond  // until a full shard is tried again
-	expireEvery  = 30 * time.Second
-	orphansEvery = 5 * time.Minute
-	orphanAge    = 15 * time.Minute
+	planGap         = 20 * time.Millisecond
+	bulkPlanGap     = 500 * time.Millisecond // between plans that no command asked for
+	bulkOut         = 2048                   // seqs out that make it bulk
+	fullGap         = 20 * time.Millisecond  // until a full shard is tried again
+	expireEvery     = 30 * time.Second
+	orphansEvery    = 5 * time.Minute
+	orphanAge       = 15 * time.Minute
+	expireRowsEvery = 24 * time.Hour
 )
 
 // plan reads lists and sends units out whenever there may be room. Each routine begins by doing what may be due since
@@ -216,5 +218,17 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 			return nil
 		}
 		before = l.s.cfg.Clock.Now().Add(-orphanAge)
+	}
+}
+
+// expireRows removes the rows of runs that started long ago, once a day.
+func (l *leadership) expireRows(ctx context.Context) error {
+	for {
+		if err := l.s.cfg.Store.Expire(ctx, l.s.cfg.Clock.Now().Add(-rowstore.Expiry)); err != nil {
+			return fmt.Errorf("expire rows: %w", err)
+		}
+		if !l.s.pause(ctx, expireRowsEvery) {
+			return nil
+		}
 	}
 }

@@ -31,7 +31,7 @@ type services struct {
 // openServices opens what the config names, and what it does not name in this process: a log in memory, rows in a
 // directory, limits and caches of its own.
 func openServices(ctx context.Context, config ServicesConfig, node, dir string, log *slog.Logger,
-	point func(string)) (_ *services, err error) {
+	now clock.Clock, point func(string)) (_ *services, err error) {
 	s := &services{}
 	defer func() {
 		if err != nil {
@@ -41,7 +41,7 @@ func openServices(ctx context.Context, config ServicesConfig, node, dir string, 
 	partitions := int(controlplane.Defaults().Shards)
 	if len(config.KafkaBrokers) > 0 {
 		s.log, err = kafka.Open(ctx, kafka.Config{Brokers: config.KafkaBrokers, Prefix: config.KafkaPrefix,
-			Partitions: partitions, Replicas: config.KafkaReplicas, Node: node, Logger: log, Clock: clock.System{}})
+			Partitions: partitions, Replicas: config.KafkaReplicas, Node: node, Logger: log, Clock: now})
 	} else {
 		s.log, err = stream.NewMemory(stream.Config{Partitions: partitions})
 	}
@@ -49,7 +49,7 @@ func openServices(ctx context.Context, config ServicesConfig, node, dir string, 
 		return nil, err
 	}
 	if config.ClickHouse != "" {
-		s.store, err = clickhouse.Open(ctx, clickhouse.Config{URL: config.ClickHouse, Node: node, Clock: clock.System{},
+		s.store, err = clickhouse.Open(ctx, clickhouse.Config{URL: config.ClickHouse, Node: node, Clock: now,
 			Logger: log, Point: point})
 	} else {
 		s.store, err = sqlite.Open(sqlite.Config{Dir: dir, Point: point})
@@ -59,9 +59,9 @@ func openServices(ctx context.Context, config ServicesConfig, node, dir string, 
 	}
 	if config.Redis != "" {
 		s.cache, err = cache.Open(cache.Config{Addr: config.Redis, Prefix: config.RedisPrefix, Processes: s.apiServers,
-			Clock: clock.System{}, Log: log})
+			Clock: now, Log: log})
 	} else {
-		s.cache = cache.NewLocal(clock.System{})
+		s.cache = cache.NewLocal(now)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--redis-addr: %w", err)

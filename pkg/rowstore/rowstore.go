@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
@@ -64,6 +65,9 @@ type ListWriter interface {
 	Abort(ctx context.Context) error
 }
 
+// Expiry is how long rows are kept, from their job's start on (decision 22).
+const Expiry = 90 * 24 * time.Hour
+
 // Job says whose rows a page brings. Started (Unix microseconds) decides when they expire.
 type Job struct {
 	ID       ids.ID
@@ -95,6 +99,9 @@ type Pages interface {
 	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
 	// DeleteJob removes a job's rows and, with records, its page records too. Idempotent.
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
+	// Expire removes the rows of the jobs that started before a time, whatever their state. Page records stay: they explain
+	// the ledger. It may take long, delays no other call and is to be called again after an error. Idempotent.
+	Expire(ctx context.Context, before time.Time) error
 	// Recount sums up the page records of a job: what the ledger must say.
 	Recount(ctx context.Context, job ids.ID) (Recount, error)
 	// EachRecord calls visit for every page record of a job in the order of units.
@@ -172,10 +179,19 @@ type Reads interface {
 	Rows(ctx context.Context, q RowsQuery) ([]json.RawMessage, error)
 	// Count counts the rows that Rows would return without a limit.
 	Count(ctx context.Context, scope Scope, f filter.Node) (int64, error)
-	// Horizon is the newest place there is: rows stored later have a greater one.
+	// Horizon is the newest place there is: rows whose PutPages begins after it returned have a greater one, and rows whose
+	// PutPages had returned before do not. Rows under way may fall on either side.
 	Horizon(ctx context.Context) (int64, error)
 	// Scan returns the next rows and the place to go on after; fewer than Limit rows means the end.
 	Scan(ctx context.Context, q ScanQuery) (docs []json.RawMessage, last int64, err error)
 	// LinkErrors returns the errored links of a job after a unit (nil: from the first), ascending.
 	LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, most int) ([]LinkError, error)
+}
+
+// Columns are what every engine's schema has for jobs, page records and rows, under these names: a new one is a line here
+// and a migration of each engine, whose tests compare. What of a record no query looks into is one encoded column more.
+func Columns() (job, record, row []string) {
+	return []string{"job", "customer", "grp", "scraper", "started", "sealed"},
+		[]string{"outcome", "items", "quantity", "price", "hash", "last"},
+		[]string{"at", "doc"}
 }

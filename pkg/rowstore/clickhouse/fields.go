@@ -3,7 +3,6 @@ package clickhouse
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/zeebo/xxh3"
@@ -13,7 +12,7 @@ import (
 
 // buckets is over how many groups of columns the fields of rows are spread, by the hash of their name: a filter on a
 // field reads one of them. It is part of the schema.
-const buckets = 16
+const buckets = 8
 
 func bucketOf(field string) int { return int(xxh3.HashString(field) % buckets) }
 
@@ -30,25 +29,21 @@ const (
 
 // field is a member of a document as filters see it.
 type field struct {
-	bucket int
-	key    string
-	kind   uint8
-	num    float64
-	text   string
+	key  string
+	kind uint8
+	num  float64
+	text string
 }
 
-// fields appends the members of a document that a filter can name, by bucket. Of a member that is there twice the last
-// one counts, as in package filter. What is no JSON object has none.
+// fields appends the members of a document that a filter can name. Of a member that is there twice the last one counts,
+// as in package filter. What is no JSON object has none.
 func fields(all []field, doc []byte) []field {
 	start := len(all)
 	s := scanner{doc: doc}
 	if !s.next('{') {
 		return all
 	}
-	for first := true; ; first = false {
-		if s.next('}') {
-			break
-		}
+	for first := true; !s.next('}'); first = false {
 		if !first && !s.next(',') {
 			return all[:start]
 		}
@@ -60,26 +55,25 @@ func fields(all []field, doc []byte) []field {
 		if !ok {
 			return all[:start]
 		}
-		if filter.IsField(key) {
-			value.key, value.bucket = key, bucketOf(key)
+		if value.key = key; filter.IsField(key) {
 			all = append(all, value)
 		}
 	}
-	slices.SortStableFunc(all[start:], func(a, b field) int { return a.bucket - b.bucket })
 	return all[:start+dedupe(all[start:])]
 }
 
-// dedupe keeps the last of fields with the same key, and returns how many stay. Fields are by bucket.
+// dedupe keeps the last of fields with the same key, and returns how many stay.
 func dedupe(all []field) int {
+	last := make(map[string]int, len(all))
+	for i := range all {
+		last[all[i].key] = i
+	}
+	if len(last) == len(all) {
+		return len(all)
+	}
 	kept := 0
 	for i := range all {
-		again := false
-		for k := i + 1; k < len(all) && all[k].bucket == all[i].bucket; k++ {
-			if again = all[k].key == all[i].key; again {
-				break
-			}
-		}
-		if !again {
+		if last[all[i].key] == i {
 			all[kept] = all[i]
 			kept++
 		}

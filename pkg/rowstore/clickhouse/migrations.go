@@ -60,19 +60,14 @@ ORDER BY (grp, scraper, job, kind, seq, page, n)` + durable + `, enable_block_nu
 	at  DateTime64(3) DEFAULT now64(3)
 ) ENGINE = ` + engine + `MergeTree ORDER BY at TTL toDateTime(at) + INTERVAL 1 DAY` + durable,
 
-	// Pages come in here, with the time at which their writer looked whether they are new. keys, kinds, nums and texts are
-	// the fields of a row by bucket; bucket b is what lies between ends[b] and ends[b + 1].
+	// Pages come in here, with the time at which their writer looked whether they are new.
 	`CREATE TABLE IF NOT EXISTS DB.intake (
 	grp FixedString(12), scraper FixedString(12), job FixedString(12), kind UInt8, seq UInt32, page UInt32, n UInt32,
 	pos UInt32, started Int64, at Int64, fetch FixedString(12), outcome UInt8, items UInt32, quantity UInt32,
-	price LowCardinality(String), hash UInt64, last UInt8, doc String,
-	keys Array(LowCardinality(String)), kinds Array(UInt8), nums Array(Float64), texts Array(String), ends Array(UInt32),
+	price LowCardinality(String), hash UInt64, last UInt8, doc String` + fieldColumns() + `,
 	looked DateTime64(3)
 ) ENGINE = Null`,
-	`CREATE MATERIALIZED VIEW IF NOT EXISTS DB.admit TO DB.rows AS
-SELECT grp, scraper, job, kind, seq, page, n, pos, started, at, fetch, outcome, items, quantity, price, hash, last, doc` +
-		fieldSlices() + `
-FROM DB.intake
+	`CREATE MATERIALIZED VIEW IF NOT EXISTS DB.admit TO DB.rows AS SELECT * EXCEPT looked FROM DB.intake
 WHERE looked > now64(3) - INTERVAL 1 HOUR
 	AND job NOT IN (SELECT job FROM DB.fences WHERE at > now64(3) - INTERVAL 2 HOUR)`,
 
@@ -96,16 +91,6 @@ func fieldColumns() string {
 	var b strings.Builder
 	for i := range buckets {
 		fmt.Fprintf(&b, ",\n\tf%d Nested(key LowCardinality(String), kind UInt8, num Float64, text String)", i)
-	}
-	return b.String()
-}
-
-func fieldSlices() string {
-	var b strings.Builder
-	for i := range buckets {
-		for _, part := range []string{"key", "kind", "num", "text"} {
-			fmt.Fprintf(&b, ",\n\tarraySlice(%ss, ends[%d] + 1, ends[%d] - ends[%d]) AS `f%d.%s`", part, i+1, i+2, i+1, i, part)
-		}
 	}
 	return b.String()
 }

@@ -163,8 +163,8 @@ func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, 
 		sealed []string
 	}
 	// Being older than what it goes with is what makes the time and the block safe.
-	states, err := read(ctx, s, `SELECT now64(3), (`+s.newestBlock()+`), (SELECT groupArray(job) FROM (SELECT job FROM `+
-		s.table("jobs")+` WHERE job IN `+idSet(jobs)+` GROUP BY job HAVING max(sealed) = 1))`,
+	states, err := read(ctx, s, `SELECT now64(3), (`+s.newestBlock()+`), (SELECT groupArray(job) FROM `+
+		s.table("jobs")+` WHERE job IN `+idSet(jobs)+` AND sealed = 1)`,
 		func(rows driver.Rows) (v state, err error) {
 			err = rows.Scan(&v.at, &v.block, &v.sealed)
 			return v, err
@@ -176,9 +176,7 @@ func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, 
 	for _, job := range states[0].sealed {
 		l.sealed[ids.ID([]byte(job))] = true
 	}
-	where := s.within(pages, 0) + fmt.Sprintf(` AND seq IN (%s) AND (job, seq, page) IN (SELECT ids[t.1 + 1], t.2, t.3 FROM `+
-		`(SELECT %s AS ids, arrayJoin([%s]) AS t))`, units.seqs, idArray(jobs), units.tuples)
-	records, err := s.stored(ctx, where, true)
+	records, err := s.stored(ctx, s.within(pages, 0)+` AND `+units, true)
 	if err != nil {
 		return nil, fmt.Errorf("known units: %w", err)
 	}
@@ -211,28 +209,22 @@ func (l *looked) addresses(records []*stored) {
 	}
 }
 
-// unitLists are units as literals.
-type unitLists struct{ seqs, tuples string }
-
-// keysOf writes what the look-ups ask for.
-func keysOf(pages []rowstore.PageWrite) (jobs []ids.ID, units unitLists, hashes string) {
+// keysOf writes what the look-ups ask for: units as a condition, and addresses.
+func keysOf(pages []rowstore.PageWrite) (jobs []ids.ID, units, hashes string) {
 	number := map[ids.ID]int{}
-	seqs, known := map[uint32]bool{}, map[unitKey]bool{}
-	var seqList, tuples []byte
-	var hashList []byte
+	known := map[unitKey]bool{}
+	var seqs, hashList, ofOne, ofMany []byte
 	for i := range pages {
 		job, page := pages[i].Job.ID, pages[i].Page
 		if _, ok := number[job]; !ok {
 			number[job] = len(jobs)
 			jobs = append(jobs, job)
 		}
-		if !seqs[page.Unit.Seq] {
-			seqs[page.Unit.Seq] = true
-			seqList = fmt.Appendf(seqList, ",%d", page.Unit.Seq)
-		}
 		if key := (unitKey{job, page.Unit}); !known[key] {
 			known[key] = true
-			tuples = fmt.Appendf(tuples, ",(%d,%d,%d)", number[job], page.Unit.Seq, page.Unit.Page)
+			seqs = fmt.Appendf(seqs, ",%d", page.Unit.Seq)
+			ofOne = fmt.Appendf(ofOne, ",(%d,%d)", page.Unit.Seq, page.Unit.Page)
+			ofMany = fmt.Appendf(ofMany, ",(%d,%d,%d)", number[job]+1, page.Unit.Seq, page.Unit.Page)
 		}
 		if page.URLHash != 0 {
 			hashList = fmt.Appendf(hashList, ",%d", page.URLHash)
@@ -241,7 +233,12 @@ func keysOf(pages []rowstore.PageWrite) (jobs []ids.ID, units unitLists, hashes 
 	if len(hashList) > 0 {
 		hashes = string(hashList[1:])
 	}
-	return jobs, unitLists{string(seqList[1:]), string(tuples[1:])}, hashes
+	units = fmt.Sprintf(`seq IN (%s) AND (seq, page) IN (%s)`, seqs[1:], ofOne[1:])
+	if len(jobs) > 1 {
+		units = fmt.Sprintf(`seq IN (%s) AND (job, seq, page) IN (SELECT jobs[t.1], t.2, t.3 FROM (SELECT %s AS jobs, arrayJoin([%s]) AS t))`,
+			seqs[1:], idArray(jobs), ofMany[1:])
+	}
+	return jobs, units, hashes
 }
 
 // within is the condition that leads to the pages' jobs by the primary key.
@@ -344,16 +341,24 @@ func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite,
 }
 
 // insertColumns are those of the table intake.
-var insertColumns = []clickhouse.ColumnNameAndType{
-	{Name: "grp", Type: "FixedString(12)"}, {Name: "scraper", Type: "FixedString(12)"}, {Name: "job", Type: "FixedString(12)"},
-	{Name: "kind", Type: "UInt8"}, {Name: "seq", Type: "UInt32"}, {Name: "page", Type: "UInt32"}, {Name: "n", Type: "UInt32"},
-	{Name: "pos", Type: "UInt32"}, {Name: "started", Type: "Int64"}, {Name: "at", Type: "Int64"},
-	{Name: "fetch", Type: "FixedString(12)"}, {Name: "outcome", Type: "UInt8"}, {Name: "items", Type: "UInt32"},
-	{Name: "quantity", Type: "UInt32"}, {Name: "price", Type: "LowCardinality(String)"}, {Name: "hash", Type: "UInt64"},
-	{Name: "last", Type: "UInt8"}, {Name: "doc", Type: "String"},
-	{Name: "keys", Type: "Array(LowCardinality(String))"}, {Name: "kinds", Type: "Array(UInt8)"},
-	{Name: "nums", Type: "Array(Float64)"}, {Name: "texts", Type: "Array(String)"}, {Name: "ends", Type: "Array(UInt32)"},
-	{Name: "looked", Type: "DateTime64(3)"},
+func insertColumns() []clickhouse.ColumnNameAndType {
+	columns := []clickhouse.ColumnNameAndType{
+		{Name: "looked", Type: "DateTime64(3)"},
+		{Name: "grp", Type: "FixedString(12)"}, {Name: "scraper", Type: "FixedString(12)"}, {Name: "job", Type: "FixedString(12)"},
+		{Name: "kind", Type: "UInt8"}, {Name: "seq", Type: "UInt32"}, {Name: "page", Type: "UInt32"}, {Name: "n", Type: "UInt32"},
+		{Name: "pos", Type: "UInt32"}, {Name: "started", Type: "Int64"}, {Name: "at", Type: "Int64"},
+		{Name: "fetch", Type: "FixedString(12)"}, {Name: "outcome", Type: "UInt8"}, {Name: "items", Type: "UInt32"},
+		{Name: "quantity", Type: "UInt32"}, {Name: "price", Type: "LowCardinality(String)"}, {Name: "hash", Type: "UInt64"},
+		{Name: "last", Type: "UInt8"}, {Name: "doc", Type: "String"},
+	}
+	for b := range buckets {
+		columns = append(columns,
+			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.key", b), Type: "Array(LowCardinality(String))"},
+			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.kind", b), Type: "Array(UInt8)"},
+			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.num", b), Type: "Array(Float64)"},
+			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.text", b), Type: "Array(String)"})
+	}
+	return columns
 }
 
 // insert stores pages in one block. The token makes the server drop a repeat of an insert whose answer was lost, even when
@@ -369,7 +374,7 @@ func (b *batch) insert(ctx context.Context, pages []rowstore.PageWrite, at time.
 	statement := fmt.Sprintf(`INSERT INTO %s SETTINGS insert_deduplicate = 1, insert_deduplication_token = '%s.%d'`,
 		s.table("intake"), hex.EncodeToString(sum[:]), b.round)
 	return s.retry(ctx, callTimeout, func(ctx context.Context) error {
-		ctx = withColumns(ctx, insertColumns)
+		ctx = withColumns(ctx, s.columns)
 		insert, err := s.conn.PrepareBatch(ctx, statement)
 		if err != nil {
 			return err
@@ -391,7 +396,7 @@ func (b *batch) insert(ctx context.Context, pages []rowstore.PageWrite, at time.
 	})
 }
 
-// filler fills an insert.
+// filler fills an insert. What it hands over is copied there.
 type filler struct {
 	insert      driver.Batch
 	store       *Store
@@ -399,6 +404,16 @@ type filler struct {
 	pos         uint32
 	rows, bytes uint64
 	fields      []field
+	parts       [buckets]parts
+	values      []any
+}
+
+// parts are the fields of a row in one bucket.
+type parts struct {
+	keys  []string
+	kinds []uint8
+	nums  []float64
+	texts []string
 }
 
 func (f *filler) page(w *rowstore.PageWrite) error {
@@ -421,31 +436,37 @@ func (f *filler) page(w *rowstore.PageWrite) error {
 }
 
 func (f *filler) row(w *rowstore.PageWrite, kind uint8, n uint32, doc []byte) error {
-	p := w.Page
-	var keys, texts []string
-	var kinds []uint8
-	var nums []float64
-	var ends []uint32
-	if kind == 1 {
-		f.fields = fields(f.fields[:0], doc)
-		keys, texts = make([]string, len(f.fields)), make([]string, len(f.fields))
-		kinds, nums, ends = make([]uint8, len(f.fields)), make([]float64, len(f.fields)), make([]uint32, buckets+1)
-		for i, field := range f.fields {
-			keys[i], kinds[i], nums[i], texts[i] = field.key, field.kind, field.num, field.text
-			ends[field.bucket+1] = uint32(i + 1)
-		}
-		for i := 1; i <= buckets; i++ {
-			ends[i] = max(ends[i], ends[i-1])
-		}
-	}
-	last := uint8(0)
+	f.split(kind, doc)
+	p, last := w.Page, uint8(0)
 	if p.Last {
 		last = 1
 	}
 	f.pos++
-	return f.insert.Append(w.Job.Group[:], w.Job.Scraper[:], w.Job.ID[:], kind, p.Unit.Seq, p.Unit.Page, n, f.pos, w.Job.Started, p.At,
-		p.Fetch[:], uint8(p.Outcome), uint32(len(p.Rows)), p.Quantity, p.PriceRow, p.URLHash, last, doc,
-		keys, kinds, nums, texts, ends, f.at)
+	f.values = append(f.values[:0], f.at, w.Job.Group[:], w.Job.Scraper[:], w.Job.ID[:], kind, p.Unit.Seq, p.Unit.Page, n, f.pos,
+		w.Job.Started, p.At, p.Fetch[:], uint8(p.Outcome), uint32(len(p.Rows)), p.Quantity, p.PriceRow, p.URLHash, last, doc)
+	for b := range f.parts {
+		part := &f.parts[b]
+		f.values = append(f.values, part.keys, part.kinds, part.nums, part.texts)
+	}
+	return f.insert.Append(f.values...)
+}
+
+// split puts the fields of a row into their buckets; a record has none.
+func (f *filler) split(kind uint8, doc []byte) {
+	for b := range f.parts {
+		part := &f.parts[b]
+		part.keys, part.kinds, part.nums, part.texts = part.keys[:0], part.kinds[:0], part.nums[:0], part.texts[:0]
+	}
+	if kind == 0 {
+		return
+	}
+	f.fields = fields(f.fields[:0], doc)
+	for i := range f.fields {
+		field := &f.fields[i]
+		part := &f.parts[bucketOf(field.key)]
+		part.keys, part.kinds = append(part.keys, field.key), append(part.kinds, field.kind)
+		part.nums, part.texts = append(part.nums, field.num), append(part.texts, field.text)
+	}
 }
 
 // verify reads what was committed since the look-up. It reports whether every page that was stored is there and stands;

@@ -69,6 +69,7 @@ type Store struct {
 	chunks  *lru.Cache // chunkKey → []string, the links of decoded chunks
 	intakes *intake.Gate
 	encode  record.Codec
+	columns []clickhouse.ColumnNameAndType // of an insert of pages
 	counts  struct{ batches, rows, bytes, retries, known, raced atomic.Uint64 }
 }
 
@@ -103,7 +104,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 		return nil, fmt.Errorf("row store: %w", err)
 	}
 	s := &Store{conn: conn, db: db, node: config.Node, clock: config.Clock, logger: config.Logger, point: config.Point,
-		intakes: intake.NewGate()}
+		intakes: intake.NewGate(), columns: insertColumns()}
 	if s.clock == nil {
 		s.clock = clock.System{}
 	}

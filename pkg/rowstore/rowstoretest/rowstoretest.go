@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) rowstore.Store) {
 		{"SealUnknown", testSealUnknown},
 		{"SealWhilePagesCome", testSealRace},
 		{"DeleteJob", testDeleteJob},
+		{"Expire", testExpire},
 		{"PagesModel", testPagesModel},
 		{"Recount", testRecount},
 		{"LinkErrors", testLinkErrors},

@@ -1,16 +1,8 @@
 package sqlite
 
 import (
-	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"slices"
-	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -30,150 +22,13 @@ func openStore(t *testing.T) *Store {
 	return store
 }
 
-func createList(t *testing.T, store *Store, id ids.ID) *intake {
+func createList(t *testing.T, store *Store, id ids.ID) *listWriter {
 	t.Helper()
 	w, err := store.CreateList(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.(*intake)
-}
-
-// However bad the hash is, a list is exact: what it holds equal is compared.
-func TestHashCollisions(t *testing.T) {
-	for name, hash := range map[string]func(string, uint64) uint64{
-		"all equal":        func(string, uint64) uint64 { return 1<<63 + 7 },
-		"zero":             func(string, uint64) uint64 { return 0 },
-		"length":           func(s string, _ uint64) uint64 { return uint64(len(s)) << 40 },
-		"unstored bits":    func(s string, _ uint64) uint64 { return uint64(s[len(s)-1]) },
-		"all ones":         func(string, uint64) uint64 { return 1<<64 - 1 },
-		"the one it is on": seededHash,
-	} {
-		t.Run(name, func(t *testing.T) {
-			store := openStore(t)
-			store.hash = hash
-			w := createList(t, store, ids.ID{1})
-			want := map[string]bool{}
-			random := rand.New(rand.NewPCG(1, 1))
-			for range 1000 {
-				url := fmt.Sprintf("https://a.test/%s%d", strings.Repeat("x", random.IntN(5)), random.IntN(60))
-				added, err := w.Add(t.Context(), url, url)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if added == want[url] {
-					t.Fatalf("%s: added %v", url, added)
-				}
-				want[url] = true
-			}
-			count, err := w.Finish(t.Context())
-			if err != nil || int(count) != len(want) {
-				t.Fatalf("%d of %d links, %v", count, len(want), err)
-			}
-		})
-	}
-}
-
-// The table of seen addresses: a set, within its memory at every size.
-func TestSeenMemory(t *testing.T) {
-	var table seen
-	never := func(uint32) (bool, error) { return false, errors.New("compared") }
-	random := rand.New(rand.NewPCG(1, 2))
-	for n := range 300_000 {
-		// Of 2^47 distinguishable hashes no two of these are equal: this seed is known to have none.
-		if added, err := table.add(random.Uint64(), uint32(n), never); err != nil || !added {
-			t.Fatal(added, err)
-		}
-		if n > 10_000 && table.bytes() > 23*n {
-			t.Fatalf("%d bytes for %d addresses", table.bytes(), n)
-		}
-	}
-}
-
-func TestSeenIsASet(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var table seen
-		hashes := []uint64{}
-		for range rapid.IntRange(0, 200).Draw(t, "n") {
-			hash := rapid.SampledFrom([]uint64{0, 1, 1 << 20, 1 << 58, 1<<58 | 1<<17, 1<<64 - 1}).Draw(t, "high") +
-				uint64(rapid.IntRange(0, 40).Draw(t, "low"))<<17
-			added, err := table.add(hash, uint32(len(hashes)), func(seq uint32) (bool, error) { return hashes[seq] == hash, nil })
-			if err != nil || added == slices.Contains(hashes, hash) {
-				t.Fatalf("hash %x: added %v, %v", hash, added, err)
-			}
-			if added {
-				hashes = append(hashes, hash)
-			}
-		}
-	})
-}
-
-func TestSpool(t *testing.T) {
-	s, err := newSpool(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.close() }()
-	random := rand.New(rand.NewPCG(5, 6))
-	var all []string
-	for i := range 5000 {
-		all = append(all, fmt.Sprint(strings.Repeat("ä", random.IntN(60)), i))
-		if err := s.add(all[i]); err != nil {
-			t.Fatal(err)
-		}
-		seq := random.IntN(len(all))
-		for _, probe := range []int{seq, i, random.IntN(len(all))} {
-			same, err := s.is(uint32(probe), all[seq])
-			if err != nil || same != (probe == seq) {
-				t.Fatalf("address %d under %d: %v, %v", seq, probe, same, err)
-			}
-		}
-	}
-}
-
-// Of two huge lists, one waits for the other; a third gives up with its context; small lists go on.
-func TestOneHugeListAtATime(t *testing.T) {
-	store := openStore(t)
-	grow := func(w *intake, from, to int) error {
-		for i := from; i < to; i++ {
-			url := fmt.Sprint("https://a.test/", i)
-			if _, err := w.Add(t.Context(), url, url); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	first, second := createList(t, store, ids.ID{1}), createList(t, store, ids.ID{2})
-	if err := errors.Join(grow(first, 0, hugeFrom+1), grow(second, 0, hugeFrom)); err != nil {
-		t.Fatal(err)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := second.Add(ended, "x", "x"); !errors.Is(err, context.Canceled) {
-		t.Fatalf("a second huge list did not wait: %v", err)
-	}
-	small := createList(t, store, ids.ID{3})
-	if err := grow(small, 0, 10); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error)
-	go func() { done <- grow(second, hugeFrom, hugeFrom+10) }()
-	if err := first.Abort(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	count, err := second.Finish(t.Context())
-	if err != nil || count != hugeFrom+10 {
-		t.Fatalf("%d links, %v", count, err)
-	}
-	if _, err := small.Finish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(store.huge) != 0 || len(store.intakes) != 0 {
-		t.Fatalf("permits are still held: %d huge, %d in all", len(store.huge), len(store.intakes))
-	}
+	return w.(*listWriter)
 }
 
 // A list that is dropped while it is taken in does not come back.
@@ -192,47 +47,4 @@ func TestDropUnderIntake(t *testing.T) {
 	if err := w.Abort(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func TestLinkBounds(t *testing.T) {
-	store := openStore(t)
-	w := createList(t, store, ids.ID{1})
-	long := strings.Repeat("x", maxLinkBytes)
-	if added, err := w.Add(t.Context(), long, long); err != nil || !added {
-		t.Fatal(added, err)
-	}
-	if _, err := w.Add(t.Context(), long+"x", "x"); err == nil {
-		t.Fatal("a link beyond the bound was taken")
-	}
-	if err := w.Abort(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A chunk that claims to be larger than any is refused before memory is made for it.
-func TestChunkBound(t *testing.T) {
-	if _, _, err := unpackChunk(binary.AppendUvarint(nil, maxChunkBytes+1)); !errors.Is(err, errMalformedChunk) {
-		t.Fatalf("got %v", err)
-	}
-}
-
-func FuzzUnpackChunk(f *testing.F) {
-	f.Add(packChunk(appendLink(appendLink(nil, "https://a.test/"), "")))
-	f.Add([]byte{})
-	f.Add(packChunk([]byte{200}))
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0x0f})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		links, _, err := unpackChunk(data)
-		if err != nil {
-			return
-		}
-		var chunk []byte
-		for _, link := range links {
-			chunk = appendLink(chunk, link)
-		}
-		again, _, err := unpackChunk(packChunk(chunk))
-		if err != nil || !slices.Equal(links, again) {
-			t.Fatalf("%q became %q, %v", links, again, err)
-		}
-	})
 }

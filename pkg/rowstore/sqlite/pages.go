@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"time"
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -328,6 +329,28 @@ func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 			if err != nil {
 				return fmt.Errorf("row store: delete %s: %w", job, err)
 			}
+		}
+	}
+	return nil
+}
+
+// Expire is rowstore.Pages. It goes job by job.
+func (s *Store) Expire(ctx context.Context, before time.Time) error {
+	var jobs []ids.ID
+	rows, err := s.loop.QueryContext(ctx, `SELECT job FROM jobs WHERE started < ?
+		AND EXISTS (SELECT 1 FROM spans WHERE spans.job = jobs.id)`, before.UnixMicro())
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var id sql.RawBytes
+		err := rows.Scan(&id)
+		jobs = append(jobs, ids.ID(id))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("row store: expired jobs: %w", err)
+	}
+	for _, job := range jobs {
+		if err := s.DeleteJob(ctx, job, false); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,0 +1,137 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/testkit/cluster"
+	"shoal.dev/shoal/pkg/testkit/recount"
+)
+
+// cell is one fault on one target under one load: a cluster with runs under way.
+type cell struct {
+	*cluster.Cluster
+	t      *testing.T
+	ctx    context.Context
+	random *rand.Rand
+	jobs   []*job
+	admin  suite.Client
+
+	target string        // role of a control-plane node, another role, or a service
+	victim *cluster.Node // nil when the target is a service
+}
+
+// newCell starts a cluster and its load, and returns when every run has begun.
+func newCell(t *testing.T, f fault, target string, seed uint64) *cell {
+	t.Helper()
+	network := newNetwork(t)
+	jobs := newJobs(t, network, seed)
+	nodes := cluster.Layout(3, 2, 2, 2, 2)
+	if f.nodes != nil {
+		f.nodes(nodes)
+	}
+	c := &cell{t: t, random: rand.New(rand.NewPCG(seed, 2)), jobs: jobs, target: target,
+		Cluster: newCluster(t, network, nodes, loadArgs(), websOf(jobs)...)}
+	start(t, c.Cluster)
+	c.ctx = suite.Within(t, aboutGoal+*outage)
+	c.admin = clientOf(c.Cluster, suite.Must(mint(c.ctx, c.Cluster, "--admin"))(t))
+	c.must(eachJob(jobs, func(j *job) error { return j.launch(c.ctx, c.Cluster, c.admin) }))
+	// Where in the runs the fault strikes is the seed's.
+	pages := 8 + c.random.Int64N(30)
+	c.must(eachJob(jobs, func(j *job) error { return j.far(c.ctx, pages) }))
+	return c
+}
+
+func (c *cell) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// aim takes the victim among the nodes of the target's role.
+func (c *cell) aim() {
+	c.t.Helper()
+	switch c.target {
+	case leader, follower:
+		leads := suite.Must(c.Leader(c.ctx))(c.t)
+		c.victim = leads
+		if c.target == follower {
+			others := slices.DeleteFunc(c.With(cluster.ControlPlane), func(n *cluster.Node) bool { return n == leads })
+			c.victim = others[c.random.IntN(len(others))]
+		}
+	case cluster.Kafka, cluster.Redis, cluster.ClickHouse:
+	default:
+		nodes := c.With(c.target)
+		c.victim = nodes[c.random.IntN(len(nodes))]
+	}
+}
+
+// hold lets a fault last. It is what the fault is: there is no event to wait for.
+func (c *cell) hold(d time.Duration) {
+	c.t.Helper()
+	select {
+	case <-c.ctx.Done():
+		c.t.Fatal(c.ctx.Err())
+	case <-time.After(d):
+	}
+}
+
+// run lets the fault strike while the customers go on, and wants everything exact when it is over.
+func (c *cell) run(f fault) {
+	c.t.Helper()
+	lived := make(chan error, 1)
+	go func() { lived <- eachJob(c.jobs, func(j *job) error { return j.live(c.ctx) }) }()
+	c.aim()
+	begin := time.Now()
+	f.strike(c)
+	struck := time.Since(begin)
+	c.must(c.Ready(c.ctx))
+	c.must(<-lived)
+	ended := time.Since(begin)
+	expected := recount.Run{}
+	switch {
+	case f.repeats == anything:
+		expected.Lossy = true
+	case f.repeats == ofVictim && c.victim != nil:
+		expected.Lost = []netip.Addr{c.victim.Addr()}
+		expected.MaxRefetched = mostInFlight
+	}
+	refetched := 0
+	for _, j := range c.jobs {
+		if j.name != "rough" && j.name != "chains" {
+			expected.MinGap = minGap
+		}
+		sum, err := j.verify(c.ctx, c.Cluster, expected)
+		if err != nil {
+			c.t.Error(err)
+		}
+		refetched += sum.Refetched
+		c.t.Logf("%-8s %v", j.name, sum)
+	}
+	c.must(c.books())
+	c.must(c.SameState(c.ctx))
+	c.t.Logf("fault of %v, runs ended after %v, %d pages fetched again", struck.Round(time.Millisecond),
+		ended.Round(time.Millisecond), refetched)
+}
+
+// books asks the product for its own recount.
+func (c *cell) books() error {
+	var runs, differ int
+	err := again(c.ctx, "recount of the product", func(ctx context.Context) (err error) {
+		runs, differ, err = c.admin.RecountOfProduct(ctx)
+		return err
+	})
+	if err == nil && (runs != len(c.jobs) || differ > 0) {
+		err = fmt.Errorf("the product's own recount: %d of %d runs differ", differ, runs)
+	}
+	return err
+}

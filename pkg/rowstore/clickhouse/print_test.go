@@ -1,0 +1,123 @@
+package clickhouse
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// parts of the field a, short.
+var short = strings.NewReplacer("`f7.kind`[indexOf(`f7.key`, 'a')]", "KIND", "`f7.num`[indexOf(`f7.key`, 'a')]", "NUM",
+	"`f7.text`[indexOf(`f7.key`, 'a')]", "TEXT")
+
+// The SQL of every operator.
+func TestPrintFilter(t *testing.T) {
+	if want := "`f7.num`[indexOf(`f7.key`, 'a')]"; column("a", "num") != want {
+		t.Fatalf("field a is %s: the buckets of a schema never change", column("a", "num"))
+	}
+	tests := []struct{ filter, want string }{
+		{`{}`, `1`},
+		{`{"a":1}`, `((KIND >= 6 AND NUM IN (1.)))`},
+		{`{"a":-0.0}`, `((KIND >= 6 AND NUM IN (0.)))`},
+		{`{"a":"x\"'\\\u0000"}`, `((KIND IN (5, 7) AND TEXT IN ('x"\'\\\0')))`},
+		{`{"a":null}`, `(KIND IN (0,1))`},
+		{`{"a":{"ne":true}}`, `NOT (KIND IN (3))`},
+		{`{"a":{"in":[1.5,"x",1e21,null,false]}}`,
+			`((KIND >= 6 AND NUM IN (1.5,1e+21)) OR (KIND IN (5, 7) AND TEXT IN ('x')) OR KIND IN (0,1,2))`},
+		{`{"a":{"nin":[]}}`, `NOT (0)`},
+		{`{"a":{"gt":1}}`, `(KIND >= 6 AND NUM > 1.)`},
+		{`{"a":{"lte":"x"}}`, `(KIND IN (5, 7) AND TEXT <= 'x')`},
+		{`{"a":{"between":[1,2]}}`, `(KIND >= 6 AND NUM >= 1.) AND (KIND >= 6 AND NUM <= 2.)`},
+		{`{"a":{"exists":true}}`, `(KIND != 0)`},
+		{`{"a":{"exists":false}}`, `(KIND = 0)`},
+		{`{"a":{"contains":""}}`, `(KIND IN (5, 7) AND 1)`},
+		{`{"a":{"contains":"Xy"}}`, `(KIND IN (5, 7) AND positionCaseInsensitive(TEXT, 'xy') > 0)`},
+		{`{"a":{"contains":"K."}}`, `(KIND IN (5, 7) AND match(TEXT, '(?i:K\\.)'))`},
+		{`{"a":{"contains":"Ä"}}`, `(KIND IN (5, 7) AND match(TEXT, '(?i:Ä)'))`},
+		{`{"a":{"startsWith":"x"}}`, `(KIND IN (5, 7) AND positionCaseInsensitive(substring(TEXT, 1, 1), 'x') > 0)`},
+		{`{"a":{"startsWith":"s"}}`, `(KIND IN (5, 7) AND match(TEXT, '(?i:\\AS)'))`},
+		{`{"a":{"endsWith":"x"}}`, `(KIND IN (5, 7) AND positionCaseInsensitive(right(TEXT, 1), 'x') > 0)`},
+		{`{"a":{"endsWith":"s"}}`, `(KIND IN (5, 7) AND match(TEXT, '(?i:S\\z)'))`},
+		{`{"a":{"regex":"^x.$"}}`, `(KIND IN (5, 7) AND match(TEXT, '(?-ms:\\Ax.$)'))`},
+		{`{"$or":[{"a":{"gt":1}},{"a":{"exists":true}}],"$nor":[{"a":{"lt":0}}]}`,
+			`(((KIND >= 6 AND NUM > 1.) OR (KIND != 0)) AND NOT ((KIND >= 6 AND NUM < 0.)))`},
+	}
+	for _, test := range tests {
+		node, err := filter.Parse([]byte(test.filter))
+		if err != nil {
+			t.Fatalf("%s: %v", test.filter, err)
+		}
+		if diff := cmp.Diff(test.want, short.Replace(printFilter(node))); diff != "" {
+			t.Errorf("%s: %s", test.filter, diff)
+		}
+	}
+}
+
+func TestPrintSort(t *testing.T) {
+	want := `transform(KIND, [6, 7, 5, 2, 3, 4], [0, 0, 1, 2, 2, 3], 4), if(KIND >= 6, NUM, 0), if(KIND = 5, TEXT, ''), if(KIND = 3, 1, 0), `
+	sorts := []rowstore.Sort{{Field: "a"}, {Field: "a", Descending: true}}
+	down := strings.NewReplacer("NUM, 0)", "NUM, 0) DESC", "'')", "'') DESC", "1, 0)", "1, 0) DESC").Replace(want)
+	if diff := cmp.Diff(want+down+"_block_number, pos", short.Replace(printSort(sorts))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPrintScope(t *testing.T) {
+	group, one, two := ids.ID{1}, ids.ID{11: 1}, ids.ID{11: 2}
+	got := printScope(rowstore.Scope{Group: group, Scraper: one, Jobs: []ids.ID{one, two}, Without: []ids.ID{two}})
+	want := `grp = unhex('010000000000000000000000') AND kind = 1 AND scraper = unhex('000000000000000000000001')` +
+		` AND job IN (unhex('000000000000000000000001'),unhex('000000000000000000000002'))` +
+		` AND job NOT IN (unhex('000000000000000000000002'))`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	want = `grp = unhex('010000000000000000000000') AND kind = 1 AND job IN (SELECT arrayJoin(arrayMap(i -> ` +
+		`toFixedString(substring(unhex(''), 12 * i + 1, 12), 12), range(0))))`
+	if diff := cmp.Diff(want, printScope(rowstore.Scope{Group: group, Jobs: []ids.ID{}})); diff != "" {
+		t.Error(diff)
+	}
+	many := make([]ids.ID, shortSet+1)
+	if got := idSet(many); strings.Count(got, "unhex") != 1 || !strings.Contains(got, "range(65)") {
+		t.Errorf("a long set: %s", got)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	got := places(5<<posBits|7, 9<<posBits|3)
+	want := `_block_number >= 5 AND _block_number <= 9 AND (_block_number > 5 OR pos > 7) AND (_block_number < 9 OR pos <= 3)`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestColumns(t *testing.T) {
+	job, record, row := rowstore.Columns()
+	columns := map[string]string{}
+	for _, migration := range migrations {
+		for _, statement := range migration {
+			if name, rest, ok := strings.Cut(statement, " (\n"); ok {
+				columns[name[strings.LastIndex(name, ".")+1:]] += "\n" + rest
+			}
+		}
+	}
+	for table, wanted := range map[string][]string{"jobs": job, "rows": append(append([]string{"job"}, record...), row...)} {
+		for _, column := range wanted {
+			if !strings.Contains(columns[table], "\n\t"+column+" ") {
+				t.Errorf("table %s has no column %s", table, column)
+			}
+		}
+	}
+	for _, column := range insertColumns() {
+		if name, _, nested := strings.Cut(column.Name, "."); nested {
+			column.Name = name
+		}
+		if !strings.Contains(columns["intake"], column.Name+" ") {
+			t.Errorf("table intake has no column %s", column.Name)
+		}
+	}
+}

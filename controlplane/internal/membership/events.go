@@ -43,25 +43,32 @@ func (e events) NotifyLeave(node *memberlist.Node) {
 	if node.Name != e.m.cfg.Name {
 		e.m.cfg.Logger.Info("gossip: a node is gone", "node", node.Name, "address", addressOf(node))
 	}
+	e.m.mu.Lock()
+	delete(e.m.others, node.Name)
+	e.m.mu.Unlock()
 	e.m.notify()
 }
 
 func (e events) heard(node *memberlist.Node, news string) {
 	m := e.m
 	defer m.notify()
+	address := addressOf(node)
 	if node.Name == m.cfg.Name {
+		m.mu.Lock()
+		m.gossip = address
+		m.mu.Unlock()
 		return
 	}
-	address := addressOf(node)
 	info, err := decodeInfo(node.Meta)
+	m.mu.Lock()
+	own := m.self
+	m.others[node.Name] = other{Member: Member{Name: node.Name, Gossip: address, Info: info}, known: err == nil}
+	m.mu.Unlock()
 	if err != nil {
 		m.complain(node.Name, "gossip: a node says what this version does not understand and is left out",
 			"node", node.Name, "address", address, "error", err)
 		return
 	}
-	m.mu.Lock()
-	own := m.self
-	m.mu.Unlock()
 	if foreign(own, info) {
 		m.complain(node.Name, "gossip: a node belongs to ANOTHER CLUSTER OF THE SAME NAME and is left out: two were "+
 			"founded; stop the nodes of one of them and remove their data directories",

@@ -49,12 +49,17 @@ func realBrokers(t testing.TB) []string {
 
 func fakeBrokers(t testing.TB, options ...kfake.Opt) []string {
 	t.Helper()
+	return fakeCluster(t, options...).ListenAddrs()
+}
+
+func fakeCluster(t testing.TB, options ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
 	fake, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(3)}, options...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(fake.Close)
-	return fake.ListenAddrs()
+	return fake
 }
 
 // open makes a log with topics of its own.

@@ -217,7 +217,7 @@ func (c *cluster) attempt(ctx context.Context, what string, try func(context.Con
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("kafka: %s: %w (%v)", what, ctx.Err(), err)
+			return fmt.Errorf("kafka: %s: %w: %w", what, ctx.Err(), err)
 		case <-c.config.Clock.After(pauseAfter(failures)):
 		}
 	}

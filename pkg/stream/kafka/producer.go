@@ -235,7 +235,7 @@ func (p *producer) send(ctx context.Context, f *flight) {
 	for _, l := range f.lanes {
 		failure := err
 		if err == nil {
-			known := false
+			var known bool
 			if failure, known = outcome[p.cluster.names[l.topic]][int32(l.partition)]; !known {
 				failure = errors.New("no answer for the partition")
 			}
@@ -254,13 +254,12 @@ func (p *producer) land(l *lane, err error) {
 		counters.published.Add(uint64(n))
 		l.written()
 		return
-	case errors.Is(err, segmentio.MessageSizeTooLarge), errors.Is(err, segmentio.RecordListTooLarge),
-		errors.Is(err, segmentio.InvalidRecord):
+	case errors.Is(err, segmentio.MessageSizeTooLarge), errors.Is(err, segmentio.RecordListTooLarge):
 		if n > 1 {
 			l.most = 1 // one of them, then
 			break
 		}
-		lost := l.refused(fmt.Errorf("kafka: publish to %s/%d: %w", l.topic, l.partition, err))
+		lost := l.refused(fmt.Errorf("kafka: publish to %s/%d: %w: %w", l.topic, l.partition, stream.ErrTooLarge, err))
 		counters.lost.Add(uint64(lost))
 		return
 	}

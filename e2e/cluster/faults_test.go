@@ -33,7 +33,7 @@ const mostInFlight = 2*5*loadHosts + 50
 // Durations of faults.
 const (
 	short     = 3 * time.Second
-	pastLease = 3 * lease
+	pastLease = lease + 2*fetchTime + lease // by then the shards of a silent fetcher have another
 	diskBytes = 192 << 20
 )
 

@@ -66,6 +66,10 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 		r.add(name, controlPlane)
 	}
 	r.untilServers("a* b* c* d")
+	// A voter that has not heard yet that another one votes refuses it its vote.
+	r.until("every voter knows the voters", func() bool {
+		return serversOf(r.nodes["b"]) == "a* b* c* d" && serversOf(r.nodes["c"]) == "a* b* c* d"
+	})
 	dead := r.leader().cfg.Node
 	r.kill(dead)
 	alive := slices.DeleteFunc([]string{"a*", "b*", "c*", "d*"}, func(name string) bool { return name == dead+"*" })

@@ -194,11 +194,16 @@ func (r *reef) servers() string {
 	if leader == nil {
 		return ""
 	}
-	n, err := leader.gate.enter()
+	return serversOf(leader)
+}
+
+// serversOf are Raft's as a node has them.
+func serversOf(node *running) string {
+	n, err := node.gate.enter()
 	if err != nil {
 		return ""
 	}
-	defer leader.gate.leave()
+	defer node.gate.leave()
 	var list []string
 	for _, server := range n.GetConfiguration().Configuration().Servers {
 		name := string(server.ID)

@@ -14,11 +14,12 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/testkit/cluster"
 	"shoal.dev/shoal/pkg/testkit/recount"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
 )
 
 // cell is one fault on one target under one load: a cluster with runs under way.
 type cell struct {
-	*cluster.Cluster
+	*ground
 	t      *testing.T
 	ctx    context.Context
 	random *rand.Rand
@@ -29,19 +30,40 @@ type cell struct {
 	victim *cluster.Node // nil when the target is a service
 }
 
-// newCell starts a cluster and its load, and returns when every run has begun.
-func newCell(t *testing.T, f fault, target string, seed uint64) *cell {
+// ground is where cells are: one cluster, and the loads that will be on it one after the other.
+type ground struct {
+	*cluster.Cluster
+	loads [][]*job
+	runs  int // that have been made
+}
+
+// newGround starts a cluster for the loads of so many seeds.
+func newGround(t *testing.T, change func([]cluster.Spec), seeds ...uint64) *ground {
 	t.Helper()
-	network := newNetwork(t)
-	jobs := newJobs(t, network, seed)
-	nodes := cluster.Layout(3, 2, 2, 2, 2)
-	if f.nodes != nil {
-		f.nodes(nodes)
+	network, g := newNetwork(t), &ground{}
+	var webs []*synthweb.Web
+	for i, seed := range seeds {
+		jobs := newJobs(t, network, fmt.Sprint(i), seed)
+		g.loads, webs = append(g.loads, jobs), append(webs, websOf(jobs)...)
 	}
-	c := &cell{t: t, random: rand.New(rand.NewPCG(seed, 2)), jobs: jobs, target: target,
-		Cluster: newCluster(t, network, nodes, loadArgs(), websOf(jobs)...)}
-	start(t, c.Cluster)
-	c.ctx = suite.Within(t, aboutGoal+*outage)
+	nodes := cluster.Layout(3, 2, 2, 2, 2)
+	if change != nil {
+		change(nodes)
+	}
+	g.Cluster = newCluster(t, network, nodes, loadArgs(), webs...)
+	start(t, g.Cluster)
+	return g
+}
+
+// newCell puts the ground's next load on it, and returns when every run has begun.
+func (g *ground) newCell(t *testing.T, target string, seed uint64) *cell {
+	t.Helper()
+	jobs := g.loads[0]
+	g.loads = g.loads[1:]
+	g.runs += len(jobs)
+	c := &cell{ground: g, t: t, random: rand.New(rand.NewPCG(seed, 2)), jobs: jobs, target: target,
+		ctx: suite.Within(t, aboutGoal+*outage)}
+	c.must(c.Settled(c.ctx)) // the fault before may just be over
 	c.admin = clientOf(c.Cluster, suite.Must(mint(c.ctx, c.Cluster, "--admin"))(t))
 	c.must(eachJob(jobs, func(j *job) error { return j.launch(c.ctx, c.Cluster, c.admin) }))
 	// Where in the runs the fault strikes is the seed's.
@@ -130,7 +152,7 @@ func (c *cell) books() error {
 		runs, differ, err = c.admin.RecountOfProduct(ctx)
 		return err
 	})
-	if err == nil && (runs != len(c.jobs) || differ > 0) {
+	if err == nil && (runs != c.runs || differ > 0) {
 		err = fmt.Errorf("the product's own recount: %d of %d runs differ", differ, runs)
 	}
 	return err

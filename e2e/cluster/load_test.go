@@ -36,14 +36,15 @@ func loadArgs() []string {
 
 // job is one run of the load, with a customer and a web of its own.
 type job struct {
-	name   string
-	web    *synthweb.Web
-	links  int
-	chains bool  // its addresses are chains of listings
-	wallet int64 // micro-cents; 0: plenty
-	charge int64 // most that it may cost; 0: none
-	stopAt int64 // pages after which it is stopped; 0: never
-	ends   model.StopReason
+	name     string
+	customer string
+	web      *synthweb.Web
+	links    int
+	chains   bool  // its addresses are chains of listings
+	wallet   int64 // micro-cents; 0: plenty
+	charge   int64 // most that it may cost; 0: none
+	stopAt   int64 // pages after which it is stopped; 0: never
+	ends     model.StopReason
 
 	who   suite.Client
 	order suite.Order
@@ -51,8 +52,8 @@ type job struct {
 }
 
 // newJobs is the load of a seed: pages with all kinds of trouble, chains, and runs that are ended by their customer, by
-// their cap and by an empty wallet.
-func newJobs(t *testing.T, network *netns.Network, seed uint64) []*job {
+// their cap and by an empty wallet. The label tells customers and webs of one cluster's loads apart.
+func newJobs(t *testing.T, network *netns.Network, label string, seed uint64) []*job {
 	t.Helper()
 	rough := suite.Rough(loadHosts, 25)
 	plain := synthweb.Config{Hosts: loadHosts, PagesPerHost: 20, PageBytes: []int{3000}, MinLatency: 5 * time.Millisecond,
@@ -70,7 +71,8 @@ func newJobs(t *testing.T, network *netns.Network, seed uint64) []*job {
 			ends: model.InsufficientBalance},
 	}
 	for i, cfg := range []synthweb.Config{rough, listings, plain, plain, plain} {
-		cfg.Seed, cfg.Suffix = seed*10+uint64(i), jobs[i].name+".example"
+		jobs[i].customer = jobs[i].name + label
+		cfg.Seed, cfg.Suffix = seed*10+uint64(i), jobs[i].customer+".example"
 		jobs[i].web = newWeb(t, network, cfg)
 	}
 	return jobs
@@ -115,7 +117,7 @@ func again(ctx context.Context, what string, calls func(ctx context.Context) err
 
 // launch makes the customer and the run. Each call has one idempotency key, however often it is made.
 func (j *job) launch(ctx context.Context, c *cluster.Cluster, admin suite.Client) error {
-	token, err := mint(ctx, c, "--customer", j.name)
+	token, err := mint(ctx, c, "--customer", j.customer)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,15 +46,15 @@ func TestScale(t *testing.T) {
 	var report strings.Builder
 	fmt.Fprintf(&report, "%d cores; %d requests under way per fetcher, %v latency: at most %d pages/s per fetcher\n\n",
 		runtime.NumCPU(), scaleWorkers, scaleLatency, oneFetcher)
-	fmt.Fprintln(&report, "| fetchers | pages/s | efficiency | fetched twice | CPU of one fetcher | of all nodes |")
-	fmt.Fprintln(&report, "|---|---|---|---|---|---|")
+	fmt.Fprintln(&report, "| fetchers | pages/s | efficiency | fetched twice | busiest fetcher | all nodes | machine busy |")
+	fmt.Fprintln(&report, "|---|---|---|---|---|---|---|")
 	var one float64
 	for _, n := range []int{1, 2, 4, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			m := measure(t, n)
 			one = cmp.Or(one, m.rate)
-			fmt.Fprintf(&report, "| %d | %.0f | %.2f | %d | %.0f%% | %.0f%% |\n", n, m.rate, m.rate/one/float64(n), m.twice,
-				100*m.fetcherCPU, 100*m.allCPU)
+			fmt.Fprintf(&report, "| %d | %.0f | %.2f | %d | %.2f cores | %.2f cores | %.0f%% |\n", n, m.rate,
+				m.rate/one/float64(n), m.twice, m.fetcherCPU, m.allCPU, 100*m.busy)
 			if efficiency := m.rate / one / float64(n); efficiency < mostEfficient {
 				t.Logf("the efficiency is %.2f; below %.2f the machine has to be full", efficiency, mostEfficient)
 			}
@@ -70,9 +71,10 @@ func TestScale(t *testing.T) {
 }
 
 type measured struct {
-	rate               float64 // pages per second
+	rate               float64 // pages per second, from the first tenth of the run to its last
 	twice              int     // pages fetched more than once
 	fetcherCPU, allCPU float64 // cores: of the busiest fetcher; of all nodes together
+	busy               float64 // share of the machine's cores, services and everything else included
 }
 
 // measure makes one run on so many fetchers.
@@ -80,13 +82,14 @@ func measure(t *testing.T, fetchers int) measured {
 	t.Helper()
 	links := scalePerNode * fetchers
 	s := newScaleRun(t, fetchers, links)
-	before := usage(t, s.c)
+	before, idle := usage(t, s.c), idleTime(t)
 	begin := time.Now()
 	s.launch()
 	s.finish()
 	took := time.Since(begin)
 	after := usage(t, s.c)
-	m := measured{rate: float64(links) / took.Seconds(), twice: s.twice()}
+	m := measured{rate: s.rate(), twice: s.twice(),
+		busy: 1 - (idleTime(t)-idle).Seconds()/took.Seconds()/float64(runtime.NumCPU())}
 	for name, u := range after {
 		cores := (u.CPU - before[name].CPU).Seconds() / took.Seconds()
 		m.allCPU += cores
@@ -107,6 +110,14 @@ func usage(t *testing.T, c *cluster.Cluster) map[string]process.Usage {
 		all[n.Name] = suite.Must(n.Usage())(t)
 	}
 	return all
+}
+
+// idleTime is how long the machine's cores have been idle, together.
+func idleTime(t *testing.T) time.Duration {
+	t.Helper()
+	text := string(suite.Must(os.ReadFile("/proc/uptime"))(t))
+	idle := suite.Must(strconv.ParseFloat(strings.Fields(text)[1], 64))(t)
+	return time.Duration(idle * float64(time.Second))
 }
 
 // scaleRun is one long run on a cluster.
@@ -171,6 +182,19 @@ func (s *scaleRun) twice() (n int) {
 	return n
 }
 
+// rate is the requests per second between the first tenth of the run and its last.
+func (s *scaleRun) rate() float64 {
+	s.t.Helper()
+	var starts []time.Time
+	for r := range s.web.Requests() {
+		if !r.Robots {
+			starts = append(starts, r.Start)
+		}
+	}
+	from, to := len(starts)/10, len(starts)*9/10
+	return float64(to-from) / starts[to].Sub(starts[from]).Seconds()
+}
+
 // exact makes the recount; no page may have been fetched twice.
 func (s *scaleRun) exact() {
 	s.t.Helper()
@@ -215,8 +239,7 @@ func TestStalledRowStore(t *testing.T) {
 	if err := s.c.Services().Pause(s.ctx, cluster.ClickHouse); err != nil {
 		t.Fatal(err)
 	}
-	stalled := time.After(lease + 2*fetchTime + lease) // past the time after which a silent fetcher's shards are given away
-	<-stalled
+	<-time.After(2 * pastLease)
 	if err := s.c.Services().Resume(s.ctx, cluster.ClickHouse); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -44,15 +45,19 @@ type product struct {
 
 func (p *product) Up(t *testing.T) {
 	t.Helper()
+	begin := time.Now()
 	start(t, p.Cluster)
+	t.Logf("started in %v", time.Since(begin).Round(time.Millisecond))
 	p.key = strings.TrimSpace(string(suite.Must(p.With(cluster.APIServer)[0].ReadFile("api-key"))(t)))
 }
 
 func (p *product) Down(t *testing.T) {
 	t.Helper()
+	begin := time.Now()
 	if err := p.Stop(stopLimit); err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("stopped in %v", time.Since(begin).Round(time.Millisecond))
 }
 
 func (p *product) Self() suite.Client { return clientOf(p.Cluster, p.key) }

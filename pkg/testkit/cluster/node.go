@@ -271,16 +271,20 @@ func (n *Node) Metrics(ctx context.Context) (map[string]float64, error) {
 		return nil, fmt.Errorf("cluster: metrics of %s: %w", n.Name, err)
 	}
 	defer answer.Close()
+	return parseMetrics(answer)
+}
+
+// parseMetrics reads the text format as far as it is needed here: timestamps are not.
+func parseMetrics(text io.Reader) (map[string]float64, error) {
 	metrics := map[string]float64{}
-	lines := bufio.NewScanner(answer)
+	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		series, value, found := strings.Cut(lines.Text(), "} ")
-		if found {
-			series += "}"
-		} else {
-			series, value, _ = strings.Cut(lines.Text(), " ")
+		at := strings.LastIndexByte(lines.Text(), ' ')
+		if at < 0 {
+			continue
 		}
+		series, value := lines.Text()[:at], lines.Text()[at+1:]
 		if number, err := strconv.ParseFloat(value, 64); err == nil && !strings.HasPrefix(series, "#") {
 			metrics[series] = number
 		}

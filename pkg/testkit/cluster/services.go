@@ -123,6 +123,19 @@ func (s *Services) Start(ctx context.Context, service string) error {
 	return await(ctx, service+" answers", func() error { return s.answers(ctx, service) })
 }
 
+// KillBroker ends one broker of Kafka, numbered from 0.
+func (s *Services) KillBroker(ctx context.Context, broker int) error {
+	return s.script(ctx, "down", "--kill", s.processes(Kafka)[broker])
+}
+
+// StartBroker brings a killed broker back and waits until Kafka answers.
+func (s *Services) StartBroker(ctx context.Context, broker int) error {
+	if err := s.script(ctx, "start", s.processes(Kafka)[broker]); err != nil {
+		return err
+	}
+	return await(ctx, "kafka answers", func() error { return s.answers(ctx, Kafka) })
+}
+
 // answers asks a service for a sign of life.
 func (s *Services) answers(ctx context.Context, service string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

@@ -8,7 +8,7 @@ BENCH    ?= -out bench/results
 
 # The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory.
 CC_FOUND := $(shell command -v $$(go env CC))
-RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/egress|pkg/rowstore)(/|$$)
+RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
 
 .PHONY: run build test race bench exactness crash scale alerts lint fuzz clean
 
@@ -46,6 +46,16 @@ crash:
 ## scale: a million addresses, slow hosts, an idle process
 scale:
 	go test ./e2e -run 'TestScale|TestSlowHosts|TestIdle' -scale -v -timeout 90m
+
+## cluster: the suites on real Kafka, Redis and ClickHouse, found by KAFKA_BROKERS, REDIS_ADDR and CLICKHOUSE_URL, stopped
+## and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
+CLUSTER := ./pkg/stream/kafka ./pkg/rowstore/clickhouse ./pkg/cache ./pkg/testkit/netns ./apiserver ./e2e/cluster
+cluster:
+	SHOAL_CLUSTER_SUITE=1 go test -p 1 -count=1 -timeout 40m $(CLUSTER)
+
+## faults: the whole fault matrix, SEEDS times each cell, with outages of ten minutes
+faults:
+	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestFaults -faults all -fault-seeds $(SEEDS) -outage 10m -v -timeout 24h
 
 ## alerts: the alert rules, their tests and the dashboard's queries by promtool (Debian: package prometheus)
 alerts:

@@ -56,6 +56,9 @@ func catalog(s api.Services) []*operation.Operation {
 		admin.Nodes(s),
 		admin.Drain(s),
 		admin.Undrain(s),
+		admin.RemoveNode(s),
+		admin.Backup(s),
+		admin.Restore(s),
 	}
 }
 

@@ -71,6 +71,8 @@ type Config struct {
 	Lag func() map[string]int64
 	// Recount holds the ledger of every closed run in a view against its page records; nil: not from here.
 	Recount func(ctx context.Context, view *client.View) ([]Recounted, error)
+	// Operator is what administrators do to the cluster; nil: not from here.
+	Operator client.Operator
 	// Node and Boot name the process in the control plane.
 	Node string
 	Boot ids.ID
@@ -115,6 +117,9 @@ func New(cfg Config) (*Server, error) {
 			return nil, fault.New(fault.Unavailable, "this process cannot recount")
 		}
 	}
+	if cfg.Operator == nil {
+		cfg.Operator = noOperator{}
+	}
 	if cfg.Limiter == nil {
 		cfg.Limiter = cache.NewLocal(cfg.Clock)
 	}
@@ -150,6 +155,19 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
+// noOperator is the operator of a server that was given none.
+type noOperator struct{}
+
+var errNoOperator = fault.New(fault.Unavailable, "this process cannot operate the cluster")
+
+func (noOperator) Backup(context.Context, io.Writer) error { return errNoOperator }
+
+func (noOperator) Restore(context.Context, io.Reader, bool) (client.Restored, error) {
+	return client.Restored{}, errNoOperator
+}
+
+func (noOperator) RemoveNode(context.Context, string) error { return errNoOperator }
+
 func newLimiter(cfg Config) (limits.Limiter, error) {
 	if cfg.NoRateLimits {
 		return limits.Off{}, nil
@@ -168,6 +186,7 @@ func newLimiter(cfg Config) (limits.Limiter, error) {
 func (s *Server) operations() ([]*operation.Operation, error) {
 	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock, IDs: s.cfg.IDs,
 		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot, Lag: s.cfg.Lag, Recount: s.cfg.Recount, Guard: s.cfg.Guard,
+		Operator: s.cfg.Operator,
 		Ceilings: api.Ceilings{RequestsPerSecond: s.cfg.MaxHostRate, Connections: s.cfg.MaxHostConnections}}
 	var document []byte
 	ops := append(catalog(services),

@@ -25,7 +25,7 @@ const (
 func (l *leadership) autopilot(ctx context.Context) error {
 	n, err := l.s.gate.enter()
 	if err != nil {
-		return nil // the node is stopping
+		return err
 	}
 	members := n.members
 	l.s.gate.leave()
@@ -61,10 +61,13 @@ func (l *leadership) adjust(ctx context.Context, n *node, planner *quorum.Planne
 		return false, err
 	}
 	change, due := planner.Next(l.situation(ctx, n, configuration.Configuration()))
-	if !due || ctx.Err() != nil {
+	if err := ctx.Err(); err != nil {
+		return false, err // who did not answer in time may be there
+	}
+	if !due {
 		return false, nil
 	}
-	l.s.cfg.Logger.Info("autopilot: "+string(change.Kind), "node", change.Name, "address", change.Address, "why", change.Why)
+	l.s.cfg.Logger.Info("autopilot: "+string(change.Kind), "server", change.Name, "address", change.Address, "why", change.Why)
 	if err := l.make(ctx, change, configuration.Index()); err != nil {
 		return false, fmt.Errorf("%s %q: %w", change.Kind, change.Name, err)
 	}

@@ -235,3 +235,43 @@ func TestRemovedNodeIsForgotten(t *testing.T) {
 		t.Fatalf("it is still there: %v", err)
 	}
 }
+
+// A run that was open at the backup goes on after the restore and ends as it did the first time: what was stored
+// meanwhile is settled from its records, nothing is charged twice.
+func TestOpenRunEndsExactAfterARestore(t *testing.T) {
+	const links = 300
+	cfg := testConfig(t, t.TempDir())
+	cfg.Window, cfg.MarkerEvery = 8, 50*time.Millisecond
+	s := serve(t, cfg)
+	customer, scraper := prepare(t, s, cfg)
+	job := launch(t, s, cfg, customer, scraper, links)
+	fetchAll(t, s, cfg, 0)
+	until := func(what string, ok func(*client.View) bool) *client.View {
+		t.Helper()
+		for ctx := patient(t); ; {
+			if view := fresh(t, s); ok(view) {
+				return view
+			}
+			if !s.pause(ctx, time.Millisecond) {
+				t.Fatalf("never: %s; %+v", what, s.View().Job(job))
+			}
+		}
+	}
+	until("some links are settled", func(v *client.View) bool { return v.Job(job).Success > 0 })
+	file := backupOf(t, s)
+	first := until("the run is closed", func(v *client.View) bool { return v.Job(job).Closed })
+	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file), false); err != nil {
+		t.Fatal(err)
+	}
+	if fresh(t, s).Job(job).Closed {
+		t.Fatal("the backup was taken too late to show anything")
+	}
+	second := until("the run is closed again", func(v *client.View) bool { return v.Job(job).Closed })
+	was, is := *first.Job(job), *second.Job(job)
+	if is.Success != links || is.Charged != was.Charged || is.Items != was.Items || is.Pages != was.Pages {
+		t.Errorf("the run ended as %+v, and first as %+v", is, was)
+	}
+	if was, is := *first.Wallet(customer), *second.Wallet(customer); was != is {
+		t.Errorf("the wallet is %+v, and was %+v", is, was)
+	}
+}

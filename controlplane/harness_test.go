@@ -72,6 +72,8 @@ func (l *lists) DropList(_ context.Context, list ids.ID) error {
 	return nil
 }
 
+func (l *lists) Expire(context.Context, time.Time) error { return nil } // nothing here is old
+
 func (l *lists) has(list ids.ID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

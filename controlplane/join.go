@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/membership"
 	"shoal.dev/shoal/pkg/ids"
@@ -102,13 +103,19 @@ func (n *node) gossip(cfg *Config, dir string) (err error) {
 // configuration learns from the leader alone. So voters that all came back with other addresses find a leader.
 func (n *node) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 	if n.members != nil {
-		for _, member := range n.members.Members() {
-			if member.Name == string(id) && member.Address != "" {
-				return raft.ServerAddress(member.Address), nil
-			}
+		if address, there := n.members.Address(string(id)); there {
+			return raft.ServerAddress(address), nil
 		}
 	}
 	return "", fmt.Errorf("controlplane: node %q is not there", id)
+}
+
+// presence is whether a node gossips.
+func (n *node) presence(name string) client.NodeState {
+	if _, there := n.members.Address(name); there {
+		return client.NodeAlive
+	}
+	return client.NodeFailed
 }
 
 // belong makes the node part of a cluster: the one that its directory belongs to, else one that another node belongs to,
@@ -183,10 +190,13 @@ func (s *Server) choose(ctx context.Context, n *node, begun time.Time) error {
 // found founds a cluster unless another node has, or is about to. Each says that it is about to, then exchanges all that
 // is known with every other node, and only then looks who else is. So of two nodes that reach each other at least one
 // sees the other's intention; the one whose name comes first stays with its own and waits until the other has given way,
-// or is there with a cluster.
+// or is there with a cluster. Whoever sees from the start that another one goes first does not begin.
 func (s *Server) found(ctx context.Context, n *node) error {
 	intend := func(founding bool) error {
 		return n.members.Update(func(info *membership.Info) { info.Founding = founding })
+	}
+	if s.yields(n) {
+		return intend(false)
 	}
 	if err := intend(true); err != nil {
 		return err
@@ -194,20 +204,29 @@ func (s *Server) found(ctx context.Context, n *node) error {
 	if err := n.members.Sync(ctx); err != nil {
 		s.cfg.Logger.Debug("nobody answers at an address to join", "error", err) // that is what founding is for
 	}
+	if s.yields(n) {
+		return intend(false)
+	}
 	for _, member := range n.members.Members() {
-		switch {
-		case member.Name == s.cfg.Node:
-		case !member.Cluster.IsZero(), member.Founding && member.Name < s.cfg.Node:
-			return intend(false)
-		case member.Founding:
+		if member.Founding && member.Name != s.cfg.Node {
 			return nil
 		}
 	}
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done(): // nobody was asked
 		return nil
+	default:
 	}
 	s.cfg.Logger.Info("founding a cluster", "cluster", s.cfg.Cluster.name())
 	return s.settleFor(n, belonging{cluster: s.cfg.IDs.New(), founder: true})
+}
+
+// yields says that another node has a cluster, or may found one and comes first by name.
+func (s *Server) yields(n *node) bool {
+	return slices.ContainsFunc(n.members.Members(), func(member membership.Member) bool {
+		return member.Name != s.cfg.Node &&
+			(!member.Cluster.IsZero() || (member.Bootstrap && member.Name < s.cfg.Node))
+	})
 }
 
 // settleFor decides for a cluster.

@@ -35,6 +35,9 @@ const (
 	streamPatience = 3 * time.Second
 	streamsKept    = 4
 	appendMost     = 32 // entries, of at most maxCommandBytes
+	// appendsUnderWay is 1, which is no pipeline: Raft's can lock up when a follower refuses an append. The leader then
+	// sends that follower heartbeats and no entries any more, and cannot be shut down.
+	appendsUnderWay = 1
 
 	lockPatience  = 3 * time.Second // for the process before to let go of the directory
 	stopPatience  = 2 * time.Second // for what Raft was asked before the shutdown
@@ -83,7 +86,8 @@ func openNode(cfg *Config, machine raft.FSM, at *port.Port) (*node, error) {
 	switch {
 	case at != nil:
 		n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{Stream: at.Raft(),
-			MaxPool: streamsKept, Timeout: streamPatience, Logger: logger, ServerAddressProvider: n})
+			MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience, Logger: logger,
+			ServerAddressProvider: n})
 	case cfg.transport != nil:
 		n.transport = cfg.transport
 	default: // it speaks with nobody; its address is its name
@@ -161,7 +165,20 @@ func (n *node) handOver() {
 
 // stop ends Raft, and closes its files and the port.
 func (n *node) stop() error {
-	err := errors.Join(n.Shutdown().Error(), n.close())
+	ended := n.Shutdown()
+	hungUp := n.hangUp() // Raft would wait for answers of nodes that are gone
+	return errors.Join(ended.Error(), hungUp, n.close())
+}
+
+// hangUp ends all connections with other nodes.
+func (n *node) hangUp() error {
+	var err error
+	if streams, ok := n.transport.(*raft.NetworkTransport); ok {
+		streams.CloseStreams()
+	}
+	if closer, ok := n.transport.(raft.WithClose); ok {
+		err = closer.Close()
+	}
 	if n.port != nil {
 		err = errors.Join(err, n.port.Close())
 	}
@@ -170,13 +187,7 @@ func (n *node) stop() error {
 
 // close closes what Raft worked on.
 func (n *node) close() error {
-	var err error
-	if streams, ok := n.transport.(*raft.NetworkTransport); ok {
-		streams.CloseStreams()
-	}
-	if closer, ok := n.transport.(raft.WithClose); ok {
-		err = closer.Close()
-	}
+	err := n.hangUp()
 	if n.members != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 		defer cancel()

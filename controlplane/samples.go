@@ -23,6 +23,7 @@ func (s *Server) measure(to *telemetry.Metrics) {
 	s.measureWindow(to)
 	s.measureMoney(to)
 	s.measureShards(to)
+	s.measureRefusals(to)
 	objects := &objects{s: s}
 	telemetry.NewSamples(func() (map[string]int, bool) { return objects.count(), true }).
 		Gauges("shoal_controlplane_state_objects", "Records of this node's copy of the state, counted once a minute.",
@@ -115,6 +116,20 @@ func (s *Server) measureSteps(to *telemetry.Metrics) {
 			func(m *metrics) float64 { return float64(m.steps.Redispatched.Load()) }).
 		Counter("shoal_controlplane_attempts_exhausted_total", "Links given up after repeated losses.",
 			func(m *metrics) float64 { return float64(m.steps.Exhausted.Load()) }).
+		Declare(to)
+}
+
+// measureRefusals shows what other processes asked of this node's port and did not get.
+func (s *Server) measureRefusals(to *telemetry.Metrics) {
+	type refused struct{ connections, calls uint64 }
+	telemetry.NewSamples(func() (r refused, ok bool) {
+		r.connections, r.calls = s.Refused()
+		return r, true
+	}).
+		Counter("shoal_controlplane_refused_connections_total", "Connections that the node's port refused.",
+			func(r refused) float64 { return float64(r.connections) }).
+		Counter("shoal_controlplane_refused_calls_total", "Calls of other nodes that their roles do not allow.",
+			func(r refused) float64 { return float64(r.calls) }).
 		Declare(to)
 }
 

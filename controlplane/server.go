@@ -102,6 +102,9 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	raft.RegisterObserver(s.metrics.leaderChanges())
+	if raft.members != nil {
+		s.presence = raft.presence
+	}
 	s.machine.whenRestored(s.stateReplaced)
 	s.gate.open(raft)
 	if raft.port != nil {

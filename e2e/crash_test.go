@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/testkit/crash"
 	"shoal.dev/shoal/pkg/testkit/recount"
 	"shoal.dev/shoal/pkg/testkit/synthweb"
@@ -48,7 +49,7 @@ const crashHosts = 20
 type crashCase struct {
 	*service
 	random *rand.Rand
-	order  order
+	order  suite.Order
 	seed   uint64
 	next   []string // environments of the next processes
 }
@@ -72,63 +73,62 @@ func newCrashCase(t *testing.T, seed uint64) *crashCase {
 	t.Helper()
 	cfg, links := crashWeb(seed)
 	web := newWeb(t, cfg)
-	s := &service{t: t, web: web, data: t.TempDir()}
-	s.args = append([]string{"--no-rate-limits", "--egress-allow", "127.0.0.0/8",
-		"--egress-origin", web.Pattern() + "=" + web.Addr(),
-		"--raft-snapshot-entries", "10"}, fast...)
+	args := append(suite.Fast(), "--no-rate-limits", "--raft-snapshot-entries", "10")
+	s := &service{single: newSingle(t, args, web)}
+	s.Service = &suite.Service{T: t, Product: s.single, Web: web, Args: args}
 	c := &crashCase{service: s, seed: seed, random: rand.New(rand.NewPCG(seed, 1))}
 	urls := slices.Collect(web.URLs(links))
 	if seed%2 == 0 {
-		c.order = productOrder(client{}, urls)
+		c.order = suite.ProductOrder(suite.Client{}, urls)
 	} else {
-		c.order = listingOrder(client{}, urls, nextLink)
+		c.order = suite.ListingOrder(suite.Client{}, urls, suite.NextLink())
 	}
 	return c
 }
 
 // bring starts a process and repeats that as long as it dies on the way.
 func (c *crashCase) bring(env ...string) {
-	c.t.Helper()
+	c.T.Helper()
 	for tries := 0; ; tries++ {
-		p := c.launch(env...)
-		err := p.Ready(within(c.t, readyWithin))
+		p := c.launch(c.T, env...)
+		err := p.Ready(suite.Within(c.T, suite.ReadyWithin))
 		if err == nil {
 			break
 		}
 		if tries > 2 || !c.buried() {
-			c.t.Fatal(err)
+			c.T.Fatal(err)
 		}
 		env = nil
 	}
-	c.client = client{server: c.p.Server(), token: c.p.Key()}
-	c.order.who = c.client
+	c.Client = suite.Client{Server: c.p.Server(), Token: c.p.Key()}
+	c.order.Who = c.Client
 }
 
 // buried notes the death of a process that killed itself; false when it is alive, or ended in another way.
 func (c *crashCase) buried() bool {
-	c.t.Helper()
+	c.T.Helper()
 	select {
 	case <-c.p.Ended():
 	case <-time.After(3 * time.Second): // a dying process closes its connections before it is seen gone
 		return false
 	}
 	if !c.p.Killed() {
-		c.t.Fatalf("the process ended by itself:\n%s", c.p.Said())
+		c.T.Fatalf("the process ended by itself:\n%s", c.p.Said())
 	}
-	c.deaths = append(c.deaths, c.p.Died())
+	c.Deaths = append(c.Deaths, c.p.Died())
 	return true
 }
 
 // survive makes calls until they succeed, with a new process for each that dies meanwhile.
 func (c *crashCase) survive(what string, calls func(ctx context.Context) error) {
-	c.t.Helper()
+	c.T.Helper()
 	for {
-		err := calls(within(c.t, patience))
+		err := calls(suite.Within(c.T, suite.Patience))
 		if err == nil {
 			return
 		}
 		if !c.buried() {
-			c.t.Fatalf("%s: %v", what, err)
+			c.T.Fatalf("%s: %v", what, err)
 		}
 		var env []string
 		if len(c.next) > 0 {
@@ -141,12 +141,12 @@ func (c *crashCase) survive(what string, calls func(ctx context.Context) error) 
 // work is what a user does: fill the wallet, launch, wait for the end, read everything. Each call has one idempotency
 // key, however often it is made.
 func (c *crashCase) work(onBegun func()) recount.Reported {
-	c.t.Helper()
-	key, name := newKey(), "run"
+	c.T.Helper()
+	key, name := suite.NewKey(), "run"
 	var group string
-	var run launched
+	var run suite.Launched
 	c.survive("wallet", func(ctx context.Context) error {
-		ref, err := c.whoami(ctx)
+		ref, err := c.Whoami(ctx)
 		if err != nil {
 			return err
 		}
@@ -154,29 +154,29 @@ func (c *crashCase) work(onBegun func()) recount.Reported {
 		if err != nil {
 			return err
 		}
-		return client{server: c.server, token: token}.again(key).adjust(ctx, ref, plenty)
+		return suite.Client{Server: c.Server, Token: token}.Again(key).Adjust(ctx, ref, suite.Plenty)
 	})
 	c.survive("launch", func(ctx context.Context) (err error) {
-		if group, err = c.again(key).putGroup(ctx, name); err != nil {
+		if group, err = c.Again(key).PutGroup(ctx, name); err != nil {
 			return err
 		}
-		query, err := c.order.listQuery(ctx, c.again(key), group, name)
+		query, err := c.order.ListQuery(ctx, c.Again(key), group, name)
 		if err != nil {
 			return err
 		}
-		run, err = c.again(key).runList(ctx, query, strings.NewReader(strings.Join(c.order.urls, "\n")))
+		run, err = c.Again(key).RunList(ctx, query, strings.NewReader(strings.Join(c.order.URLs, "\n")))
 		return err
 	})
-	if run.LinksQueued != len(c.order.urls) {
-		c.t.Fatalf("%d addresses, and %+v", len(c.order.urls), run)
+	if run.LinksQueued != len(c.order.URLs) {
+		c.T.Fatalf("%d addresses, and %+v", len(c.order.URLs), run)
 	}
 	if onBegun != nil {
-		must(c.follow(within(c.t, patience), run.JobID, func(p progress) bool { return p.TotalRequests >= 20 }))(c.t)
+		suite.Must(c.Follow(suite.Within(c.T, suite.Patience), run.JobID, func(p suite.Progress) bool { return p.TotalRequests >= 20 }))(c.T)
 		onBegun()
 	}
 	var reported recount.Reported
 	c.survive("run", func(ctx context.Context) (err error) {
-		reported, err = c.report(ctx, run)
+		reported, err = c.Report(ctx, run)
 		return err
 	})
 	return reported
@@ -184,33 +184,33 @@ func (c *crashCase) work(onBegun func()) recount.Reported {
 
 // verify looks at the books, stops the process and makes the recount. The process may yet come upon its point.
 func (c *crashCase) verify(reported recount.Reported) recount.Summary {
-	c.t.Helper()
+	c.T.Helper()
 	c.survive("books", func(ctx context.Context) error {
-		wallet, err := c.wallet(ctx)
+		wallet, err := c.Wallet(ctx)
 		if err != nil {
 			return err
 		}
-		ledger, err := c.ledger(ctx)
+		ledger, err := c.Ledger(ctx)
 		if err != nil {
 			return err
 		}
 		if err := recount.CheckWallet(wallet, ledger); err != nil {
-			c.t.Error(err)
+			c.T.Error(err)
 		}
-		runs, differ, err := c.admin().recountOfProduct(ctx)
+		runs, differ, err := c.Admin().RecountOfProduct(ctx)
 		if err == nil && (runs != 1 || differ > 0) {
-			c.t.Errorf("the product's own recount: %d of %d runs differ", differ, runs)
+			c.T.Errorf("the product's own recount: %d of %d runs differ", differ, runs)
 		}
 		return err
 	})
-	_, err := c.p.Stop(stopLimit)
+	_, err := c.p.Stop(suite.StopLimit)
 	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) && c.p.Killed() {
-		c.deaths = append(c.deaths, c.p.Died())
+		c.Deaths = append(c.Deaths, c.p.Died())
 	} else if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	reported.Records = c.records(reported.Job.ID)
-	return check(c.t, c.expected(c.order), reported)
+	reported.Records = suite.Must(c.Records(c.T.Context(), reported.Job.ID))(c.T)
+	return suite.Check(c.T, c.Expected(c.order), reported)
 }
 
 // TestCrashes kills the process at each point, several times by seed, and wants every run exact all the same.
@@ -270,11 +270,11 @@ func crashAt(t *testing.T, point string, seed uint64, passes []int) bool {
 		reported = c.work(nil)
 	}
 	sum := c.verify(reported)
-	killed := len(c.deaths) > 0
+	killed := len(c.Deaths) > 0
 	if afterDeath(point) {
-		killed = len(c.deaths) > 1
+		killed = len(c.Deaths) > 1
 	}
-	t.Logf("%s killed: %v, %d deaths; %v", at, killed, len(c.deaths), sum)
+	t.Logf("%s killed: %v, %d deaths; %v", at, killed, len(c.Deaths), sum)
 	return killed
 }
 
@@ -302,7 +302,7 @@ func calibrate(t *testing.T, seed uint64) map[string][]int {
 func countLines(t *testing.T, path string) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
-	for line := range strings.Lines(string(must(os.ReadFile(path))(t))) {
+	for line := range strings.Lines(string(suite.Must(os.ReadFile(path))(t))) {
 		counts[strings.TrimSpace(line)]++
 	}
 	return counts
@@ -314,18 +314,17 @@ func TestRefetchesAreBounded(t *testing.T) {
 	web := newWeb(t, synthweb.Config{Hosts: hosts, PagesPerHost: 25, PageBytes: []int{2500},
 		MinLatency: 300 * time.Millisecond, MaxLatency: 500 * time.Millisecond})
 	s := newService(t, web, "--host-rate", fmt.Sprint(rate), "--no-rate-limits")
-	s.fill(s.client, plenty)
-	o := productOrder(s.client, slices.Collect(web.URLs(100)))
-	run := o.launch(t)
+	s.Fill(s.Client, suite.Plenty)
+	o := suite.ProductOrder(s.Client, slices.Collect(web.URLs(100)))
+	run := o.Launch(t)
 	for _, pages := range []int64{30, 60} {
-		begun(t, s.client, run, pages)
+		suite.Begun(t, s.Client, run, pages)
 		s.kill()
 		s.start()
 	}
-	reported := must(s.report(within(t, patience), run))(t)
-	s.stopCleanly()
-	reported.Records = s.records(run.JobID)
-	expected := s.expected(o)
+	reported := suite.Must(s.Report(suite.Within(t, suite.Patience), run))(t)
+	reported = s.WithRecords(reported)
+	expected := s.Expected(o)
 	expected.MaxRefetched = hosts * out
-	t.Log(check(t, expected, reported))
+	t.Log(suite.Check(t, expected, reported))
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/stream/streamtest"
@@ -28,7 +29,7 @@ func TestTheLogMayLoseRecords(t *testing.T) {
 					t.Parallel()
 					c := newLossy(t, seed)
 					c.log.Set(topic, streamtest.Faults{Drop: drops[topic]})
-					c.finish(c.order.launch(t))
+					c.finish(c.order.Launch(t))
 					lost[topic].Add(c.log.Lost(topic))
 				})
 			}
@@ -50,7 +51,7 @@ func TestTheLogMayRepeatRecords(t *testing.T) {
 			for _, topic := range topics {
 				c.log.Set(topic, streamtest.Faults{Repeat: 0.1})
 			}
-			c.finish(c.order.launch(t))
+			c.finish(c.order.Launch(t))
 		})
 	}
 }
@@ -64,11 +65,11 @@ func TestTheLogMayVanish(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				t.Parallel()
 				c := newLossy(t, seed)
-				run := c.order.launch(t)
+				run := c.order.Launch(t)
 				// Each time costs what is out one attempt of its five.
 				for _, pages := range []int64{1, 60, 120} {
-					far := func(p progress) bool { return p.TotalRequests >= pages }
-					last := must(c.follow(within(t, patience), run.JobID, far))(t)
+					far := func(p suite.Progress) bool { return p.TotalRequests >= pages }
+					last := suite.Must(c.Follow(suite.Within(t, suite.Patience), run.JobID, far))(t)
 					if last.State == "RUNNING" {
 						c.vanish(run, wiped)
 					}
@@ -84,7 +85,7 @@ type lossyRun struct {
 	*cluster
 	t     *testing.T
 	web   *synthweb.Web
-	order order
+	order suite.Order
 }
 
 func newLossy(t *testing.T, seed uint64) *lossyRun {
@@ -92,13 +93,13 @@ func newLossy(t *testing.T, seed uint64) *lossyRun {
 	cfg, links := crashWeb(seed)
 	web := newWeb(t, cfg)
 	c := newCluster(t, web, seed)
-	c.fill(t, plenty)
+	c.fill(t, suite.Plenty)
 	l := &lossyRun{cluster: c, t: t, web: web}
 	urls := slices.Collect(web.URLs(links))
 	if seed%2 == 0 {
-		l.order = productOrder(c.client, urls)
+		l.order = suite.ProductOrder(c.Client, urls)
 	} else {
-		l.order = listingOrder(c.client, urls, nextLink)
+		l.order = suite.ListingOrder(c.Client, urls, suite.NextLink())
 	}
 	return l
 }
@@ -107,7 +108,7 @@ func newLossy(t *testing.T, seed uint64) *lossyRun {
 const vanished = 10
 
 // vanish loses what the topics hold and what comes to them for a while. Markers keep coming as long as the run is open.
-func (l *lossyRun) vanish(run launched, wiped []stream.Topic) {
+func (l *lossyRun) vanish(run suite.Launched, wiped []stream.Topic) {
 	l.t.Helper()
 	lost := func() (n int64) {
 		for _, topic := range wiped {
@@ -120,13 +121,13 @@ func (l *lossyRun) vanish(run launched, wiped []stream.Topic) {
 		l.log.Wipe(topic)
 		l.log.Set(topic, streamtest.Faults{Drop: 1})
 	}
-	for ctx := within(l.t, patience); lost() < enough; {
+	for ctx := suite.Within(l.t, suite.Patience); lost() < enough; {
 		select {
 		case <-ctx.Done():
 			l.t.Fatal("nothing is lost: the run stands still")
 		case <-time.After(5 * time.Millisecond):
 		}
-		if job := must(l.job(ctx, run))(l.t); model.JobState(job.State).Final() {
+		if job := suite.Must(l.Job(ctx, run))(l.t); model.JobState(job.State).Final() {
 			break // it had ended before the loss began
 		}
 	}
@@ -136,18 +137,18 @@ func (l *lossyRun) vanish(run launched, wiped []stream.Topic) {
 }
 
 // finish waits for the run's end and makes the recount.
-func (l *lossyRun) finish(run launched) {
+func (l *lossyRun) finish(run suite.Launched) {
 	t := l.t
 	t.Helper()
-	reported := must(l.report(within(t, patience), run))(t)
-	checkWallet(t, l.client)
+	reported := suite.Must(l.Report(suite.Within(t, suite.Patience), run))(t)
+	suite.CheckWallet(t, l.Client)
 	lost := fmt.Sprintf("lost %d tasks, %d pages, %d receipts", l.log.Lost(stream.Tasks), l.log.Lost(stream.Pages),
 		l.log.Lost(stream.Receipts))
 	if err := l.stop(); err != nil {
 		t.Fatal(err)
 	}
-	reported.Records = must(readRecords(t.Context(), l.data, run.JobID))(t)
-	sum := check(t, recount.Run{Web: l.web, URLs: l.order.urls, Pagination: l.order.pagination, Price: plainPrice,
-		Free: freeGrant, Lossy: true, MaxConnections: clusterPace.Connections}, reported)
+	reported.Records = suite.Must(readRecords(t.Context(), l.data, run.JobID))(t)
+	sum := suite.Check(t, recount.Run{Web: l.web, URLs: l.order.URLs, Pagination: l.order.Pagination, Price: suite.PlainPrice,
+		Free: suite.FreeGrant, Lossy: true, MaxConnections: clusterPace.Connections}, reported)
 	t.Logf("%s; %v", lost, sum)
 }

@@ -9,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/controlplane"
 	controlclient "shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/pkg/testkit/recount"
 	"shoal.dev/shoal/pkg/testkit/synthweb"
@@ -17,7 +18,7 @@ import (
 // moveKind is a web and a run on it.
 type moveKind struct {
 	web   synthweb.Config
-	order func(who client, web *synthweb.Web) order
+	order func(who suite.Client, web *synthweb.Web) suite.Order
 }
 
 // moveKinds are single pages and chains, a tenth of them on slow hosts.
@@ -26,11 +27,11 @@ func moveKinds() map[string]moveKind {
 		Mix:        synthweb.Mix{{Class: synthweb.Listing, Weight: 50}, {Class: synthweb.ChangingListing, Weight: 50}},
 		MaxLatency: 200 * time.Millisecond, SlowHosts: 6, SlowLatency: time.Second}
 	return map[string]moveKind{
-		"pages": {web: patientWeb(60, 30), order: func(who client, web *synthweb.Web) order {
-			return productOrder(who, slices.Collect(web.URLs(60*30)))
+		"pages": {web: suite.Patient(60, 30), order: func(who suite.Client, web *synthweb.Web) suite.Order {
+			return suite.ProductOrder(who, slices.Collect(web.URLs(60*30)))
 		}},
-		"chains": {web: chains, order: func(who client, web *synthweb.Web) order {
-			return listingOrder(who, slices.Collect(web.URLs(60*6)), nextLink)
+		"chains": {web: chains, order: func(who suite.Client, web *synthweb.Web) suite.Order {
+			return suite.ListingOrder(who, slices.Collect(web.URLs(60*6)), suite.NextLink())
 		}},
 	}
 }
@@ -39,7 +40,7 @@ func moveKinds() map[string]moveKind {
 type fleet struct {
 	*cluster
 	t        *testing.T
-	operator client
+	operator suite.Client
 }
 
 // movePace makes a run long enough for everything that is to happen in it.
@@ -52,7 +53,7 @@ func newFleet(t *testing.T, web *synthweb.Web) *fleet {
 		settings.Lease = 4 * time.Second
 		config.Pace, config.MaxPace = movePace, movePace
 	})
-	c.fill(t, plenty)
+	c.fill(t, suite.Plenty)
 	return &fleet{cluster: c, t: t, operator: c.admin(t)}
 }
 
@@ -85,12 +86,12 @@ func (f *fleet) join(name string, capacity uint32) (stop func()) {
 }
 
 // await waits for what the nodes look like.
-func (f *fleet) await(what string, ok func(nodes map[string]node) bool) {
+func (f *fleet) await(what string, ok func(nodes map[string]suite.Node) bool) {
 	f.t.Helper()
-	began, ctx := time.Now(), within(f.t, patience)
+	began, ctx := time.Now(), suite.Within(f.t, suite.Patience)
 	for {
-		byName := map[string]node{}
-		for _, n := range must(f.operator.nodes(ctx))(f.t) {
+		byName := map[string]suite.Node{}
+		for _, n := range suite.Must(f.operator.Nodes(ctx))(f.t) {
 			byName[n.Name] = n
 		}
 		if ok(byName) {
@@ -106,7 +107,7 @@ func (f *fleet) await(what string, ok func(nodes map[string]node) bool) {
 }
 
 // settled says that all shards have owners and none is on the move.
-func settled(nodes map[string]node) bool {
+func settled(nodes map[string]suite.Node) bool {
 	shards, moving := 0, 0
 	for _, n := range nodes {
 		shards += n.Shards
@@ -123,29 +124,29 @@ func TestPlannedMovesFetchNothingTwice(t *testing.T) {
 			t.Parallel()
 			web := newWeb(t, kind.web)
 			f := newFleet(t, web)
-			o := kind.order(f.client, web)
-			run := o.launch(t)
-			begun(t, f.client, run, 50)
+			o := kind.order(f.Client, web)
+			run := o.Launch(t)
+			suite.Begun(t, f.Client, run, 50)
 
 			stopF1 := f.join("f1", 2)
-			f.await("f1 has its share", func(n map[string]node) bool { return settled(n) && n["f1"].Shards > 32 })
+			f.await("f1 has its share", func(n map[string]suite.Node) bool { return settled(n) && n["f1"].Shards > 32 })
 			stopF2 := f.join("f2", 1)
-			f.await("f2 has some", func(n map[string]node) bool { return n["f2"].Shards > 0 })
+			f.await("f2 has some", func(n map[string]suite.Node) bool { return n["f2"].Shards > 0 })
 			f.drain(clusterNode, true)
-			f.await("the first has drained", func(n map[string]node) bool { return n[clusterNode].State == "DRAINED" })
+			f.await("the first has drained", func(n map[string]suite.Node) bool { return n[clusterNode].State == "DRAINED" })
 			f.await("settled", settled)
 			f.drain(clusterNode, false)
-			f.await("the first is back", func(n map[string]node) bool { return n[clusterNode].Shards > 0 })
+			f.await("the first is back", func(n map[string]suite.Node) bool { return n[clusterNode].Shards > 0 })
 
 			stopF1() // under a new weight
 			stopF1 = f.join("f1", 5)
-			f.await("f1 has more", func(n map[string]node) bool { return settled(n) && n["f1"].Shards > 36 })
+			f.await("f1 has more", func(n map[string]suite.Node) bool { return settled(n) && n["f1"].Shards > 36 })
 			stopF2()
-			f.await("f2 has left", func(n map[string]node) bool { return settled(n) && n["f2"].State == "LEFT" })
+			f.await("f2 has left", func(n map[string]suite.Node) bool { return settled(n) && n["f2"].State == "LEFT" })
 			f.drain(clusterNode, true)
 			stopF1()
-			f.await("nobody fetches", func(n map[string]node) bool { return n["f1"].Shards+n[clusterNode].Shards == 0 })
-			if job := must(f.job(t.Context(), run))(t); job.State != "RUNNING" {
+			f.await("nobody fetches", func(n map[string]suite.Node) bool { return n["f1"].Shards+n[clusterNode].Shards == 0 })
+			if job := suite.Must(f.Job(t.Context(), run))(t); job.State != "RUNNING" {
 				t.Fatalf("the run is %s before everything has happened", job.State)
 			}
 			f.drain(clusterNode, false)
@@ -156,27 +157,27 @@ func TestPlannedMovesFetchNothingTwice(t *testing.T) {
 
 func (f *fleet) drain(name string, drain bool) {
 	f.t.Helper()
-	if err := f.operator.drain(f.t.Context(), name, drain); err != nil {
+	if err := f.operator.Drain(f.t.Context(), name, drain); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
 // finish waits for the run's end and makes the recount.
-func (f *fleet) finish(o order, run launched, web *synthweb.Web) {
+func (f *fleet) finish(o suite.Order, run suite.Launched, web *synthweb.Web) {
 	t := f.t
 	t.Helper()
-	reported := must(f.report(within(t, patience), run))(t)
+	reported := suite.Must(f.Report(suite.Within(t, suite.Patience), run))(t)
 	for _, failed := range reported.Errors {
 		if strings.Contains(failed.Error, "attempts") {
 			t.Errorf("given up: %+v", failed)
 		}
 	}
-	checkWallet(t, f.client)
+	suite.CheckWallet(t, f.Client)
 	if err := f.cluster.stop(); err != nil {
 		t.Fatal(err)
 	}
-	reported.Records = must(readRecords(t.Context(), f.data, run.JobID))(t)
+	reported.Records = suite.Must(readRecords(t.Context(), f.data, run.JobID))(t)
 	// A redirect may lead each of the two others to a host that is not theirs.
-	t.Log(check(t, recount.Run{Web: web, URLs: o.urls, Pagination: o.pagination, Price: plainPrice, Free: freeGrant,
+	t.Log(suite.Check(t, recount.Run{Web: web, URLs: o.URLs, Pagination: o.Pagination, Price: suite.PlainPrice, Free: suite.FreeGrant,
 		MaxConnections: movePace.Connections + 2}, reported))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/testkit/synthweb"
 )
 
@@ -36,18 +37,18 @@ func TestScale(t *testing.T) {
 	web := newWeb(t, synthweb.Config{Hosts: 1000, PagesPerHost: 1000, PageBytes: []int{3000}})
 	beside := newWeb(t, synthweb.Config{Suffix: "beside", Hosts: 20, PagesPerHost: 1, PageBytes: []int{3000}})
 	// Snapshots are frequent, since they show how large the run's record is.
-	s := newService(t, web, append(slices.Clone(fast), "--egress-origin", beside.Pattern()+"="+beside.Addr(),
+	s := newService(t, web, append(suite.Fast(), "--egress-origin", beside.Pattern()+"="+beside.Addr(),
 		"--raft-snapshot-entries", "50")...)
-	s.fill(s.client, plenty)
-	other := s.customer("other")
-	s.fill(other, plenty)
-	ctx := within(t, time.Hour)
+	s.Fill(s.Client, suite.Plenty)
+	other := s.Customer("other")
+	s.Fill(other, suite.Plenty)
+	ctx := suite.Within(t, time.Hour)
 	links := *manyLinks
-	before := must(s.admin().status(ctx))(t)
+	before := suite.Must(s.Admin().Status(ctx))(t)
 
 	begin := time.Now()
-	o := productOrder(s.client, nil)
-	run := must(s.runList(ctx, must(o.query(ctx))(t), lines(web, links)))(t)
+	o := suite.ProductOrder(s.Client, nil)
+	run := suite.Must(s.RunList(ctx, suite.Must(o.Query(ctx))(t), lines(web, links)))(t)
 	accepted := time.Since(begin)
 	t.Logf("%d addresses accepted in %v", run.LinksQueued, accepted.Round(time.Millisecond))
 	if run.LinksQueued != links || accepted > acceptedWithin {
@@ -56,11 +57,11 @@ func TestScale(t *testing.T) {
 
 	record := int64(0)
 	for part := range int64(3) {
-		begun(t, s.client, run, int64(links)/10*(1+2*part))
+		suite.Begun(t, s.Client, run, int64(links)/10*(1+2*part))
 		record = max(record, latestSnapshot(t, s.data))
-		small := productOrder(other, slices.Collect(beside.URLs(20)))
+		small := suite.ProductOrder(other, slices.Collect(beside.URLs(20)))
 		start := time.Now()
-		job, _, err := other.finished(ctx, small.launch(t))
+		job, _, err := other.Finished(ctx, small.Launch(t))
 		took := time.Since(start)
 		t.Logf("a run of 20 pages beside it: %v", took.Round(time.Millisecond))
 		if err != nil || job.SuccessLinks != 20 || took > besideWithin {
@@ -68,13 +69,13 @@ func TestScale(t *testing.T) {
 		}
 	}
 
-	job, entry, err := s.finished(ctx, run)
+	job, entry, err := s.Finished(ctx, run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	took := time.Since(begin)
-	after := must(s.admin().status(ctx))(t)
-	usage := must(s.p.Usage())(t)
+	after := suite.Must(s.Admin().Status(ctx))(t)
+	usage := suite.Must(s.p.Usage())(t)
 	commands := after.Commands - before.Commands
 	t.Logf("%d pages in %v: %.0f pages/s, %.0f pages per CPU-second", job.TotalRequests, took.Round(time.Second),
 		float64(job.TotalRequests)/took.Seconds(), float64(job.TotalRequests)/usage.CPU.Seconds())
@@ -87,15 +88,15 @@ func TestScale(t *testing.T) {
 		t.Errorf("%d Raft commands, at most %d", commands, links/pagesPerCall)
 	}
 	if job.SuccessLinks != int64(links) || job.ItemsQuantity != int64(links) || job.ErrorLinks != 0 ||
-		entry.AmountMicros != -int64(links-freeGrant)*plainPrice {
+		entry.AmountMicros != -int64(links-suite.FreeGrant)*suite.PlainPrice {
 		t.Errorf("%+v, charged %d", job, entry.AmountMicros)
 	}
 	t.Logf("a snapshot in the middle of the run has %d KB", record>>10)
 	if record == 0 || record > mostRecord {
 		t.Errorf("a snapshot with the run has %d bytes, at most %d", record, mostRecord)
 	}
-	checkWallet(t, s.client)
-	asked := must(web.Recount())(t)
+	suite.CheckWallet(t, s.Client)
+	asked := suite.Must(web.Recount())(t)
 	if len(asked.URLs) != links {
 		t.Errorf("%d addresses were asked for", len(asked.URLs))
 	}
@@ -109,7 +110,7 @@ func TestScale(t *testing.T) {
 // latestSnapshot is the size of the largest Raft snapshot on disk: the records of all runs and customers.
 func latestSnapshot(t *testing.T, data string) (largest int64) {
 	t.Helper()
-	files := must(filepath.Glob(filepath.Join(data, "raft", "snapshots", "*", "state.bin")))(t)
+	files := suite.Must(filepath.Glob(filepath.Join(data, "raft", "snapshots", "*", "state.bin")))(t)
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil { // a newer one may have taken its place
 			largest = max(largest, info.Size())
@@ -126,12 +127,12 @@ func TestSlowHosts(t *testing.T) {
 		web := newWeb(t, synthweb.Config{Seed: 9, Hosts: hosts, PagesPerHost: pages, SlowHosts: slow,
 			SlowLatency: max(slowLatency, time.Millisecond), PageBytes: []int{3000}})
 		s := newService(t, web, "--host-rate", "5", "--host-connections", "2", "--no-rate-limits")
-		s.fill(s.client, plenty)
+		s.Fill(s.Client, suite.Plenty)
 		isSlow := map[string]bool{}
 		var urls []string
 		perSlow := map[string]int{}
 		for address := range web.URLs(hosts * pages) {
-			truth := must(web.Truth(address))(t)
+			truth := suite.Must(web.Truth(address))(t)
 			host := strings.Split(address, "/")[2]
 			isSlow[host] = truth.Slow
 			if truth.Slow {
@@ -141,10 +142,10 @@ func TestSlowHosts(t *testing.T) {
 			}
 			urls = append(urls, address)
 		}
-		o := productOrder(s.client, urls)
+		o := suite.ProductOrder(s.Client, urls)
 		begin := time.Now()
-		run := o.launch(t)
-		if job, _, err := s.finished(within(t, patience), run); err != nil || int(job.SuccessLinks) != len(urls) {
+		run := o.Launch(t)
+		if job, _, err := s.Finished(suite.Within(t, suite.Patience), run); err != nil || int(job.SuccessLinks) != len(urls) {
 			t.Fatalf("%+v, %v", job, err)
 		}
 		var end time.Time
@@ -153,7 +154,7 @@ func TestSlowHosts(t *testing.T) {
 				end = r.End
 			}
 		}
-		s.stopCleanly()
+		s.Down(t)
 		return end.Sub(begin)
 	}
 	without := took(0)
@@ -168,11 +169,11 @@ func TestSlowHosts(t *testing.T) {
 // TestIdle looks at a process that has nothing to do.
 func TestIdle(t *testing.T) {
 	onlyAtScale(t)
-	s := newService(t, newWeb(t, synthweb.Config{}), fast...)
+	s := newService(t, newWeb(t, synthweb.Config{}), suite.Fast()...)
 	const span = 20 * time.Second
-	before := must(s.p.Usage())(t)
+	before := suite.Must(s.p.Usage())(t)
 	<-time.After(span) // what is measured is time in which nothing happens
-	after := must(s.p.Usage())(t)
+	after := suite.Must(s.p.Usage())(t)
 	share := (after.CPU - before.CPU).Seconds() / span.Seconds()
 	t.Logf("idle: %d MB, %.2f%% of a core", after.Bytes>>20, 100*share)
 	if after.Bytes > mostIdleMemory || share > mostIdleShare {

@@ -109,6 +109,8 @@ type Fetcher struct {
 	mu       sync.Mutex // guards what follows, and what shards and chains say is guarded by it
 	frontier *frontier.Frontier
 	shards   map[uint16]*shard
+	opening  map[uint16]*opening
+	beats    uint64    // heartbeats sent
 	open     int       // tasks held open
 	held     int64     // bytes of bodies and unpublished pages
 	fetchers int       // that share a host which none of our shards has
@@ -129,6 +131,7 @@ func New(config Config) *Fetcher {
 		beatNow:  make(chan struct{}, 1),
 		frontier: frontier.New(config.Clock.Now(), rand.Float64),
 		shards:   map[uint16]*shard{},
+		opening:  map[uint16]*opening{},
 		fetchers: 1,
 	}
 	f.measure(config.Metrics)

@@ -72,6 +72,7 @@ func (f *Fetcher) beat(ctx context.Context, timeout time.Duration) (next time.Du
 		beat.Holding = append(beat.Holding, client.ShardEpoch{Shard: s.number, Epoch: s.epoch})
 	}
 	beat.Leaving, beat.Open = f.leaving, f.open
+	f.beats++
 	f.mu.Unlock()
 	sent := f.config.Clock.Now() // a lease counts from before it was asked for
 	leases, err := f.config.Control.Heartbeat(ctx, beat)
@@ -116,6 +117,11 @@ func (f *Fetcher) obey(leases client.Leases, until time.Time) {
 			f.take(held, until)
 		}
 	}
+	for number := range f.opening {
+		if !named[number] || f.leaving {
+			f.giveUp(number)
+		}
+	}
 	for _, held := range leases.Release {
 		named[held.Shard] = true
 		if s := f.shards[held.Shard]; s != nil && s.epoch == held.Epoch {
@@ -130,19 +136,68 @@ func (f *Fetcher) obey(leases client.Leases, until time.Time) {
 	}
 }
 
+// opening is a shard on its way to being held. The log may take long to open one, and leases must not wait for it.
+type opening struct {
+	held   client.ShardEpoch
+	until  time.Time
+	beat   uint64        // the heartbeat whose answer named it last
+	reader stream.Reader // nil: not open yet
+}
+
 // take opens a shard at the end of its tasks; only then is it reported as held. It needs mu.
 func (f *Fetcher) take(held client.ShardEpoch, until time.Time) {
-	reader, err := f.config.Log.Tail(stream.Tasks, int(held.Shard))
-	if err != nil {
-		f.config.Logger.Warn("fetcher: cannot open a shard", "shard", held.Shard, "error", err)
-		return // not reported as held: the next answer asks again
+	o := f.opening[held.Shard]
+	if o != nil && o.held.Epoch != held.Epoch {
+		f.giveUp(held.Shard)
+		o = nil
 	}
-	s := newShard(held, until, reader)
-	f.shards[held.Shard] = s
+	if o != nil {
+		o.until, o.beat = until, f.beats
+		f.begin(o)
+		return
+	}
+	o = &opening{held: held, until: until, beat: f.beats}
+	f.opening[held.Shard] = o
+	f.running.Go(func() {
+		reader, err := f.config.Log.Tail(stream.Tasks, int(held.Shard))
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		switch wanted := f.opening[held.Shard] == o; {
+		case err != nil:
+			f.config.Logger.Warn("fetcher: cannot open a shard", "shard", held.Shard, "error", err)
+			if wanted {
+				delete(f.opening, held.Shard) // the next answer asks again
+			}
+		case !wanted:
+			_ = reader.Close() // it gives back what nobody has used
+		default:
+			o.reader = reader
+			f.begin(o)
+		}
+	})
+}
+
+// begin works on a shard that is open, unless a heartbeat was sent meanwhile that did not report it: then it may be
+// another's by now, and the answer must name it again. It needs mu.
+func (f *Fetcher) begin(o *opening) {
+	if o.reader == nil || o.beat != f.beats {
+		return
+	}
+	delete(f.opening, o.held.Shard)
+	s := newShard(o.held, o.until, o.reader)
+	f.shards[o.held.Shard] = s
 	f.counts.taken.Add(1)
 	f.running.Go(func() { f.readTasks(s) })
 	f.running.Go(func() { f.publishPages(s) })
 	notify(f.beatNow)
+}
+
+// giveUp forgets a shard that was to be held. It needs mu.
+func (f *Fetcher) giveUp(number uint16) {
+	if o := f.opening[number]; o.reader != nil {
+		_ = o.reader.Close() // it gives back what nobody has used
+	}
+	delete(f.opening, number)
 }
 
 func (f *Fetcher) dropAll() {
@@ -150,6 +205,9 @@ func (f *Fetcher) dropAll() {
 	defer f.mu.Unlock()
 	for _, s := range f.shards {
 		f.drop(s)
+	}
+	for number := range f.opening {
+		f.giveUp(number)
 	}
 }
 

@@ -30,6 +30,8 @@ type Services struct {
 	Lag func() map[string]int64
 	// Recount holds the ledger of every closed run in a view against its page records.
 	Recount func(ctx context.Context, view *client.View) ([]Recounted, error)
+	// Operator is what administrators do to the cluster.
+	Operator client.Operator
 	// Guard says which addresses may be crawled.
 	Guard Guard
 	// Ceilings are the most that a scraper may ask of its hosts.

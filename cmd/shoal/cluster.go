@@ -18,7 +18,10 @@ type clusterCommand struct {
 	Cert clusterCertCommand `cmd:"" help:"Issue the identity of a node."`
 	Demo clusterDemoCommand `cmd:"" help:"Start a whole cluster on this machine, and try to break it."`
 
-	Nodes clusterNodesCommand `cmd:"" help:"Show the nodes, their state and what they carry."`
+	Nodes   clusterNodesCommand   `cmd:"" help:"Show the nodes, their state and what they carry."`
+	Remove  clusterRemoveCommand  `cmd:"" help:"Take a node that is gone for good out of the cluster."`
+	Backup  clusterBackupCommand  `cmd:"" help:"Save the cluster's state in a file."`
+	Restore clusterRestoreCommand `cmd:"" help:"Put a saved state in the place of the cluster's."`
 }
 
 // authorityFile is the authority in its operator's directory.

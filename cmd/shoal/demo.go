@@ -57,7 +57,9 @@ func (c *demoCommand) Run(ctx context.Context, t *terminal) error {
 	var shown error
 	select {
 	case server := <-ready:
-		shown = c.show(serving, t, web, server)
+		if shown = c.show(serving, t, web, server); shown == nil {
+			t.notef("\nServing until Ctrl-C.")
+		}
 	case err := <-served:
 		return errors.Join(err, web.Close())
 	}
@@ -91,18 +93,7 @@ func (c *demoCommand) show(ctx context.Context, t *terminal, web *synthweb.Web, 
 	}
 	defer client.Close()
 	t.notef("Serving %s, data in %s.", server, c.Data)
-	group, err := ensureGroup(ctx, client, demoGroup)
-	if err != nil {
-		return err
-	}
-	if err := c.greet(ctx, t, client, &connect, group); err != nil {
-		return err
-	}
-	template, err := ensureTemplate(ctx, client, group, web)
-	if err != nil {
-		return err
-	}
-	job, err := c.launch(ctx, t, client, web, group, template, demoPages)
+	group, job, err := c.begin(ctx, t, client, &connect, web, demoPages)
 	if err != nil {
 		return err
 	}
@@ -117,25 +108,31 @@ func (c *demoCommand) show(ctx context.Context, t *terminal, web *synthweb.Web, 
 	return c.invite(t, &connect, server, group, job)
 }
 
-// again is one more run of the demo's, of so many pages.
+// begin launches a run of the demo web's first pages, and sees to all that it needs.
+func (c *demoCommand) begin(ctx context.Context, t *terminal, client *api.Client, connect *connectFlags,
+	web *synthweb.Web, pages int) (group api.Group, job string, err error) {
+	if group, err = ensureGroup(ctx, client, demoGroup); err != nil {
+		return group, "", err
+	}
+	if err := c.greet(ctx, t, client, connect, group); err != nil {
+		return group, "", err
+	}
+	template, err := ensureTemplate(ctx, client, group, web)
+	if err != nil {
+		return group, "", err
+	}
+	job, err = c.launch(ctx, t, client, web, group, template, pages)
+	return group, job, err
+}
+
+// again is one more run of the demo's.
 func (c *demoCommand) again(ctx context.Context, t *terminal, web *synthweb.Web, connect connectFlags, pages int) error {
 	client, err := connect.client(t)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	group, err := ensureGroup(ctx, client, demoGroup)
-	if err != nil {
-		return err
-	}
-	if err := c.greet(ctx, t, client, &connect, group); err != nil {
-		return err
-	}
-	template, err := ensureTemplate(ctx, client, group, web)
-	if err != nil {
-		return err
-	}
-	job, err := c.launch(ctx, t, client, web, group, template, pages)
+	_, job, err := c.begin(ctx, t, client, &connect, web, pages)
 	if err != nil {
 		return err
 	}
@@ -271,8 +268,6 @@ or, in another terminal:
 
 The demo's rows:
 
-  %[5]s rows%[6]s --job %[7]s --format csv > rows.csv
-
-Serving until Ctrl-C.`, server, key, filepath.Join(connect.Data, keyFile), query.Encode(), os.Args[0], data, job)
+  %[5]s rows%[6]s --job %[7]s --format csv > rows.csv`, server, key, filepath.Join(connect.Data, keyFile), query.Encode(), os.Args[0], data, job)
 	return nil
 }

@@ -190,6 +190,12 @@ func (f *fakeAPI) answer(r *http.Request, name string, body []byte) any {
 		return json.RawMessage("[" + node + "]")
 	case "PUT /api/admin/nodes/f1/drain", "DELETE /api/admin/nodes/f1/drain":
 		return map[string]any{}
+	case "DELETE /api/admin/nodes/cp2":
+		return map[string]any{}
+	case "GET /api/admin/backup":
+		return json.RawMessage(`"the state"`)
+	case "POST /api/admin/restore":
+		return map[string]any{"clusterId": "66f0c2a1b7d4e8f901234567", "index": 42, "takenAt": "2026-11-02T03:04:05.000Z"}
 	case "POST /api/admin/billing/recount":
 		return json.RawMessage(f.recounts)
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"shoal.dev/shoal/pkg/clock"
 )
 
 const (
@@ -112,7 +114,8 @@ type together struct{ on *services }
 
 // startTogether is for the terminal's service.
 func startTogether(ctx context.Context, dir string) (launcher, error) {
-	on, err := openServices(ctx, ServicesConfig{}, "demo", filepath.Join(dir, "rows"), nil, func(string) {})
+	on, err := openServices(ctx, ServicesConfig{}, "demo", filepath.Join(dir, "rows"), nil, clock.System{},
+		func(string) {})
 	if err != nil {
 		return nil, err
 	}

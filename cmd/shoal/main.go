@@ -80,6 +80,8 @@ type grammar struct {
 	Rows    rowsCommand    `cmd:"" help:"Read the rows of a run."`
 	Wallet  walletCommand  `cmd:"" help:"Show the wallet, or adjust one as an operator."`
 	Status  statusCommand  `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
+	Top     topCommand     `cmd:"" help:"Watch nodes, shards, lag and pace of the service, live."`
+	Health  healthCommand  `cmd:"" help:"Ask a process whether it is ready."`
 	Billing billingCommand `cmd:"" help:"Check the ledger against the stored pages."`
 	Fetcher fetcherCommand `cmd:"" help:"Drain a fetcher."`
 	Cluster clusterCommand `cmd:"" help:"Make a cluster and its nodes."`

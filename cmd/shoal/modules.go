@@ -32,6 +32,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/testkit/crash"
+	"shoal.dev/shoal/pkg/testkit/skew"
 )
 
 // nodeName is the node of a process that is its own cluster.
@@ -61,7 +62,8 @@ func runNode(ctx context.Context, config ServeConfig, on *services) (err error) 
 		return err
 	}
 	defer unlock()
-	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, point: crash.FromEnv(os.Getenv)}
+	clock := skew.FromEnv(os.Getenv)
+	n := &node{config: config, name: nodeName, clock: clock, ids: ids.Random{Now: clock.Now}, point: crash.FromEnv(os.Getenv)}
 	if err := n.identify(); err != nil {
 		return err
 	}
@@ -81,7 +83,8 @@ func runNode(ctx context.Context, config ServeConfig, on *services) (err error) 
 	}
 	defer n.closeListeners()
 	if on == nil {
-		on, err = openServices(ctx, config.Services, n.name, filepath.Join(config.Data, "rows"), n.log, n.point)
+		on, err = openServices(ctx, config.Services, n.name, filepath.Join(config.Data, "rows"), n.log, n.clock,
+			n.point)
 		if err != nil {
 			return err
 		}
@@ -104,7 +107,7 @@ func (n *node) identify() error {
 	if n.identity, err = identity.Read(n.config.Cluster.Identity); err != nil {
 		return err
 	}
-	if err := n.identity.Check(time.Now()); err != nil {
+	if err := n.identity.Check(n.clock.Now()); err != nil {
 		return err
 	}
 	n.name = n.identity.Node
@@ -163,6 +166,7 @@ type node struct {
 	config   ServeConfig
 	name     string
 	identity *identity.Identity // nil: the process is a cluster of its own
+	clock    clock.Clock
 	ids      ids.Source
 	*signals
 	point    func(string)
@@ -192,7 +196,7 @@ func (n *node) build() (err error) {
 	if err != nil {
 		return err
 	}
-	log := stream.Measured(on.log, clock.System{}, n.metrics)
+	log := stream.Measured(on.log, n.clock, n.metrics)
 	settings := n.controlSettings(log, boot)
 	if n.control, err = controlplane.New(settings); err != nil {
 		return err
@@ -200,23 +204,24 @@ func (n *node) build() (err error) {
 	client := n.control.Client()
 	on.state.Store(&client)
 	n.ingest = ingest.New(ingest.Config{Log: log, Store: on.store, Control: ingest.FromClient(client),
-		Logger: n.forRole("ingest"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
+		Logger: n.forRole("ingest"), Metrics: n.metrics, Tracer: n.tracer, Clock: n.clock, Crash: n.point})
 	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: n.forRole("billing"), Metrics: n.metrics,
-		Tracer: n.tracer, Point: n.point})
-	n.web = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache})
+		Tracer: n.tracer, Clock: n.clock, Point: n.point})
+	n.web = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache, Clock: n.clock})
 	n.web.Measure(n.metrics)
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
-		Web: n.web, IDs: n.ids, ShardOf: settings.ShardOf, Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
+		Web: n.web, IDs: n.ids, Clock: n.clock, ShardOf: settings.ShardOf, Workers: config.FetchWorkers,
+		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
 		Logger:  n.forRole("fetcher"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
 	if !n.has("apiserver") {
 		return nil
 	}
-	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: clock.System{},
+	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: n.clock,
 		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"),
-		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Lag: on.lag, Recount: n.recount,
+		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Lag: on.lag, Recount: n.recount, Operator: n.control.Operator(),
 		StopGrace: config.Times.Grace, FinishWithin: config.stopWithin()})
 	return err
 }
@@ -236,9 +241,9 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 		_, port, _ := net.SplitHostPort(cluster.Listen) // the flags were checked
 		settings.Cluster = &controlplane.Cluster{Identity: n.identity, Listen: cluster.Listen,
 			Advertise: net.JoinHostPort(host, port), GossipListen: cluster.GossipListen, GossipAdvertise: host,
-			Join: cluster.Join, Bootstrap: cluster.Bootstrap,
-			LeaveOnStop: cluster.LeaveOnStop}
+			Join: cluster.Join, Bootstrap: cluster.Bootstrap, LeaveOnStop: cluster.LeaveOnStop}
 	}
+	settings.Clock, settings.IDs = n.clock, n.ids
 	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))

@@ -55,7 +55,7 @@ func TestMetricsAreListed(t *testing.T) {
 func newTestNode(t *testing.T, config ServeConfig, log io.Writer, tracer *telemetry.Tracer) *node {
 	t.Helper()
 	services, err := openServices(t.Context(), config.Services, nodeName, filepath.Join(config.Data, "rows"),
-		slog.New(slog.DiscardHandler), func(string) {})
+		slog.New(slog.DiscardHandler), clock.System{}, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func newTestNode(t *testing.T, config ServeConfig, log io.Writer, tracer *teleme
 	}
 	signals.tracer = tracer
 	t.Cleanup(signals.close)
-	n := &node{config: config, name: nodeName, ids: ids.Random{Now: time.Now}, signals: signals, services: services,
+	n := &node{config: config, name: nodeName, clock: clock.System{}, ids: ids.Random{Now: time.Now}, signals: signals, services: services,
 		point: func(string) {}}
 	t.Cleanup(n.close)
 	if err := n.build(); err != nil {

@@ -36,6 +36,7 @@ type ServeConfig struct {
 	MaxHostRate        float64 // what a scraper may ask for
 	MaxHostConnections int
 	NoRateLimits       bool // of API calls
+	FetchWorkers       int  // requests of the fetcher under way, at most; 0: the fetcher's own measure
 
 	// SnapshotEntries is after how many Raft entries a snapshot is taken; it is looked at every so many milliseconds, too.
 	// 0: the control plane's own measure.
@@ -124,6 +125,7 @@ type serveCommand struct {
 	MaxHostConnections int               `help:"Most connections to a host that a scraper may ask for." default:"8"`
 	NoRateLimits       bool              `help:"Do not limit how often API calls may be made."`
 
+	FetchWorkers int           `hidden:"" help:"Requests that the fetcher has under way, at most." default:"0"`
 	FetchTimeout time.Duration `hidden:"" help:"Of one try at a page." default:"30s"`
 	Lease        time.Duration `hidden:"" help:"How long a fetcher works without hearing from the leader." default:"10s"`
 	MarkerEvery  time.Duration `hidden:"" help:"Between two looks for losses." default:"3s"`
@@ -230,7 +232,7 @@ func (c *serveCommand) config() ServeConfig {
 		EgressAllow: c.EgressAllow, Origins: c.EgressOrigin,
 		HostRate: c.HostRate, HostConnections: c.HostConnections,
 		MaxHostRate: c.MaxHostRate, MaxHostConnections: c.MaxHostConnections,
-		NoRateLimits: c.NoRateLimits, SnapshotEntries: c.RaftSnapshotEntries,
+		NoRateLimits: c.NoRateLimits, FetchWorkers: c.FetchWorkers, SnapshotEntries: c.RaftSnapshotEntries,
 	}
 	if c.Identity != "" {
 		config.Cluster = &ClusterConfig{Identity: c.Identity, Listen: c.ClusterListen, GossipListen: c.GossipListen,

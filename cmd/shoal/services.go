@@ -31,42 +31,57 @@ type services struct {
 // openServices opens what the config names, and what it does not name in this process: a log in memory, rows in a
 // directory, limits and caches of its own.
 func openServices(ctx context.Context, config ServicesConfig, node, dir string, log *slog.Logger,
-	point func(string)) (_ *services, err error) {
+	now clock.Clock, point func(string)) (_ *services, err error) {
 	s := &services{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	partitions := int(controlplane.Defaults().Shards)
-	if len(config.KafkaBrokers) > 0 {
-		s.log, err = kafka.Open(ctx, kafka.Config{Brokers: config.KafkaBrokers, Prefix: config.KafkaPrefix,
-			Partitions: partitions, Replicas: config.KafkaReplicas, Node: node, Logger: log, Clock: clock.System{}})
-	} else {
-		s.log, err = stream.NewMemory(stream.Config{Partitions: partitions})
-	}
-	if err != nil {
+	if s.log, err = openStream(ctx, config, node, log, now); err != nil {
 		return nil, err
 	}
-	if config.ClickHouse != "" {
-		s.store, err = clickhouse.Open(ctx, clickhouse.Config{URL: config.ClickHouse, Node: node, Clock: clock.System{},
-			Logger: log, Point: point})
-	} else {
-		s.store, err = sqlite.Open(sqlite.Config{Dir: dir, Point: point})
-	}
-	if err != nil {
+	if s.store, err = openRows(ctx, config, node, dir, log, now, point); err != nil {
 		return nil, err
 	}
 	if config.Redis != "" {
-		s.cache, err = cache.Open(cache.Config{Addr: config.Redis, Prefix: config.RedisPrefix, Processes: s.apiServers,
-			Clock: clock.System{}, Log: log})
+		s.cache, err = opened[cache.Cache](cache.Open(cache.Config{Addr: config.Redis, Prefix: config.RedisPrefix,
+			Processes: s.apiServers, Clock: now, Log: log}))
 	} else {
-		s.cache = cache.NewLocal(clock.System{})
+		s.cache = cache.NewLocal(now)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--redis-addr: %w", err)
 	}
 	return s, nil
+}
+
+func openStream(ctx context.Context, config ServicesConfig, node string, log *slog.Logger, now clock.Clock) (stream.Log,
+	error) {
+	partitions := int(controlplane.Defaults().Shards)
+	if len(config.KafkaBrokers) == 0 {
+		return opened[stream.Log](stream.NewMemory(stream.Config{Partitions: partitions}))
+	}
+	return opened[stream.Log](kafka.Open(ctx, kafka.Config{Brokers: config.KafkaBrokers, Prefix: config.KafkaPrefix,
+		Partitions: partitions, Replicas: config.KafkaReplicas, Node: node, Logger: log, Clock: now}))
+}
+
+func openRows(ctx context.Context, config ServicesConfig, node, dir string, log *slog.Logger, now clock.Clock,
+	point func(string)) (rowstore.Store, error) {
+	if config.ClickHouse == "" {
+		return opened[rowstore.Store](sqlite.Open(sqlite.Config{Dir: dir, Point: point}))
+	}
+	return opened[rowstore.Store](clickhouse.Open(ctx, clickhouse.Config{URL: config.ClickHouse, Node: node, Clock: now,
+		Logger: log, Point: point}))
+}
+
+// opened keeps what could not be opened from becoming an interface that holds a nil pointer.
+func opened[I any, T any](service T, err error) (I, error) {
+	if err != nil {
+		var none I
+		return none, err
+	}
+	return any(service).(I), nil
 }
 
 // apiServers is how many processes share the limits.

@@ -161,7 +161,7 @@ func TestNamesSurviveTheCertificate(t *testing.T) {
 }
 
 // shake connects two sides and returns what each says.
-func shake(t *testing.T, server, client *tls.Config) (serverErr, clientErr error, peer Peer) {
+func shake(t *testing.T, server, client *tls.Config) (peer Peer, serverErr, clientErr error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -188,7 +188,8 @@ func shake(t *testing.T, server, client *tls.Config) (serverErr, clientErr error
 	}
 	defer func() { _ = raw.Close() }()
 	clientErr = tls.Client(raw, client).Handshake()
-	return <-done, clientErr, peer
+	serverErr = <-done
+	return peer, serverErr, clientErr
 }
 
 func TestPeersAreWhoTheyMustBe(t *testing.T) {
@@ -222,7 +223,7 @@ func TestPeersAreWhoTheyMustBe(t *testing.T) {
 			`cluster "other", not of "prod"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			serverErr, clientErr, peer := shake(t, c.server, c.client)
+			peer, serverErr, clientErr := shake(t, c.server, c.client)
 			if c.serverSays == "" && c.clientSays == "" {
 				if serverErr != nil || clientErr != nil || peer.Node != "f-1" || !peer.Has(Fetcher) || peer.Has(ControlPlane) {
 					t.Fatalf("%v, %v, %+v", serverErr, clientErr, peer)

@@ -63,15 +63,19 @@ type Log interface {
 	// partition is full it waits, until ctx ends. After an error any prefix of the records may have been accepted. The
 	// log takes over the slices.
 	Publish(ctx context.Context, topic Topic, partition int, records ...[]byte) error
-	// TryPublish is Publish that never waits: it accepts all records or returns ErrFull and accepts none.
+	// TryPublish is Publish that never waits: it accepts all records or returns ErrFull and accepts none. A log on other
+	// machines accepts them into this process, and loses them when it cannot pass them on or the process ends.
 	TryPublish(topic Topic, partition int, records ...[]byte) error
-	// Tail reads one partition from its end on: what was there before is not delivered. A new Tail of a partition takes
-	// over: an older one's calls return ErrClosed.
+	// Tail reads one partition from its end on: what was there before is not delivered, what is published after Tail has
+	// returned is. A new Tail of a partition takes over: calls of an older one of the same Log return ErrClosed. On other
+	// machines it costs a question to one of them, and fails when that is not answered within seconds.
 	Tail(topic Topic, partition int) (Reader, error)
 	// Consume reads all partitions of a topic as one member of a named group. The log keeps the group's committed
-	// positions and deals the partitions out among its members; what is not committed comes again after a member's end.
+	// positions and deals the partitions out among its members; what is not committed comes again after a member's end,
+	// or when its partition goes to another member.
 	Consume(topic Topic, group string) (Reader, error)
-	// Lag is how many accepted records a topic still holds: unread ones for Tail, uncommitted ones for Consume.
+	// Lag is how many accepted records a topic still holds: unread ones for Tail, uncommitted ones for Consume. A log on
+	// other machines knows the tails and groups that were opened on this Log, and its answer may be some seconds old.
 	Lag(topic Topic) int64
 	// Close ends every call with ErrClosed. Idempotent.
 	Close() error
@@ -82,7 +86,8 @@ type Reader interface {
 	// Fetch waits for at least one message and returns up to most of them, in order within each partition. It ends with
 	// ctx's error, or ErrClosed.
 	Fetch(ctx context.Context, most int) ([]Message, error)
-	// Commit makes everything up to and with the given messages read for good (Consume only; a no-op for Tail).
+	// Commit makes everything up to and with the given messages read for good (Consume only; a no-op for Tail). It leaves
+	// out partitions that have gone to another member: what is not committed of them comes again there.
 	Commit(ctx context.Context, messages []Message) error
 	// Close gives the partitions back. Idempotent.
 	Close() error

@@ -21,6 +21,8 @@ type ClusterStatus struct {
 	Owned    int              `json:"owned" doc:"Shards with an owner"`
 	OpenJobs int              `json:"openJobs"`
 	Out      int              `json:"out" doc:"Units out"`
+	Pages    uint64           `json:"pages" doc:"Delivered or errored and settled since the process started"`
+	Errors   uint64           `json:"pageErrors" doc:"Of these, errored"`
 	Lag      map[string]int64 `json:"lag" doc:"Records that each topic still holds"`
 }
 
@@ -37,6 +39,7 @@ func Status(s api.Services) *operation.Operation {
 		}
 		return ClusterStatus{Node: c.Node, Roles: append([]string{}, c.Roles...), Leader: c.Leader, Term: c.Term,
 			Applied: c.Applied, Commands: c.Commands, Shards: c.Shards, Owned: c.Owned, OpenJobs: c.OpenJobs, Out: c.Out,
+			Pages: c.Pages, Errors: c.PageErrors,
 			Lag: s.Lag()}, nil
 	})
 }

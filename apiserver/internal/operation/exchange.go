@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"mime"
 	"net/url"
@@ -148,6 +149,13 @@ type Raw struct {
 	Body        []byte
 }
 
+// Download is an answer that is written as it is made, of any length. An error in the middle breaks the connection off,
+// so that a client does not take a part for the whole.
+type Download struct {
+	ContentType string
+	Write       func(ctx context.Context, w io.Writer) error // runs after the handler has returned
+}
+
 // succeed answers with a value.
 func (x *exchange) succeed(answer any) {
 	x.replayed()
@@ -157,6 +165,8 @@ func (x *exchange) succeed(answer any) {
 	case Raw:
 		x.rc.SetContentType(answer.ContentType)
 		x.rc.SetBody(answer.Body)
+	case Download:
+		x.download(answer)
 	case Events:
 		x.stream(answer)
 	default:
@@ -197,6 +207,42 @@ func (x *exchange) stream(events Events) {
 		}
 		log.Debug("stream ended", "error", err)
 	})
+}
+
+// download sends what is written on a goroutine that the server waits for; it must not touch the request any more.
+func (x *exchange) download(answer Download) {
+	read, write := io.Pipe()
+	log := x.Log.With("operation", x.op.ID, "correlationId", x.id)
+	ctx, cancel := context.WithTimeout(x.Work, x.op.Timeout)
+	x.underway.begin()
+	go func() {
+		defer x.underway.end()
+		defer cancel()
+		err := write.CloseWithError(recovering(func() error { return answer.Write(ctx, write) }))
+		log.Debug("download ended", "error", err)
+	}()
+	begun := bufio.NewReader(read)
+	if _, err := begun.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+		x.fail(err) // before anything was written: the client can be told
+		return
+	}
+	x.rc.SetContentType(answer.ContentType)
+	x.rc.Response.Header.Set("Cache-Control", "no-store")
+	// The server closes the pipe when the client is gone, and drops the connection when the pipe ends with an error.
+	x.rc.SetBodyStream(struct {
+		io.Reader
+		io.Closer
+	}{begun, read}, -1)
+}
+
+// recovering makes an error of a panic.
+func recovering(run func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = recovered(value, debug.Stack())
+		}
+	}()
+	return run()
 }
 
 // finish leaves the connection fit for the next request, and counts and logs this one.

@@ -139,6 +139,8 @@ func (op *Operation) responses(s *schemas) object {
 			answer["description"] = "Server-Sent Events; the schema is that of an event's data"
 		}
 		answer["content"] = object{"text/event-stream": content}
+	case op.response == reflect.TypeFor[Download]():
+		answer["content"] = object{"application/octet-stream": object{"schema": object{"type": "string", "format": "binary"}}}
 	case op.response == reflect.TypeFor[Raw]():
 		answer["content"] = object{"*/*": object{"schema": object{}}}
 	default:

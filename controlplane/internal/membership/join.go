@@ -22,7 +22,7 @@ func (m *Membership) keepJoined(ctx context.Context) {
 		if _, err := m.Contact(ctx); err != nil && ctx.Err() == nil {
 			m.cfg.Logger.Debug("gossip: no answer at an address to join", "error", err)
 		}
-		if len(m.list.Members()) > 1 {
+		if len(m.addresses()) > 0 {
 			wait *= healEvery
 		}
 		select {
@@ -36,9 +36,9 @@ func (m *Membership) keepJoined(ctx context.Context) {
 // Contact exchanges everything that is known with each address of Join at which no member is known, and returns how many
 // other nodes answered. Its error tells of the addresses that did not.
 func (m *Membership) Contact(ctx context.Context) (answered int, err error) {
-	known := map[netip.AddrPort]bool{}
-	for _, node := range m.list.Members() {
-		known[addressOf(node)] = true
+	known := map[netip.AddrPort]bool{m.Self().Gossip: true}
+	for _, address := range m.addresses() {
+		known[address] = true
 	}
 	addresses, err := resolve(ctx, m.cfg.Join)
 	var unknown []netip.AddrPort
@@ -57,9 +57,7 @@ func (m *Membership) Contact(ctx context.Context) (answered int, err error) {
 func (m *Membership) Sync(ctx context.Context) error {
 	self := m.Self().Gossip
 	targets, err := resolve(ctx, m.cfg.Join)
-	for _, node := range m.list.Members() {
-		targets = append(targets, addressOf(node))
-	}
+	targets = append(targets, m.addresses()...)
 	seen := map[netip.AddrPort]bool{self: true}
 	var each []netip.AddrPort
 	for _, target := range targets {

@@ -73,15 +73,25 @@ type Membership struct {
 	ending sync.Mutex
 	ended  bool
 
-	mu      sync.Mutex
-	self    Info
+	mu     sync.Mutex
+	self   Info
+	gossip netip.AddrPort // where this node is
+	// others is kept by memberlist's events: what its own lists point to changes under the reader.
+	others  map[string]other
 	changed chan struct{}
 	grudges map[string]time.Time // name → when it was complained about last
 }
 
+// other is another node that is there. Known says that it says what this version understands.
+type other struct {
+	Member
+	known bool
+}
+
 // Open begins to gossip and to look for the others. Close must be called.
 func Open(cfg Config) (*Membership, error) {
-	m := &Membership{cfg: cfg, self: cfg.Info, changed: make(chan struct{}), grudges: map[string]time.Time{}}
+	m := &Membership{cfg: cfg, self: cfg.Info, others: map[string]other{}, changed: make(chan struct{}),
+		grudges: map[string]time.Time{}}
 	if _, err := encodeInfo(cfg.Info); err != nil {
 		return nil, err
 	}
@@ -150,10 +160,9 @@ func resolveOne(advertise string, port int) (string, int, error) {
 
 // Self is this node as the others see it.
 func (m *Membership) Self() Member {
-	node := m.list.LocalNode() // before mu: memberlist holds its lock while it calls what takes mu
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Member{Name: node.Name, Gossip: addressOf(node), Info: m.self}
+	return Member{Name: m.cfg.Name, Gossip: m.gossip, Info: m.self}
 }
 
 // Members lists those that are there by name, this node among them: all that belong to this node's cluster, or to no
@@ -161,18 +170,37 @@ func (m *Membership) Self() Member {
 func (m *Membership) Members() []Member {
 	own := m.Self()
 	members := []Member{own}
-	for _, node := range m.list.Members() {
-		if node.Name == own.Name {
-			continue
+	m.mu.Lock()
+	for _, other := range m.others {
+		if other.known && !foreign(own.Info, other.Info) {
+			members = append(members, other.Member)
 		}
-		info, err := decodeInfo(node.Meta)
-		if err != nil || foreign(own.Info, info) {
-			continue
-		}
-		members = append(members, Member{Name: node.Name, Gossip: addressOf(node), Info: info})
 	}
+	m.mu.Unlock()
 	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	return members
+}
+
+// Address is where a member of this node's cluster says that Raft and calls reach it.
+func (m *Membership) Address(name string) (string, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if name == m.cfg.Name {
+		return m.self.Address, true
+	}
+	other, there := m.others[name]
+	return other.Info.Address, there && other.known && !foreign(m.self, other.Info) && other.Info.Address != ""
+}
+
+// addresses are where the others gossip, whatever they say.
+func (m *Membership) addresses() []netip.AddrPort {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []netip.AddrPort
+	for _, other := range m.others {
+		list = append(list, other.Gossip)
+	}
+	return list
 }
 
 // foreign says that another node belongs to another cluster.

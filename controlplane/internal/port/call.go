@@ -35,7 +35,7 @@ const (
 	answerPatience  = 10 * time.Second
 	maxCallTime     = time.Minute
 	idleConnection  = 2 * time.Minute
-	connectionsKept = 16 // to each node
+	connectionsKept = 32 // to each node
 	connectionsMost = 128
 )
 

@@ -33,7 +33,7 @@ const (
 	maxHandshakes     = 128 // under way; the oldest gives way
 	maxConnections    = 2048
 	handshakePatience = 5 * time.Second
-	dialPatience      = time.Second
+	dialPatience      = time.Second     // until the other machine answers at all
 	stopPatience      = 3 * time.Second // for calls to notice that they are over
 )
 
@@ -235,12 +235,12 @@ func (p *Port) shake(raw net.Conn) (*connection, string, error) {
 
 // dial connects to a node that has the given role; "" is any.
 func (p *Port) dial(ctx context.Context, address, protocol, role string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialPatience)
-	defer cancel()
-	raw, err := p.cfg.Dial(ctx, address)
+	raw, err := p.connect(ctx, address)
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, handshakePatience)
+	defer cancel()
 	config := p.cfg.Identity.TLSClient(p.cfg.Now, "", role)
 	config.NextProtos = []string{protocol}
 	secure := tls.Client(raw, config)
@@ -254,6 +254,12 @@ func (p *Port) dial(ctx context.Context, address, protocol, role string) (net.Co
 		return nil, err
 	}
 	return conn, nil
+}
+
+func (p *Port) connect(ctx context.Context, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	return p.cfg.Dial(ctx, address)
 }
 
 // connection is one that ends with the port at the latest. It is no *tls.Conn to net/http, which would want to decide

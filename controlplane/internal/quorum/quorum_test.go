@@ -109,7 +109,7 @@ func (c *cluster) step() bool {
 		delete(c.records, change.Name)
 		return true
 	}
-	c.check(change, before, votersBefore)
+	c.check(change, votersBefore)
 	all, reached := c.voters()
 	if 2*reached <= all || 2*reachedBefore <= votersBefore {
 		c.servers = before // Raft cannot commit it
@@ -122,7 +122,7 @@ func (c *cluster) step() bool {
 	return true
 }
 
-func (c *cluster) check(change Change, before map[string]Server, votersBefore int) {
+func (c *cluster) check(change Change, votersBefore int) {
 	all, reached := c.voters()
 	switch {
 	case change.Name == c.leader && change.Kind != Readdr:
@@ -148,7 +148,6 @@ func (c *cluster) check(change Change, before map[string]Server, votersBefore in
 	if !asked && change.Kind == Remove && n.alive && !n.quiet {
 		c.t.Fatalf("%+v: it gossips", change)
 	}
-	_ = before
 }
 
 // lost counts the voters that have been gone beyond their grace: others may stand in for them.
@@ -273,4 +272,134 @@ func TestClusterSettlesWhenAllIsWell(t *testing.T) {
 			rt.Fatalf("%d voters of %d nodes of the control plane", all, able)
 		}
 	})
+}
+
+// story is a cluster of nodes of the control plane whose rules are followed change by change.
+type story struct {
+	t *testing.T
+	s Situation
+	p *Planner
+}
+
+func newStory(t *testing.T, names ...string) *story {
+	st := &story{t: t, p: New(Config{}), s: Situation{Now: time.Unix(1_000_000, 0), Leader: names[0],
+		Progress: map[string]Progress{}, Servers: []Server{{Name: names[0], Address: names[0] + ":1", Voter: true}}}}
+	for _, name := range names {
+		st.join(name)
+	}
+	return st
+}
+
+func (st *story) join(name string) {
+	st.s.Members = append(st.s.Members, Member{Name: name, Address: name + ":1", ControlPlane: true})
+	st.s.Registered = append(st.s.Registered, name)
+	st.s.Progress[name] = Progress{}
+}
+
+func (st *story) die(name string) {
+	st.s.Members = slices.DeleteFunc(st.s.Members, func(m Member) bool { return m.Name == name })
+	delete(st.s.Progress, name)
+}
+
+// after lets time pass and makes the changes, which must be those that are told.
+func (st *story) after(d time.Duration, want ...string) {
+	st.t.Helper()
+	st.p.Next(st.s)
+	st.s.Now = st.s.Now.Add(d)
+	var got []string
+	for {
+		change, due := st.p.Next(st.s)
+		if !due {
+			break
+		}
+		got = append(got, string(change.Kind)+" "+change.Name)
+		at := slices.IndexFunc(st.s.Servers, func(s Server) bool { return s.Name == change.Name })
+		switch change.Kind {
+		case Add, Readdr, Promote:
+			server := Server{Name: change.Name, Address: change.Address}
+			if at >= 0 {
+				server.Voter = st.s.Servers[at].Voter
+				st.s.Servers = slices.Delete(st.s.Servers, at, at+1)
+			}
+			server.Voter = server.Voter || change.Kind == Promote
+			st.s.Servers = append(st.s.Servers, server)
+		case Demote:
+			st.s.Servers[at].Voter = false
+		case Remove:
+			st.s.Servers = slices.Delete(st.s.Servers, at, at+1)
+		case Retire:
+			st.s.Registered = slices.DeleteFunc(st.s.Registered, func(name string) bool { return name == change.Name })
+		}
+		if len(got) > 50 {
+			st.t.Fatalf("no end: %v", got)
+		}
+	}
+	if !slices.Equal(got, want) {
+		st.t.Fatalf("changes: %v, want %v", got, want)
+	}
+}
+
+func TestVotersAreAnOddNumber(t *testing.T) {
+	st := newStory(t, "a", "b")
+	st.after(0, "add b")
+	st.after(time.Hour)
+	st.join("c")
+	st.after(0, "add c")
+	st.after(4 * time.Second)
+	st.after(5*time.Second, "promote b", "promote c")
+	st.join("d")
+	st.after(0, "add d")
+	st.after(time.Hour)
+	st.join("e")
+	st.after(0, "add e")
+	st.after(time.Hour, "promote d", "promote e")
+	st.join("f")
+	st.join("g")
+	st.after(0, "add f", "add g")
+	st.after(time.Hour)
+}
+
+func TestDeadVotersAreReplaced(t *testing.T) {
+	st := newStory(t, "a", "b", "c")
+	st.after(0, "add b", "add c")
+	st.after(10*time.Second, "promote b", "promote c")
+	st.die("c")
+	st.after(9 * time.Minute)
+	st.after(24 * time.Hour) // nobody is there to take its place
+	st.join("d")
+	st.after(0, "add d")
+	st.after(10*time.Second, "promote d", "remove c", "retire c")
+	st.die("a") // the leader's own death is another leader's business
+	st.after(time.Hour)
+}
+
+func TestShortAbsencesChangeNothing(t *testing.T) {
+	st := newStory(t, "a", "b", "c", "d")
+	st.after(0, "add b", "add c", "add d")
+	st.after(10*time.Second, "promote b", "promote c")
+	for range 3 {
+		st.die("c")
+		st.die("d")
+		st.after(50 * time.Second)
+		st.s.Registered = slices.DeleteFunc(st.s.Registered, func(name string) bool { return name == "c" || name == "d" })
+		st.join("c")
+		st.join("d")
+		st.after(time.Hour)
+	}
+	st.die("d")
+	st.after(time.Minute, "remove d", "retire d")
+}
+
+func TestAddressesAreFollowed(t *testing.T) {
+	st := newStory(t, "a", "b", "c")
+	st.after(0, "add b", "add c")
+	st.after(10*time.Second, "promote b", "promote c")
+	b, c := &st.s.Members[1], &st.s.Members[2]
+	b.Address, c.Address = c.Address, b.Address // as machines that restart together may
+	st.after(0, "readdr c", "readdr b", "readdr c")
+	for _, server := range st.s.Servers[1:] {
+		if !server.Voter || server.Address == server.Name+":1" {
+			t.Errorf("%+v", server)
+		}
+	}
 }

@@ -114,7 +114,7 @@ func BenchmarkTry(b *testing.B) {
 		}
 		for i := range b.N {
 			for log.TryPublish(stream.Tasks, i%benchPartitions, make([]byte, benchBytes)) != nil {
-				time.Sleep(time.Millisecond) // full
+				<-time.After(time.Millisecond) // full
 			}
 		}
 		running.Wait()

@@ -66,6 +66,7 @@ type cluster struct {
 	mu     sync.Mutex
 	closed bool
 	conns  map[net.Conn]bool
+	asked  time.Time // when askAnother did so
 }
 
 // newCluster completes and checks the config. It connects to nothing yet.
@@ -318,9 +319,27 @@ func (l layout) missing(topic stream.Topic) bool {
 	return errors.Is(errorOf(l.topics[topic].ErrorCode), segmentio.UnknownTopicOrPartition)
 }
 
-// suspectMissing reports a topic that is missing in a layout.
-func (c *cluster) suspectMissing(known layout, topic stream.Topic) {
-	if known.missing(topic) {
+// learn acts on what a failure says about the cluster, after so many in a row.
+func (c *cluster) learn(err error, failures int) {
+	switch {
+	case errors.Is(err, segmentio.UnknownTopicOrPartition):
 		c.reportMissing()
+	case errors.Is(err, segmentio.NotLeaderForPartition) && worthWarning(failures):
+		c.askAnother()
+	}
+}
+
+// askAnother makes the transport learn the layout from a broker that it chooses anew. It would ask the same one for as
+// long as that answers, and one that is cut off from the controllers answers what it knew last.
+func (c *cluster) askAnother() {
+	c.mu.Lock()
+	now := c.config.Clock.Now()
+	recently := now.Sub(c.asked) < 2*layoutTTL
+	if !recently {
+		c.asked = now
+	}
+	c.mu.Unlock()
+	if !recently {
+		c.transport.CloseIdleConnections()
 	}
 }

@@ -2,12 +2,17 @@ package kafka_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	segmentio "github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"go.uber.org/goleak"
 
@@ -44,26 +49,60 @@ func realBrokers(t testing.TB) []string {
 
 func fakeBrokers(t testing.TB, options ...kfake.Opt) []string {
 	t.Helper()
+	return fakeCluster(t, options...).ListenAddrs()
+}
+
+func fakeCluster(t testing.TB, options ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
 	fake, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(3)}, options...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(fake.Close)
-	return fake.ListenAddrs()
+	return fake
 }
 
 // open makes a log with topics of its own.
 func open(t testing.TB, brokers []string, partitions int) *kafka.Log {
 	t.Helper()
+	return openPrefix(t, brokers, partitions, newPrefix(t, brokers))
+}
+
+// newPrefix names topics that no other test has, and deletes them at the end.
+func newPrefix(t testing.TB, brokers []string) string {
+	t.Helper()
 	prefix := fmt.Sprintf("test.%x.", time.Now().UnixNano())
-	return openPrefix(t, brokers, partitions, prefix)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := deleteTopics(ctx, brokers, prefix); err != nil {
+			t.Logf("cannot delete topics: %v", err)
+		}
+	})
+	return prefix
+}
+
+func deleteTopics(ctx context.Context, brokers []string, prefix string) error {
+	transport := &segmentio.Transport{Context: ctx}
+	defer transport.CloseIdleConnections()
+	client := segmentio.Client{Addr: segmentio.TCP(brokers...), Transport: transport}
+	request := segmentio.DeleteTopicsRequest{}
+	for _, topic := range stream.Topics() {
+		request.Topics = append(request.Topics, prefix+topic.String())
+	}
+	response, err := client.DeleteTopics(ctx, &request)
+	if err != nil {
+		return err
+	}
+	return errors.Join(slices.Collect(maps.Values(response.Errors))...)
 }
 
 func openPrefix(t testing.TB, brokers []string, partitions int, prefix string) *kafka.Log {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	log, err := kafka.Open(ctx, kafka.Config{Brokers: brokers, Prefix: prefix, Partitions: partitions, Node: t.Name()})
+	log, err := kafka.Open(ctx, kafka.Config{Brokers: brokers, Prefix: prefix, Partitions: partitions, Node: t.Name(),
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,6 +130,9 @@ func (l *Log) TryPublish(topic stream.Topic, partition int, records ...[]byte) e
 	return l.producer.tryPublish(topic, partition, records)
 }
 
+// TopicNames are the names of the topics at the brokers.
+func (l *Log) TopicNames() []string { return slices.Clone(l.cluster.names) }
+
 // Counts is safe to call at any time.
 func (l *Log) Counts() map[stream.Topic]Counts {
 	counts := map[stream.Topic]Counts{}
@@ -213,7 +217,7 @@ func (c *cluster) attempt(ctx context.Context, what string, try func(context.Con
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("kafka: %s: %w (%v)", what, ctx.Err(), err)
+			return fmt.Errorf("kafka: %s: %w: %w", what, ctx.Err(), err)
 		case <-c.config.Clock.After(pauseAfter(failures)):
 		}
 	}

@@ -204,7 +204,7 @@ func (p *producer) publish(ctx context.Context, topic stream.Topic, partition in
 	c.gone = true
 	l.forget(func(other *call) bool { return other == c })
 	if l.failure != nil {
-		return fmt.Errorf("kafka: publish to %s/%d: %w (%v)", topic, partition, ctx.Err(), l.failure)
+		return fmt.Errorf("kafka: publish to %s/%d: %w: %w", topic, partition, ctx.Err(), l.failure)
 	}
 	return ctx.Err()
 }

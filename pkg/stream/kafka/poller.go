@@ -69,11 +69,12 @@ type poller struct {
 	cursors map[int]*cursor // by partition
 	long    map[int32]bool  // by broker: a long request is under way
 	short   map[int32]bool
+	started map[int32]time.Time
 }
 
 func newPoller(c *cluster, topic stream.Topic, counters *counters) *poller {
 	p := &poller{cluster: c, topic: topic, counters: counters, wake: make(wake, 1), cursors: map[int]*cursor{},
-		long: map[int32]bool{}, short: map[int32]bool{}}
+		long: map[int32]bool{}, short: map[int32]bool{}, started: map[int32]time.Time{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.running.Go(p.run)
 	return p
@@ -133,8 +134,8 @@ func (p *poller) run() {
 			return
 		}
 		later = nil
-		if p.dispatch() {
-			later = p.cluster.config.Clock.After(minPause)
+		if wait := p.dispatch(); wait > 0 {
+			later = p.cluster.config.Clock.After(wait)
 		}
 	}
 }
@@ -147,11 +148,12 @@ type poll struct {
 	from    []int64
 }
 
-// dispatch starts what requests can be made. It says whether to look again soon, though nothing happens.
-func (p *poller) dispatch() (again bool) {
+// dispatch starts what requests can be made. It returns how long to wait for something to happen at most, 0 for as long
+// as it takes.
+func (p *poller) dispatch() (wait time.Duration) {
 	known, err := p.cluster.layout(p.ctx)
 	if err != nil {
-		return true
+		return maxPause // no broker was ever reached
 	}
 	now := p.cluster.config.Clock.Now()
 	p.mu.Lock()
@@ -163,11 +165,11 @@ func (p *poller) dispatch() (again bool) {
 		}
 		broker := known.leader(p.topic, c.partition)
 		if broker < 0 || now.Before(c.retryAt) {
-			if broker < 0 {
-				p.cluster.suspectMissing(known, p.topic)
-				c.suspect = c.suspect || known.missing(p.topic)
+			if known.missing(p.topic) {
+				p.cluster.reportMissing()
+				c.suspect = true
 			}
-			again = true
+			wait = sooner(wait, minPause)
 			continue
 		}
 		if c.restarting {
@@ -178,6 +180,10 @@ func (p *poller) dispatch() (again bool) {
 		if p.long[broker] && (p.short[broker] || c.quiet) {
 			continue
 		}
+		if early := pace - now.Sub(p.started[broker]); early > 0 {
+			wait = sooner(wait, early)
+			continue
+		}
 		if next[broker] == nil {
 			next[broker] = &poll{broker: broker}
 		}
@@ -186,6 +192,7 @@ func (p *poller) dispatch() (again bool) {
 		c.polled = true
 	}
 	for broker, q := range next {
+		p.started[broker] = now
 		if p.long[broker] {
 			p.short[broker] = true
 		} else {
@@ -193,7 +200,7 @@ func (p *poller) dispatch() (again bool) {
 		}
 		p.running.Go(func() { p.send(q) })
 	}
-	return again
+	return wait
 }
 
 // from is where to read: at the message before next, if it is in doubt whether that is still the same.
@@ -354,10 +361,8 @@ func (p *poller) failed(c *cursor, err error) {
 	c.failures++
 	c.retryAt = p.cluster.config.Clock.Now().Add(pauseAfter(c.failures))
 	p.counters.retries.Add(1)
-	if errors.Is(err, segmentio.UnknownTopicOrPartition) {
-		c.suspect = true
-		p.cluster.reportMissing()
-	}
+	c.suspect = c.suspect || errors.Is(err, segmentio.UnknownTopicOrPartition)
+	p.cluster.learn(err, c.failures)
 	if worthWarning(c.failures) {
 		p.cluster.config.Logger.Warn("kafka: cannot read", "topic", p.topic, "partition", c.partition,
 			"failures", c.failures, "error", err)

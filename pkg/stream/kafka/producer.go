@@ -26,6 +26,9 @@ const (
 	answerWait = 5 * time.Second
 	// deposedWait is how long a request stays under way to a broker that does not lead its partitions any more.
 	deposedWait = 2 * time.Second
+	// pace is the time between the starts of two requests to a broker, at least: a hundred records in one request cost
+	// little more than one.
+	pace = 5 * time.Millisecond
 	// lastWait is how long Close waits for what is queued.
 	lastWait = time.Second
 )
@@ -42,7 +45,7 @@ func (w wake) notify() {
 
 // producer writes the lanes. It has one request under way to each broker, with a batch of every lane that the broker
 // leads and that has something; what comes meanwhile makes the next batches. So batches grow by themselves when records
-// come fast, and nothing lingers when they do not.
+// come fast, and a record that comes alone is sent at once.
 type producer struct {
 	cluster  *cluster
 	counters []counters
@@ -55,8 +58,9 @@ type producer struct {
 	mu      sync.Mutex
 	closing bool
 	flights map[int32]*flight // by broker
-	turn    int               // the lane that is asked first
-	idle    chan struct{}     // closed once it is closing and nothing is left
+	started map[int32]time.Time
+	turn    int           // the lane that is asked first
+	idle    chan struct{} // closed once it is closing and nothing is left
 }
 
 // flight is a request under way.
@@ -71,7 +75,7 @@ type flight struct {
 
 func newProducer(c *cluster, counters []counters) *producer {
 	p := &producer{cluster: c, counters: counters, wake: make(wake, 1), flights: map[int32]*flight{},
-		idle: make(chan struct{})}
+		started: map[int32]time.Time{}, idle: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	for _, topic := range stream.Topics() {
 		for partition := range c.config.Partitions {
@@ -112,8 +116,8 @@ func (p *producer) run() {
 	}
 }
 
-// dispatch starts a request to each broker that has none under way. It returns when to look again at the latest, 0 for
-// when something happens.
+// dispatch starts a request to each broker that has none under way. It returns how long to wait for something to happen
+// at most, 0 for as long as it takes.
 func (p *producer) dispatch() time.Duration {
 	known, err := p.cluster.layout(p.ctx)
 	p.mu.Lock()
@@ -124,7 +128,10 @@ func (p *producer) dispatch() time.Duration {
 	now := p.cluster.config.Clock.Now()
 	p.abandon(known, now)
 	next := map[int32]*flight{}
-	waiting := len(p.flights) > 0
+	var wait time.Duration
+	if len(p.flights) > 0 {
+		wait = minPause
+	}
 	for i := range p.lanes {
 		l := &p.lanes[(p.turn+i)%len(p.lanes)]
 		if len(l.entries) == 0 || l.sending > 0 {
@@ -132,34 +139,42 @@ func (p *producer) dispatch() time.Duration {
 		}
 		broker := known.leader(l.topic, l.partition)
 		if broker < 0 || now.Before(l.retryAt) {
-			waiting = true
+			wait = sooner(wait, minPause)
 			continue
 		}
-		f := next[broker]
-		if f == nil {
-			f = &flight{broker: broker, since: now}
-			next[broker] = f
+		if p.flights[broker] != nil {
+			continue
 		}
-		if p.flights[broker] == nil {
-			p.load(f, l, now)
+		if early := pace - now.Sub(p.started[broker]); early > 0 {
+			wait = sooner(wait, early)
+			continue
 		}
+		if next[broker] == nil {
+			next[broker] = &flight{broker: broker, since: now}
+		}
+		p.load(next[broker], l, now)
 	}
 	p.turn++
 	for broker, f := range next {
 		if len(f.lanes) == 0 {
 			continue
 		}
-		p.flights[broker] = f
-		waiting = true
+		p.flights[broker], p.started[broker] = f, now
+		wait = sooner(wait, minPause)
 		var ctx context.Context
 		ctx, f.cancel = context.WithTimeout(p.ctx, replicaWait+answerWait)
 		p.running.Go(func() { p.send(ctx, f) })
 	}
 	p.noteIdle()
-	if waiting {
-		return minPause
+	return wait
+}
+
+// sooner is the shorter wait; 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 {
+		return b
 	}
-	return 0
+	return min(a, b)
 }
 
 // load adds a batch of a lane to a flight, if it has room.
@@ -220,7 +235,7 @@ func (p *producer) send(ctx context.Context, f *flight) {
 	for _, l := range f.lanes {
 		failure := err
 		if err == nil {
-			known := false
+			var known bool
 			if failure, known = outcome[p.cluster.names[l.topic]][int32(l.partition)]; !known {
 				failure = errors.New("no answer for the partition")
 			}
@@ -239,20 +254,18 @@ func (p *producer) land(l *lane, err error) {
 		counters.published.Add(uint64(n))
 		l.written()
 		return
-	case errors.Is(err, segmentio.MessageSizeTooLarge), errors.Is(err, segmentio.RecordListTooLarge),
-		errors.Is(err, segmentio.InvalidRecord):
+	case errors.Is(err, segmentio.MessageSizeTooLarge), errors.Is(err, segmentio.RecordListTooLarge):
 		if n > 1 {
 			l.most = 1 // one of them, then
 			break
 		}
-		lost := l.refused(fmt.Errorf("kafka: publish to %s/%d: %w", l.topic, l.partition, err))
+		lost := l.refused(fmt.Errorf("kafka: publish to %s/%d: %w: %w", l.topic, l.partition, stream.ErrTooLarge, err))
 		counters.lost.Add(uint64(lost))
 		return
-	case errors.Is(err, segmentio.UnknownTopicOrPartition):
-		p.cluster.reportMissing()
 	}
 	counters.retries.Add(1)
 	l.failed(p.cluster.config.Clock.Now(), err)
+	p.cluster.learn(err, l.failures)
 	if worthWarning(l.failures) && p.ctx.Err() == nil {
 		p.cluster.config.Logger.Warn("kafka: cannot write", "topic", l.topic, "partition", l.partition,
 			"failures", l.failures, "error", err)

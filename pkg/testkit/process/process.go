@@ -28,7 +28,8 @@ const (
 
 const (
 	pollInterval = 3 * time.Millisecond // of files and /readyz, while a child comes up
-	logBytes     = 64 << 10             // kept of what a child says
+	logBytes     = 256 << 10            // kept of what a child says
+	dumpLimit    = 5 * time.Second      // for telling where it hangs
 )
 
 // Build builds the command into dir and returns the binary's path. With race the binary looks for races.
@@ -52,8 +53,11 @@ type Config struct {
 	Binary  string
 	Command string   // that serves; default serve
 	Data    string   // directory
+	Listen  string   // HOST:PORT of the API; default 127.0.0.1:0
 	Args    []string // of the command, beside --data and --listen
 	Env     []string // KEY=VALUE, beside the environment's
+	// Launch starts the child and its commands, perhaps elsewhere than here; default (*exec.Cmd).Start.
+	Launch func(*exec.Cmd) error
 }
 
 // Process is one child. Its methods are safe for concurrent use.
@@ -68,18 +72,19 @@ type Process struct {
 	key    string
 }
 
-// Start launches the command on a free port. The child of an earlier Start must have ended.
+// Start launches the command. The child of an earlier Start must have ended.
 func Start(config Config) (*Process, error) {
 	// A killed child leaves its address behind.
 	if err := os.Remove(filepath.Join(config.Data, addressFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("process: %w", err)
 	}
 	command := cmp.Or(config.Command, "serve")
-	args := append([]string{command, "--data", config.Data, "--listen", "127.0.0.1:0"}, config.Args...)
+	args := append([]string{command, "--data", config.Data, "--listen", cmp.Or(config.Listen, "127.0.0.1:0")},
+		config.Args...)
 	p := &Process{config: config, cmd: exec.Command(config.Binary, args...), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), config.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
-	if err := p.cmd.Start(); err != nil {
+	if err := config.launch(p.cmd); err != nil {
 		return nil, fmt.Errorf("process: %w", err)
 	}
 	go func() {
@@ -88,6 +93,13 @@ func Start(config Config) (*Process, error) {
 		close(p.ended)
 	}()
 	return p, nil
+}
+
+func (c *Config) launch(cmd *exec.Cmd) error {
+	if c.Launch != nil {
+		return c.Launch(cmd)
+	}
+	return cmd.Start()
 }
 
 // ErrEnded is wrapped when the child ended before it served.
@@ -159,6 +171,22 @@ func (p *Process) Kill() {
 	<-p.ended
 }
 
+// Pause freezes the child as it stands (SIGSTOP), until Resume.
+func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
+
+// Resume lets a paused child go on.
+func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
+
+func (p *Process) signal(signal syscall.Signal) error {
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		return fmt.Errorf("process: %v: %w", signal, err)
+	}
+	return nil
+}
+
+// PID is the child's process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Stop asks the child to end with SIGTERM and returns how long it took; it is an error when it does not end within
 // limit, or with an exit code other than 0.
 func (p *Process) Stop(limit time.Duration) (time.Duration, error) {
@@ -169,7 +197,7 @@ func (p *Process) Stop(limit time.Duration) (time.Duration, error) {
 	select {
 	case <-p.ended:
 	case <-time.After(limit):
-		p.Kill()
+		p.dump()
 		return limit, fmt.Errorf("process: did not stop within %v\n%s", limit, p.Said())
 	}
 	if p.err != nil {
@@ -178,20 +206,40 @@ func (p *Process) Stop(limit time.Duration) (time.Duration, error) {
 	return p.at.Sub(begin), nil
 }
 
+// dump ends the child with SIGQUIT, so that it says where its goroutines are.
+func (p *Process) dump() {
+	if p.signal(syscall.SIGQUIT) == nil {
+		select {
+		case <-p.ended:
+		case <-time.After(dumpLimit):
+		}
+	}
+	p.Kill()
+}
+
 // Said is the end of what the child wrote.
 func (p *Process) Said() string { return p.said.String() }
 
 // Command runs a command of the binary on the child's data directory and returns what it wrote to standard output.
 func (p *Process) Command(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, p.config.Binary, args...)
-	cmd.Env = append(os.Environ(), "SHOAL_DATA="+p.config.Data)
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
-	output, err := cmd.Output()
-	if err != nil {
-		return string(output), fmt.Errorf("process: shoal %s: %w: %s", strings.Join(args, " "), err, complaint.Bytes())
+	return Run(ctx, p.config, args...)
+}
+
+// Run runs a command of the binary to its end, on the data directory of config and without its Args, and returns what it
+// wrote to standard output.
+func Run(ctx context.Context, config Config, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, config.Binary, args...)
+	cmd.Env = append(append(os.Environ(), config.Env...), "SHOAL_DATA="+config.Data)
+	var output, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &complaint
+	err := config.launch(cmd)
+	if err == nil {
+		err = cmd.Wait()
 	}
-	return strings.TrimSpace(string(output)), nil
+	if err != nil {
+		return output.String(), fmt.Errorf("process: shoal %s: %w: %s", strings.Join(args, " "), err, complaint.Bytes())
+	}
+	return strings.TrimSpace(output.String()), nil
 }
 
 // Usage is what a child has used so far (Linux).

@@ -115,8 +115,43 @@ func TestAChildThatDoesNotStopIsKilled(t *testing.T) {
 	if err := ready(t, p); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Stop(50 * time.Millisecond); err == nil || !p.Killed() {
+	if _, err := p.Stop(50 * time.Millisecond); err == nil || !strings.Contains(p.Said(), "goroutine ") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestAPausedChildGoesOn(t *testing.T) {
+	p := start(t, t.TempDir(), "serves")
+	if err := ready(t, p); err != nil {
+		t.Fatal(err)
+	}
+	stopped := func() bool {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(status), "T (stopped)")
+	}
+	for want, signal := range map[bool]func() error{true: p.Pause, false: p.Resume} {
+		if err := p.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		if err := signal(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.After(time.Minute); stopped() != want; {
+			select {
+			case <-deadline:
+				t.Fatalf("stopped is not %v", want)
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	if err := p.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Stop(time.Minute); err != nil {
+		t.Error(err)
 	}
 }
 

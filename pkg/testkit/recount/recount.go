@@ -5,6 +5,7 @@ package recount
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -79,13 +80,15 @@ type Run struct {
 	Deaths []time.Time
 	// Lossy: records of the log were dropped or repeated, so that pages may be fetched again without a death.
 	Lossy bool
+	// Lost are the addresses of fetchers that were lost: what one of them asked for may be asked for again, by another.
+	Lost []netip.Addr
 	// Shared: other runs ask the same web, so that its log does not tell what this one asked for.
 	Shared bool
 
 	Attempts       int           // tries at a page that fails, at most; default 3
 	MinGap         time.Duration // between two requests to a host; 0: not checked
 	MaxConnections int           // to a host; 0: not checked
-	// MaxRefetched bounds the pages fetched again after each death; 0: not checked.
+	// MaxRefetched bounds the pages fetched again after each death, or for all of Lost; 0: not checked.
 	MaxRefetched int
 }
 

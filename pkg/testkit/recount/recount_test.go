@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -261,6 +262,15 @@ func TestAFetchTooManyIsFound(t *testing.T) {
 	sum, err := Check(p.run, p.report)
 	if err != nil || sum.Refetched != 1 {
 		t.Errorf("with a lossy log: %+v, %v", sum, err)
+	}
+	p.run.Lossy, p.run.Lost = false, []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+	sum, err = Check(p.run, p.report)
+	if err != nil || sum.Refetched != 1 {
+		t.Errorf("with the fetcher lost that asked: %+v, %v", sum, err)
+	}
+	p.run.Lost = []netip.Addr{netip.MustParseAddr("127.0.0.2")}
+	if _, err := Check(p.run, p.report); err == nil {
+		t.Error("a page fetched twice passes although the fetcher that asked was never lost")
 	}
 }
 

@@ -1,6 +1,8 @@
 package recount
 
 import (
+	"net/netip"
+	"slices"
 	"time"
 
 	"shoal.dev/shoal/pkg/model"
@@ -24,12 +26,11 @@ func (c *check) requests() error {
 			for _, hop := range p.truth.Hops {
 				asked[form(hop)] = true
 			}
-			c.fetches(p, recount.URLs[form(p.truth.URL)].Requests)
+			c.fetches(p, recount.URLs[form(p.truth.URL)])
 		}
 		if chain.extra != "" {
 			asked[chain.extra] = true
-			n := recount.URLs[chain.extra].Requests
-			c.fetched(chain.extra, n, 1, 1)
+			c.fetched(chain.extra, recount.URLs[chain.extra], 1, 1)
 		}
 	}
 	for address, count := range recount.URLs {
@@ -38,13 +39,16 @@ func (c *check) requests() error {
 			c.problem("%s was asked for %d times and is no page of the run", address, count.Requests)
 		}
 	}
+	if most := c.run.MaxRefetched; len(c.run.Lost) > 0 && most > 0 && c.sum.Refetched > most {
+		c.problem("%d pages were fetched again, at most %d were in flight", c.sum.Refetched, most)
+	}
 	c.neverAgain()
 	c.politeness(recount)
 	return nil
 }
 
 // fetches compares the requests to one page.
-func (c *check) fetches(p *page, n int) {
+func (c *check) fetches(p *page, asked synthweb.URLCount) {
 	least, most := 1, 1
 	switch {
 	case p.truth.Fails > 0:
@@ -60,13 +64,20 @@ func (c *check) fetches(p *page, n int) {
 	case p.class == synthweb.Failing, p.class == synthweb.Reset, p.class == synthweb.Truncated, p.class == synthweb.Stall:
 		most = c.run.Attempts
 	}
-	c.fetched(p.truth.URL, n, least, most)
+	c.fetched(p.truth.URL, asked, least, most)
 }
 
 // repeats says whether pages may be fetched again.
-func (c *check) repeats() bool { return len(c.run.Deaths) > 0 || c.run.Lossy }
+func (c *check) repeats() bool { return len(c.run.Deaths) > 0 || len(c.run.Lost) > 0 || c.run.Lossy }
 
-func (c *check) fetched(address string, n, least, most int) {
+// mayRepeat says whether a page may be fetched again that these asked for.
+func (c *check) mayRepeat(asked synthweb.URLCount) bool {
+	return len(c.run.Deaths) > 0 || c.run.Lossy ||
+		slices.ContainsFunc(asked.From, func(from netip.Addr) bool { return slices.Contains(c.run.Lost, from) })
+}
+
+func (c *check) fetched(address string, asked synthweb.URLCount, least, most int) {
+	n := asked.Requests
 	if c.run.Partial {
 		least = 0
 	}
@@ -76,8 +87,8 @@ func (c *check) fetched(address string, n, least, most int) {
 	if n <= most {
 		return
 	}
-	if !c.repeats() {
-		c.problem("%s was asked for %d times, a fetch takes at most %d", address, n, most)
+	if !c.mayRepeat(asked) {
+		c.problem("%s was asked for %d times by %v, a fetch takes at most %d", address, n, asked.From, most)
 		return
 	}
 	c.sum.Refetched++
@@ -126,7 +137,7 @@ func (c *check) neverAgain() {
 	}
 }
 
-// politeness compares what each host saw (decision 17).
+// politeness compares what each host saw (decision 17): also that it is in one fetcher's hands at a time.
 func (c *check) politeness(recount *synthweb.Recount) {
 	for name, host := range recount.Hosts {
 		if c.run.MaxConnections > 0 && host.MaxConnections > c.run.MaxConnections {
@@ -134,6 +145,9 @@ func (c *check) politeness(recount *synthweb.Recount) {
 		}
 		if c.run.MinGap > 0 && host.MinGap >= 0 && host.MinGap < c.run.MinGap {
 			c.problem("%s was asked twice within %v, the least is %v", name, host.MinGap, c.run.MinGap)
+		}
+		if host.MaxClients > 1 {
+			c.problem("%s was asked by %d fetchers at once", name, host.MaxClients)
 		}
 	}
 }

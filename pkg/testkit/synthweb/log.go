@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type requestLog struct {
 	mu       sync.Mutex
 	blocks   [][]logEntry
 	others   []string // targets of class unknown; an entry's n is the place in here
+	clients  []netip.Addr
 	count    int
 	unlogged int64
 }
@@ -28,11 +30,12 @@ type logEntry struct {
 	page       page
 	conn       uint64
 	inflight   int32
-	status     int32
+	status     int16
+	client     int16 // place in clients
 }
 
 // begin adds an entry; nil when the log is full.
-func (l *requestLog) begin(p page, target string, at time.Time, inflight int32, conn uint64) *logEntry {
+func (l *requestLog) begin(p page, target string, at time.Time, inflight int32, conn uint64, from netip.Addr) *logEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.count == l.limit {
@@ -47,9 +50,19 @@ func (l *requestLog) begin(p page, target string, at time.Time, inflight int32, 
 		l.blocks = append(l.blocks, make([]logEntry, 0, min(blockEntries, l.limit-l.count)))
 	}
 	block := &l.blocks[len(l.blocks)-1]
-	*block = append(*block, logEntry{start: at, page: p, conn: conn, inflight: inflight})
+	*block = append(*block, logEntry{start: at, page: p, conn: conn, inflight: inflight, client: l.client(from)})
 	l.count++
 	return &(*block)[len(*block)-1]
+}
+
+// client is the place of a client. Only loopback and private addresses get here, and few of them.
+func (l *requestLog) client(from netip.Addr) int16 {
+	at := slices.Index(l.clients, from)
+	if at < 0 {
+		at = len(l.clients)
+		l.clients = append(l.clients, from)
+	}
+	return int16(at)
 }
 
 func (l *requestLog) end(entry *logEntry, at time.Time, status int) {
@@ -58,7 +71,7 @@ func (l *requestLog) end(entry *logEntry, at time.Time, status int) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	entry.end, entry.status = at, int32(status)
+	entry.end, entry.status = at, int16(status)
 }
 
 func (l *requestLog) counts() (requests, unlogged int64) {
@@ -67,18 +80,18 @@ func (l *requestLog) counts() (requests, unlogged int64) {
 	return int64(l.count) + l.unlogged, l.unlogged
 }
 
-// at copies entry i; false beyond the last.
-func (l *requestLog) at(i int) (entry logEntry, other string, ok bool) {
+// at copies entry i, with its target when that is of class unknown; false beyond the last.
+func (l *requestLog) at(i int) (entry logEntry, other string, from netip.Addr, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i >= l.count {
-		return logEntry{}, "", false
+		return logEntry{}, "", netip.Addr{}, false
 	}
 	entry = l.blocks[i/blockEntries][i%blockEntries]
 	if entry.page.class == unknown {
 		other = l.others[entry.page.n]
 	}
-	return entry, other, true
+	return entry, other, l.clients[entry.client], true
 }
 
 // Request is one request as the log has it.
@@ -86,17 +99,19 @@ type Request struct {
 	Host, Path string // Path with its query
 	Class      Class
 	Robots     bool      // it asked for robots.txt
+	Followed   bool      // only a redirect leads there, perhaps one of another host
 	Start, End time.Time // read whole; answered. End is zero while it is open
 	Status     int       // 0 while it is open and when there was no whole answer
 	InFlight   int       // requests of the host in work when this one began, itself included
 	Conn       uint64    // numbers the connections
+	From       netip.Addr
 }
 
 // Requests yields the log in the order in which the requests began, up to the last one known when it gets there.
 func (w *Web) Requests() iter.Seq[Request] {
 	return func(yield func(Request) bool) {
 		for i := 0; ; i++ {
-			entry, other, ok := w.log.at(i)
+			entry, other, from, ok := w.log.at(i)
 			if !ok {
 				return
 			}
@@ -104,9 +119,12 @@ func (w *Web) Requests() iter.Seq[Request] {
 			if entry.page.class != unknown {
 				path = w.path(entry.page)
 			}
+			class := entry.page.class
 			if !yield(Request{
-				Host: w.names[entry.page.host], Path: path, Class: entry.page.class, Robots: entry.page.class == robotsTxt,
+				Host: w.names[entry.page.host], Path: path, Class: class,
+				Robots: class == robotsTxt, Followed: class == hop || class == landing,
 				Start: entry.start, End: entry.end, Status: int(entry.status), InFlight: int(entry.inflight), Conn: entry.conn,
+				From: from,
 			}) {
 				return
 			}
@@ -124,8 +142,9 @@ type Recount struct {
 // URLCount is what was asked of one address; ?page=1 counts as the address without it.
 type URLCount struct {
 	Requests    int
-	First, Last time.Time // begin of the first and of the last
-	LastStatus  int       // of the one that began last
+	First, Last time.Time    // begin of the first and of the last
+	LastStatus  int          // of the one that began last
+	From        []netip.Addr // the clients, in the order in which they first asked
 }
 
 // HostCount is what was asked of one site.
@@ -138,6 +157,9 @@ type HostCount struct {
 	MaxConnections int
 	// MinGap is the shortest time between the begins of two requests that followed each other; -1 with fewer than two.
 	MinGap time.Duration
+	// MaxClients is the most clients, by address, with a request in work at once; robots.txt and requests that a redirect
+	// led to aside, since who follows one looks at the other host's robots.txt.
+	MaxClients int
 }
 
 // Recount sums the log up. It fails when the log is not whole.
@@ -148,6 +170,7 @@ func (w *Web) Recount() (*Recount, error) {
 	spans := make(map[string]map[uint64]span)
 	recount := &Recount{URLs: make(map[string]URLCount), Hosts: make(map[string]HostCount)}
 	lastStart := make(map[string]time.Time)
+	working := make(map[string][]Request)
 	for r := range w.Requests() {
 		if r.End.IsZero() {
 			recount.Open++
@@ -157,6 +180,10 @@ func (w *Web) Recount() (*Recount, error) {
 			host.MinGap = -1
 		}
 		host.MaxInFlight = max(host.MaxInFlight, r.InFlight)
+		if !r.Followed && !r.Robots {
+			working[r.Host] = append(slices.DeleteFunc(working[r.Host], func(w Request) bool { return !w.openAt(r.Start) }), r)
+			host.MaxClients = max(host.MaxClients, clientsOf(working[r.Host]))
+		}
 		if spans[r.Host] == nil {
 			spans[r.Host] = make(map[uint64]span)
 		}
@@ -181,6 +208,9 @@ func (w *Web) Recount() (*Recount, error) {
 		}
 		count.Requests++
 		count.Last, count.LastStatus = r.Start, r.Status
+		if !slices.Contains(count.From, r.From) {
+			count.From = append(count.From, r.From)
+		}
 		recount.URLs[url] = count
 	}
 	for name, conns := range spans {
@@ -189,6 +219,17 @@ func (w *Web) Recount() (*Recount, error) {
 		recount.Hosts[name] = host
 	}
 	return recount, nil
+}
+
+// openAt says whether a request was in work.
+func (r Request) openAt(at time.Time) bool { return r.End.IsZero() || r.End.After(at) }
+
+func clientsOf(requests []Request) int {
+	clients := map[netip.Addr]bool{}
+	for _, r := range requests {
+		clients[r.From] = true
+	}
+	return len(clients)
 }
 
 // span is the time in which a connection was in use; open when it still is.

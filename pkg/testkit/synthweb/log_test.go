@@ -1,7 +1,12 @@
 package synthweb_test
 
 import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -57,7 +62,8 @@ func TestRecountOfPoliteness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := synthweb.HostCount{Requests: 3, RobotsRequests: 2, MaxInFlight: 1, MaxConnections: 1, MinGap: 2 * time.Second}
+	want := synthweb.HostCount{Requests: 3, RobotsRequests: 2, MaxInFlight: 1, MaxConnections: 1, MinGap: 2 * time.Second,
+		MaxClients: 1}
 	if got := recount.Hosts["shop-00000.example"]; got != want {
 		t.Errorf("first site: %+v, want %+v", got, want)
 	}
@@ -158,5 +164,51 @@ func TestUnknownPathsAreLoggedAsAsked(t *testing.T) {
 		if r.Path != "/no/such?page=1&x" || r.Status != 404 || r.Host != "shop-00000.example" {
 			t.Errorf("%+v", r)
 		}
+	}
+}
+
+// TestRecountOfClients asks one site from two addresses, one after the other and at once.
+func TestRecountOfClients(t *testing.T) {
+	now := waitingClock{clock.NewManual(time.Unix(1_800_000_000, 0)), make(chan time.Duration)}
+	web := start(t, synthweb.Config{Clock: now, Hosts: 2, MinLatency: time.Second, MaxLatency: time.Second})
+	first, second := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
+	var asked sync.WaitGroup
+	ask := func(from netip.Addr, address string) {
+		t.Helper()
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from.AsSlice()}}
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return dialer.DialContext(ctx, "tcp", web.Addr())
+			}}}
+		asked.Go(func() {
+			answer, err := client.Get(address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			answer.Body.Close()
+		})
+		<-now.waiting
+	}
+	const apart, together = "http://shop-00000.example/product/1", "http://shop-00001.example/product/1"
+	for _, from := range []netip.Addr{second, first} {
+		ask(from, apart)
+		now.Advance(time.Second)
+		asked.Wait()
+	}
+	ask(first, together)
+	ask(second, together)
+	now.Advance(time.Second)
+	asked.Wait()
+	recount, err := web.Recount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := recount.URLs[apart].From; !slices.Equal(got, []netip.Addr{second, first}) {
+		t.Errorf("asked from %v", got)
+	}
+	if one, two := recount.Hosts["shop-00000.example"], recount.Hosts["shop-00001.example"]; one.MaxClients != 1 ||
+		two.MaxClients != 2 {
+		t.Errorf("clients at once: %d of one after the other, %d of two at once", one.MaxClients, two.MaxClients)
 	}
 }

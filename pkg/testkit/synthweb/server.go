@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,11 +45,19 @@ func (w *Web) handle(ctx *fasthttp.RequestCtx) {
 	target := string(ctx.RequestURI())
 	p := w.parse(host, target)
 	started := w.cfg.Clock.Now()
-	entry := w.log.begin(p, target, started, w.inflight[host].Add(1), ctx.ConnID())
+	entry := w.log.begin(p, target, started, w.inflight[host].Add(1), ctx.ConnID(), clientOf(ctx))
 	w.wait(w.latency(p))
 	status := w.answer(ctx, p.shown())
 	w.inflight[host].Add(-1)
 	w.log.end(entry, w.cfg.Clock.Now(), status)
+}
+
+// clientOf is the address that a request came from; the zero one of a listener without addresses.
+func clientOf(ctx *fasthttp.RequestCtx) netip.Addr {
+	if from, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
+		return from.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
 }
 
 // hostNumber finds the site that a Host header means, be it under its own name or, for browsers, under .localhost.

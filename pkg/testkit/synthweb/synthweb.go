@@ -129,13 +129,18 @@ func New(cfg Config) (*Web, error) {
 
 // Start is New and serving on a free port of 127.0.0.1, until Close.
 func Start(cfg Config) (*Web, error) {
-	w, err := New(cfg)
-	if err != nil {
-		return nil, err
-	}
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("synthweb: listen: %w", err)
+	}
+	return StartOn(ln, cfg)
+}
+
+// StartOn is Start on a listener, which the web owns from then on.
+func StartOn(ln net.Listener, cfg Config) (*Web, error) {
+	w, err := New(cfg)
+	if err != nil {
+		return nil, errors.Join(err, ln.Close())
 	}
 	w.serve(ln)
 	return w, nil
@@ -183,8 +188,8 @@ func (w *Web) stop() error {
 	return nil
 }
 
-// Addr is the host:port that an origin map has to lead every site to, of a web that Start returned. (Who calls Serve
-// has the listener.)
+// Addr is the host:port that an origin map has to lead every site to, of a web that Start or StartOn returned. (Who
+// calls Serve has the listener.)
 func (w *Web) Addr() string { return w.ln.Addr().String() }
 
 // Pattern is the left side of that origin map: "*." and the suffix.

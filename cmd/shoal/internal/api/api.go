@@ -39,6 +39,7 @@ type Client struct {
 	http   *http.Client
 	clock  clock.Clock
 	notice func(string)
+	hasty  bool        // never waits for another try
 	waited atomic.Bool // and said so: a long read waits many times
 }
 
@@ -63,6 +64,10 @@ func New(server, key string, c clock.Clock, notice func(string)) *Client {
 
 // refuseRedirect keeps the credential where it was meant to go: the API redirects nowhere.
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Impatient has the client answer with the first refusal, instead of waiting until the server may take the call. To be
+// called before anything else.
+func (c *Client) Impatient() { c.hasty = true }
 
 // Server is the base address.
 func (c *Client) Server() string { return c.server }
@@ -162,7 +167,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		}
 		err := c.once(ctx, req, out)
 		wait, again := retryAfter(err, waits)
-		if !again {
+		if !again || c.hasty {
 			return err
 		}
 		if c.waited.CompareAndSwap(false, true) {

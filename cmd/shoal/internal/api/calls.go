@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -121,6 +123,9 @@ type Status struct {
 	OpenJobs int              `json:"openJobs"`
 	Out      int64            `json:"out"`
 	Lag      map[string]int64 `json:"lag"`
+	// Pages and PageErrors were settled since Node started: delivered or errored, and those errored.
+	Pages      uint64 `json:"pages"`
+	PageErrors uint64 `json:"pageErrors"`
 }
 
 // Node is a node of the cluster as the leader sees it; LeaseAgeMillis is null when it was not heard.
@@ -411,6 +416,46 @@ func (c *Client) Drain(ctx context.Context, node string, drain bool) error {
 		method = http.MethodDelete
 	}
 	return c.send(ctx, method, "/api/admin/nodes/"+url.PathEscape(node)+"/drain", nil, nil)
+}
+
+// RemoveNode takes a node that is gone out of the cluster; the credential must be an administrator's.
+func (c *Client) RemoveNode(ctx context.Context, node string) error {
+	return c.send(ctx, http.MethodDelete, "/api/admin/nodes/"+url.PathEscape(node), nil, nil)
+}
+
+// Backup writes the cluster's state to a writer as it comes, and returns its length in bytes; the credential must be an
+// administrator's. What a broken call has written is not a backup.
+func (c *Client) Backup(ctx context.Context, to io.Writer) (int64, error) {
+	answer, err := c.do(ctx, request{method: http.MethodGet, path: "/api/admin/backup"})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
+	n, err := io.Copy(to, answer.Body)
+	if err != nil {
+		return n, fmt.Errorf("the backup broke off after %d bytes: %w", n, err)
+	}
+	return n, nil
+}
+
+// Restored answers Restore.
+type Restored struct {
+	ClusterID string `json:"clusterId"`
+	Index     uint64 `json:"index"`
+	TakenAt   string `json:"takenAt"`
+}
+
+// Restore puts a backup in the place of the cluster's state; the credential must be an administrator's.
+func (c *Client) Restore(ctx context.Context, from io.Reader, length int64, force bool) (Restored, error) {
+	var restored Restored
+	answer, err := c.do(ctx, request{method: http.MethodPost, path: "/api/admin/restore",
+		query: url.Values{"force": {strconv.FormatBool(force)}}, body: from, length: length,
+		header:      http.Header{"Idempotency-Key": {uuid.NewString()}},
+		contentType: "application/octet-stream"})
+	if err != nil {
+		return restored, err
+	}
+	return restored, decode(answer, &restored)
 }
 
 // Recount compares every run's ledger entry with its page records; the credential must be an administrator's.

@@ -17,6 +17,7 @@ import (
 	"shoal.dev/shoal/billing"
 	"shoal.dev/shoal/controlplane"
 	controlclient "shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/ingest"
 	"shoal.dev/shoal/pkg/clock"
@@ -39,7 +40,7 @@ var clusterPace = fetcher.Pace{Rate: 1000, Connections: 4}
 // cluster is all roles in the test's own process, over a log that can be made to lose records. Markers go out often, so
 // that a loss costs a test little time.
 type cluster struct {
-	client
+	suite.Client
 	data    string
 	log     *streamtest.Faulty
 	control controlclient.Client
@@ -51,10 +52,10 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64, change ...func(*co
 	t.Helper()
 	c := &cluster{data: t.TempDir()}
 	settings := controlplane.Defaults()
-	memory := must(stream.NewMemory(stream.Config{Partitions: int(settings.Shards)}))(t)
+	memory := suite.Must(stream.NewMemory(stream.Config{Partitions: int(settings.Shards)}))(t)
 	c.log = streamtest.NewFaulty(memory, seed)
-	store := must(sqlite.Open(sqlite.Config{Dir: filepath.Join(c.data, rowsDir)}))(t)
-	out := must(egress.New(egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+	store := suite.Must(sqlite.Open(sqlite.Config{Dir: filepath.Join(c.data, rowsDir)}))(t)
+	out := suite.Must(egress.New(egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins: map[string]string{web.Pattern(): web.Addr()}}))(t)
 	logger := slog.New(slog.DiscardHandler)
 	source := ids.Random{Now: time.Now}
@@ -63,7 +64,7 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64, change ...func(*co
 	settings.Log, settings.Store, settings.Logger = c.log, store, logger
 	settings.HostRate, settings.MaxHostRate = clusterPace.Rate, clusterPace.Rate
 	settings.MarkerEvery = 100 * time.Millisecond
-	settings.HostOf = func(url string) string { return model.HostOf(must(egress.Canonical(url))(t)) }
+	settings.HostOf = func(url string) string { return model.HostOf(suite.Must(egress.Canonical(url))(t)) }
 	settings.ShardOf = func(host string) int {
 		return int(xxh3.HashString(egress.RegistrableDomain(host)) % uint64(settings.Shards))
 	}
@@ -73,13 +74,13 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64, change ...func(*co
 	for _, change := range change {
 		change(&settings, &c.fetcher)
 	}
-	control := must(controlplane.New(settings))(t)
+	control := suite.Must(controlplane.New(settings))(t)
 	reach := control.Client()
 	c.control, c.fetcher.Control = reach, fetcher.FromClient(reach)
-	api := must(apiserver.New(apiserver.Config{Client: reach, Store: store, Guard: out, Clock: clock.System{}, IDs: source,
+	api := suite.Must(apiserver.New(apiserver.Config{Client: reach, Store: store, Guard: out, Clock: clock.System{}, IDs: source,
 		DataDir: c.data, NoRateLimits: true, MaxHostRate: settings.MaxHostRate, MaxHostConnections: clusterPace.Connections,
 		Node: clusterNode, Boot: settings.Boot, Log: logger}))(t)
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := suite.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	key := make(chan string, 1)
 	parts := []lifecycle.Part{
 		{Name: "controlplane", Run: control.Run, Ready: control.Ready()},
@@ -113,29 +114,29 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64, change ...func(*co
 			t.Error(err)
 		}
 	})
-	c.client = client{server: "http://" + listener.Addr().String()}
+	c.Client = suite.Client{Server: "http://" + listener.Addr().String()}
 	select {
-	case c.token = <-key:
+	case c.Token = <-key:
 	case err := <-ended:
 		ended <- err
 		t.Fatal(err)
-	case <-within(t, readyWithin).Done():
+	case <-suite.Within(t, suite.ReadyWithin).Done():
 		t.Fatal("the cluster does not come up")
 	}
 	return c
 }
 
 // admin calls with an administrator's rights.
-func (c *cluster) admin(t *testing.T) client {
+func (c *cluster) admin(t *testing.T) suite.Client {
 	t.Helper()
-	token := must(apiserver.MintToken(c.data, apiserver.SelfCustomer, true, time.Now(), time.Hour))(t)
-	return client{server: c.server, token: strings.TrimSpace(token)}
+	token := suite.Must(apiserver.MintToken(c.data, apiserver.SelfCustomer, true, time.Now(), time.Hour))(t)
+	return suite.Client{Server: c.Server, Token: strings.TrimSpace(token)}
 }
 
 // fill gives the self-hosting customer money.
 func (c *cluster) fill(t *testing.T, micros int64) {
 	t.Helper()
-	if err := c.admin(t).adjust(t.Context(), apiserver.SelfCustomer, micros); err != nil {
+	if err := c.admin(t).Adjust(t.Context(), apiserver.SelfCustomer, micros); err != nil {
 		t.Fatal(err)
 	}
 }

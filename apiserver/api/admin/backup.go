@@ -1,0 +1,69 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// backupTime is how long a backup may take to be sent or received.
+const backupTime = time.Hour
+
+// Backup is GET /api/admin/backup.
+func Backup(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_backup", Routes: operation.Routes("GET /api/admin/backup"), Group: group,
+		Summary: "Answers the whole replicated state as a file",
+		Description: "It holds everything that happened before the call, but no rows: those are in the row store. It ends " +
+			"with a digest, so that one that was cut off is refused. It holds secrets: whoever has it has everything but keys.",
+		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
+	}, func(_ context.Context, _ *operation.Caller, _ *struct{}) (operation.Download, error) {
+		return operation.Download{ContentType: "application/octet-stream", Write: s.Operator.Backup}, nil
+	})
+}
+
+type restoreRequest struct {
+	Body   restoreBody       `body:"json"`
+	Stream *operation.Stream `stream:"application/octet-stream"`
+}
+
+type restoreBody struct {
+	Force bool `json:"force" doc:"Take another cluster's backup, too"`
+}
+
+// Validate implements operation.Validator.
+func (r *restoreRequest) Validate() fault.List {
+	if r.Stream == nil {
+		return fault.List{fault.Invalid(fault.UnsupportedMediaType, "Content-Type", "must be application/octet-stream")}
+	}
+	return nil
+}
+
+// Restored says what a backup was of.
+type Restored struct {
+	ClusterID ids.ID   `json:"clusterId" doc:"Of the cluster that it was taken of"`
+	Index     uint64   `json:"index" doc:"Raft index of its newest command"`
+	TakenAt   api.Time `json:"takenAt"`
+}
+
+// Restore is POST /api/admin/restore.
+func Restore(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_restore", Routes: operation.Routes("POST /api/admin/restore"), Group: group,
+		Summary: "Puts a backup in the place of the replicated state, on every node",
+		Description: "Everything since the backup is undone, but for rows, for the cluster's nodes and for who fetches what. " +
+			"Runs that were open then go on: what was stored meanwhile is settled and not stored again. The backup is checked " +
+			"whole before anything changes.",
+		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
+		Errors: []fault.Code{fault.InvalidBackup, fault.OtherCluster},
+	}, func(ctx context.Context, _ *operation.Caller, in *restoreRequest) (Restored, error) {
+		restored, err := s.Operator.Restore(ctx, in.Stream, in.Body.Force)
+		return Restored{ClusterID: restored.Cluster, Index: restored.Index, TakenAt: api.Time(restored.Taken)}, err
+	})
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+type clusterBackupCommand struct {
+	connectFlags
+	File  string `arg:"" help:"File to write; one that is there is replaced with --force only." type:"path" placeholder:"FILE"`
+	Force bool   `help:"Replace the file if it is there."`
+}
+
+// Help teaches the command.
+func (*clusterBackupCommand) Help() string {
+	return `It saves what the control plane keeps: customers, scrapers, runs, wallets. Rows are in the row store, which has its own
+backups. The file appears when it is whole. It holds what a cluster knows but for the keys' secrets: keep it as you keep a
+password.
+
+Example:
+
+  shoal cluster backup shoal-$(date +%F).backup`
+}
+
+// Run saves the state.
+func (c *clusterBackupCommand) Run(ctx context.Context, t *terminal) error {
+	if _, err := os.Stat(c.File); !c.Force && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
+			return err
+		}
+		return usagef("%s is there already (--force replaces it)", c.File)
+	}
+	client, err := c.adminClient(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	file, err := os.CreateTemp(filepath.Dir(c.File), filepath.Base(c.File)+".*.part") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // it has its name by then, or is not whole
+	size, err := client.Backup(ctx, file)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), c.File); err != nil {
+		return err
+	}
+	t.notef("%d bytes are in %s", size, c.File)
+	return nil
+}
+
+type clusterRestoreCommand struct {
+	connectFlags
+	File  string `arg:"" help:"File that 'shoal cluster backup' wrote." type:"existingfile" placeholder:"FILE"`
+	Force bool   `help:"Take another cluster's backup, too."`
+}
+
+// Help teaches the command.
+func (*clusterRestoreCommand) Help() string {
+	return `The state of the backup takes the place of the cluster's on every node, while the cluster works. What has happened since
+is undone: top-ups and new customers are gone, too. Rows stay; runs that were open at the backup go on, and pages that were
+stored meanwhile are charged once and not stored again. A file that is not whole is refused before anything changes.
+
+Example:
+
+  shoal cluster restore shoal-2026-11-02.backup`
+}
+
+// Run restores a backup.
+func (c *clusterRestoreCommand) Run(ctx context.Context, t *terminal) error {
+	client, err := c.adminClient(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	file, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // read only: nothing is lost
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	restored, err := client.Restore(ctx, file, info.Size(), c.Force)
+	if err != nil {
+		return err
+	}
+	t.notef("the state of %s (index %d) is restored", restored.TakenAt, restored.Index)
+	return nil
+}

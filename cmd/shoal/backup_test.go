@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestBackupIsAFileWhenItIsWhole(t *testing.T) {
+	b := newBench(t)
+	file := filepath.Join(t.TempDir(), "state.backup")
+	b.shoal("cluster", "backup", file).want(t, exitOK, "bytes are in "+file)
+	saved, err := os.ReadFile(file)
+	if err != nil || len(saved) == 0 {
+		t.Fatalf("%d bytes: %v", len(saved), err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v: %v", info.Mode(), err)
+	}
+	b.shoal("cluster", "backup", file).want(t, exitUsage, "is there already")
+	b.shoal("cluster", "backup", "--force", file).want(t, exitOK)
+	b.api.refuse["GET /api/admin/backup"] = problem{status: 500, code: "internal_error", detail: "oh"}
+	other := filepath.Join(filepath.Dir(file), "other.backup")
+	b.shoal("cluster", "backup", other).want(t, exitFailed, "oh")
+	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
+		t.Errorf("files: %v, %v", left, err)
+	}
+}
+
+func TestBackupIsSentWhole(t *testing.T) {
+	b := newBench(t)
+	file := filepath.Join(t.TempDir(), "state.backup")
+	b.shoal("cluster", "restore", file).want(t, exitUsage)
+	if err := os.WriteFile(file, []byte("the state"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.shoal("cluster", "restore", file).want(t, exitOK, "2026-11-02T03:04:05.000Z", "index 42")
+	const call = "POST /api/admin/restore"
+	if b.api.bodies[call] != "the state" || b.api.types[call] != "application/octet-stream" {
+		t.Errorf("sent %q as %q", b.api.bodies[call], b.api.types[call])
+	}
+	b.api.refuse[call] = problem{status: 409, code: "other_cluster", detail: "force takes it all the same"}
+	b.shoal("cluster", "restore", file).want(t, exitFailed, "force takes it")
+}
+
+func TestRemoveNode(t *testing.T) {
+	b := newBench(t)
+	b.shoal("cluster", "remove", "cp2").want(t, exitOK, "cp2 is not part of the cluster any more")
+	b.api.refuse["DELETE /api/admin/nodes/cp2"] = problem{status: 409, code: "node_alive", detail: "stop it first"}
+	b.shoal("cluster", "remove", "cp2").want(t, exitFailed, "stop it first")
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/pkg/clock"
+)
+
+func TestHealth(t *testing.T) {
+	ready := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/readyz" {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+		if !ready {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = w.Write([]byte("{\"status\":\"so\"}\n"))
+	}))
+	address := strings.TrimPrefix(server.URL, "http://")
+	ask := func(to string) (code int, said string) {
+		var out, problem bytes.Buffer
+		code = run(context.Background(), []string{"health", "--ops-listen", to},
+			terminal{in: strings.NewReader(""), out: &out, err: &problem, clock: clock.System{}})
+		return code, out.String() + problem.String()
+	}
+	everywhere := strings.Replace(address, "127.0.0.1", "0.0.0.0", 1) // as serve is told in a container
+	if code, said := ask(everywhere); code != exitOK || said != "{\"status\":\"so\"}\n" {
+		t.Errorf("ready: %d %q", code, said)
+	}
+	ready = false
+	if code, said := ask(address); code != exitFailed || !strings.Contains(said, "503") || !strings.Contains(said, "so") {
+		t.Errorf("not ready: %d %q", code, said)
+	}
+	server.Close()
+	if code, said := ask(address); code != exitNoAccess || said == "" {
+		t.Errorf("gone: %d %q", code, said)
+	}
+}

@@ -1,0 +1,33 @@
+package main
+
+import "context"
+
+type clusterRemoveCommand struct {
+	connectFlags
+	Node string `arg:"" help:"Name of the node."`
+}
+
+// Help teaches the command.
+func (*clusterRemoveCommand) Help() string {
+	return `It is for a node that does not come back: nodes that are gone for long are removed by themselves, those with a vote last
+and only while enough others have one. A node that is there is refused, and so is one without whose vote no majority would
+be left.
+
+Example:
+
+  shoal cluster remove cp2`
+}
+
+// Run removes a node.
+func (c *clusterRemoveCommand) Run(ctx context.Context, t *terminal) error {
+	client, err := c.adminClient(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := client.RemoveNode(ctx, c.Node); err != nil {
+		return err
+	}
+	t.notef("%s is not part of the cluster any more", c.Node)
+	return nil
+}

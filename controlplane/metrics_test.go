@@ -1,0 +1,74 @@
+package controlplane
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/fsm"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+func TestSettledPagesAreCounted(t *testing.T) {
+	m := newMetrics(&Config{Clock: clock.System{}})
+	m.applied(fsm.Result{Value: command.Settled{Delivered: 3, Errored: 1, Other: 2}}, m.now())
+	m.applied(fsm.Result{Value: fsm.None{}}, m.now())
+	m.applied(fsm.Result{Err: io.ErrUnexpectedEOF}, m.now())
+	if pages, errored := m.settled(); pages != 4 || errored != 1 {
+		t.Errorf("%d pages, %d of them errors", pages, errored)
+	}
+}
+
+// TestLeaderChangesAreCountedInPassing: Raft must never wait for an observer.
+func TestLeaderChangesAreCountedInPassing(t *testing.T) {
+	to := telemetry.NewMetrics()
+	m := newMetrics(&Config{Clock: clock.System{}, Metrics: to})
+	if m.leaderChanges() == nil {
+		t.Fatal("nobody watches")
+	}
+	inm, transport := raft.NewInmemTransport("n1")
+	store := raft.NewInmemStore()
+	config := raft.DefaultConfig()
+	config.LocalID, config.LogOutput = "n1", io.Discard
+	err := raft.BootstrapCluster(config, store, store, raft.NewDiscardSnapshotStore(), transport,
+		raft.Configuration{Servers: []raft.Server{{ID: "n1", Address: inm}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := raft.NewRaft(config, &raft.MockFSM{}, store, store, raft.NewDiscardSnapshotStore(), transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.RegisterObserver(m.leaderChanges())
+	<-r.LeaderCh()
+	if err := r.Shutdown().Error(); err != nil {
+		t.Fatal(err)
+	}
+	families, err := to.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "shoal_controlplane_leader_changes_total" && family.GetMetric()[0].GetCounter().GetValue() > 0 {
+			return
+		}
+	}
+	t.Error("no change of the leader is counted")
+}
+
+func TestCountedWriterCounts(t *testing.T) {
+	var to strings.Builder
+	w := countedWriter{to: &to}
+	for _, part := range []string{"ab", "", "cde"} {
+		if _, err := io.WriteString(&w, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.bytes != 5 || to.String() != "abcde" {
+		t.Errorf("%d bytes of %q", w.bytes, to.String())
+	}
+}

@@ -1,0 +1,274 @@
+{{- define "shoal.name" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "shoal.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "shoal.labels" -}}
+{{ include "shoal.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "shoal.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+
+{{/* The gossip addresses of the voters. */}}
+{{- define "shoal.join" -}}
+{{- $name := include "shoal.name" . -}}
+{{- $peers := list -}}
+{{- range $i := until (int .Values.controlPlane.replicas) -}}
+{{- $peers = append $peers (printf "%s-controlplane-%d.%s-controlplane.%s.svc:7401" $name $i $name $.Release.Namespace) -}}
+{{- end -}}
+{{- join "," $peers -}}
+{{- end -}}
+
+{{/* A variable for each flag of `shoal serve` that all roles share. Takes root and role. */}}
+{{- define "shoal.environment" -}}
+{{- $v := .root.Values -}}
+- name: POD_NAME
+  valueFrom: {fieldRef: {fieldPath: metadata.name}}
+- name: GOMEMLIMIT
+  valueFrom: {resourceFieldRef: {containerName: shoal, resource: requests.memory}}
+- name: SHOAL_IDENTITY
+  value: /identity/node.pem
+- name: SHOAL_JOIN
+  value: {{ include "shoal.join" .root | quote }}
+- name: SHOAL_ADVERTISE
+  value: $(POD_NAME).{{ include "shoal.name" .root }}-{{ .role }}.{{ .root.Release.Namespace }}.svc
+- name: SHOAL_KAFKA_BROKERS
+  value: {{ required "kafka.brokers" (join "," $v.kafka.brokers) | quote }}
+- name: SHOAL_KAFKA_PREFIX
+  value: {{ $v.kafka.prefix | quote }}
+- name: SHOAL_KAFKA_REPLICAS
+  value: {{ $v.kafka.replicas | quote }}
+- name: SHOAL_CLICKHOUSE_URL
+  valueFrom: {secretKeyRef: {name: {{ $v.clickhouse.urlSecret.name }}, key: {{ $v.clickhouse.urlSecret.key }}}}
+{{- with $v.redis.addr }}
+- name: SHOAL_REDIS_ADDR
+  value: {{ . | quote }}
+- name: SHOAL_REDIS_PREFIX
+  value: {{ $v.redis.prefix | quote }}
+{{- end }}
+{{- with $v.tracing.endpoint }}
+- name: SHOAL_TRACE_ENDPOINT
+  value: {{ . | quote }}
+- name: SHOAL_TRACE_RATIO
+  value: {{ $v.tracing.ratio | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* What the API servers and fetchers are told of politeness. */}}
+{{- define "shoal.politeness" -}}
+- name: SHOAL_HOST_RATE
+  value: {{ .Values.fetcher.hostRate | quote }}
+- name: SHOAL_HOST_CONNECTIONS
+  value: {{ .Values.fetcher.hostConnections | quote }}
+- name: SHOAL_MAX_HOST_RATE
+  value: {{ .Values.fetcher.maxHostRate | quote }}
+- name: SHOAL_MAX_HOST_CONNECTIONS
+  value: {{ .Values.fetcher.maxHostConnections | quote }}
+{{- with .Values.fetcher.egressAllow }}
+- name: SHOAL_EGRESS_ALLOW
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- end -}}
+
+{{/*
+The workload of a role. Takes root, role, values (of the role), environment (more variables), keeps (whether its data
+must outlive the pod) and fixed (whether something else sets the number of pods).
+*/}}
+{{- define "shoal.workload" -}}
+{{- $name := printf "%s-%s" (include "shoal.name" .root) .role -}}
+apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: {{ $name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "shoal.labels" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .role }}
+spec:
+  serviceName: {{ $name }}
+  {{- if not .scaled }}
+  replicas: {{ .values.replicas }}
+  {{- end }}
+  podManagementPolicy: Parallel
+  selector:
+    matchLabels:
+      {{- include "shoal.selector" .root | nindent 6 }}
+      app.kubernetes.io/component: {{ .role }}
+  template:
+    metadata:
+      labels:
+        {{- include "shoal.labels" .root | nindent 8 }}
+        app.kubernetes.io/component: {{ .role }}
+        {{- with .root.Values.podLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with .root.Values.podAnnotations }}
+      annotations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    spec:
+      automountServiceAccountToken: false
+      enableServiceLinks: false
+      terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds }}
+      {{- with .root.Values.priorityClassName }}
+      priorityClassName: {{ . }}
+      {{- end }}
+      {{- with .root.Values.image.pullSecrets }}
+      imagePullSecrets:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      securityContext:
+        runAsNonRoot: true
+        runAsUser: 65532
+        runAsGroup: 65532
+        fsGroup: 65532
+        fsGroupChangePolicy: OnRootMismatch
+        seccompProfile: {type: RuntimeDefault}
+      affinity:
+        podAntiAffinity:
+          {{- $term := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" (merge
+              (dict "app.kubernetes.io/component" .role) (include "shoal.selector" .root | fromYaml))) }}
+          {{- if .keeps }}
+          requiredDuringSchedulingIgnoredDuringExecution:
+            - {{- toYaml $term | nindent 14 }}
+          {{- else }}
+          preferredDuringSchedulingIgnoredDuringExecution:
+            - weight: 100
+              podAffinityTerm:
+                {{- toYaml $term | nindent 16 }}
+          {{- end }}
+      {{- with .values.nodeSelector }}
+      nodeSelector:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .values.tolerations }}
+      tolerations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      containers:
+        - name: shoal
+          image: {{ include "shoal.image" .root }}
+          imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+          args: {{ .args | default (list "serve") | toJson }}
+          env:
+            {{- include "shoal.environment" . | nindent 12 }}
+            {{- with .environment }}
+            {{- . | nindent 12 }}
+            {{- end }}
+            {{- with .values.extraEnv }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
+          ports:
+            - {name: cluster, containerPort: 7400}
+            - {name: gossip, containerPort: 7401}
+            - {name: gossip-udp, containerPort: 7401, protocol: UDP}
+            - {name: ops, containerPort: 9100}
+            {{- if eq .role "apiserver" }}
+            - {name: http, containerPort: 8080}
+            {{- end }}
+          # The first copy of the state may take a while.
+          startupProbe:
+            httpGet: {path: /api/livez, port: ops}
+            periodSeconds: 2
+            failureThreshold: 150
+          livenessProbe:
+            httpGet: {path: /api/livez, port: ops}
+            periodSeconds: 10
+            timeoutSeconds: 5
+            failureThreshold: 6
+          readinessProbe:
+            httpGet: {path: /api/readyz, port: ops}
+            periodSeconds: 3
+            timeoutSeconds: 3
+            failureThreshold: 2
+          # There is no preStop hook: SIGTERM itself makes a node hand over what it has, within the grace period above.
+          resources:
+            {{- toYaml .values.resources | nindent 12 }}
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities: {drop: [ALL]}
+          volumeMounts:
+            - {name: data, mountPath: /data}
+            - {name: tmp, mountPath: /tmp}
+            # Each pod sees its own identity alone. A renewed one is read at the next start.
+            - {name: identities, mountPath: /identity/node.pem, subPathExpr: $(POD_NAME).pem, readOnly: true}
+            {{- if .keeps }}
+            - {name: first, mountPath: /config/node.conf, subPathExpr: $(POD_NAME).conf, readOnly: true}
+            {{- end }}
+      volumes:
+        - name: identities
+          secret: {secretName: {{ .root.Values.identities.secret }}, defaultMode: 0440}
+        - name: tmp
+          emptyDir: {sizeLimit: 256Mi}
+        {{- if .keeps }}
+        - name: first
+          configMap: {name: {{ $name }}}
+  volumeClaimTemplates:
+    - metadata:
+        name: data
+      spec:
+        accessModes: [ReadWriteOnce]
+        {{- with .values.storage.className }}
+        storageClassName: {{ . }}
+        {{- end }}
+        resources:
+          requests: {storage: {{ .values.storage.size }}}
+        {{- else }}
+        # A copy of the state, which a new pod gets from the voters.
+        - name: data
+          emptyDir: {sizeLimit: 10Gi}
+        {{- end }}
+---
+# Gives each pod the name by which the others reach it, ready or not.
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ $name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "shoal.labels" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .role }}
+    shoal.dev/metrics: "true"
+spec:
+  clusterIP: None
+  publishNotReadyAddresses: true
+  selector:
+    {{- include "shoal.selector" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .role }}
+  ports:
+    - {name: cluster, port: 7400, targetPort: cluster}
+    - {name: gossip, port: 7401, targetPort: gossip}
+    - {name: gossip-udp, port: 7401, targetPort: gossip-udp, protocol: UDP}
+    - {name: ops, port: 9100, targetPort: ops}
+{{- if .root.Values.podDisruptionBudget.enabled }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ $name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "shoal.labels" .root | nindent 4 }}
+spec:
+  maxUnavailable: 1
+  unhealthyPodEvictionPolicy: {{ ternary "IfHealthyBudget" "AlwaysAllow" (default false .keeps) }}
+  selector:
+    matchLabels:
+      {{- include "shoal.selector" .root | nindent 6 }}
+      app.kubernetes.io/component: {{ .role }}
+{{- end }}
+{{- end -}}

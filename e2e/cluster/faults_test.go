@@ -1,0 +1,272 @@
+//go:build linux
+
+package cluster
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/pkg/testkit/cluster"
+	"shoal.dev/shoal/pkg/testkit/netns"
+)
+
+// Targets beside the roles and services.
+const (
+	leader   = "leader"
+	follower = "follower"
+)
+
+// repeats says which pages a fault may cause to be fetched again.
+type repeats int
+
+const (
+	nothing  repeats = iota
+	ofVictim         // those that the victim had in flight
+	anything         // those whose records the log lost
+)
+
+// mostInFlight is how many pages a fetcher has fetched and not published when it ends: two connections to each host of
+// the five webs, and what one batch of the log holds.
+const mostInFlight = 2*5*loadHosts + 50
+
+// Durations of faults.
+const (
+	short     = 3 * time.Second
+	pastLease = lease + 2*fetchTime + lease // by then the shards of a silent fetcher have another
+	diskBytes = 192 << 20
+)
+
+// fault is one row of the matrix. To add one: a function that strikes and heals, and a line in faults.
+type fault struct {
+	name    string
+	targets []string // where it makes sense
+	ci      []string // of them those that CI runs
+	repeats repeats
+	nodes   func([]cluster.Spec) // changes the layout; may be nil
+	strike  func(c *cell)
+}
+
+// faults is the matrix.
+func faults() []fault {
+	nodes := []string{leader, follower, cluster.Fetcher, cluster.Ingest, cluster.Billing, cluster.APIServer}
+	backends := []string{cluster.Kafka, cluster.Redis, cluster.ClickHouse}
+	return []fault{
+		{name: "kill", targets: nodes, ci: []string{leader, cluster.Fetcher}, repeats: ofVictim, strike: kill},
+		{name: "pause", targets: nodes, ci: []string{cluster.Fetcher}, repeats: ofVictim, strike: pause},
+		{name: "leader-change", targets: []string{leader}, strike: changeLeader},
+		{name: "cut-out", targets: nodes, repeats: ofVictim, strike: cutOut},
+		{name: "cut-in", targets: nodes, ci: []string{leader}, repeats: ofVictim, strike: cutIn},
+		{name: "cut", targets: nodes, ci: []string{cluster.Fetcher}, repeats: ofVictim, strike: cut},
+		{name: "cut-service", targets: []string{cluster.Fetcher, cluster.Ingest, cluster.Billing}, repeats: ofVictim,
+			strike: cutServices},
+		{name: "broker", targets: []string{cluster.Kafka}, strike: loseBroker},
+		{name: "restart", targets: backends, ci: []string{cluster.Kafka}, strike: restartService},
+		{name: "freeze", targets: backends, strike: freezeService},
+		{name: "lose-log", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, repeats: anything, strike: loseLog},
+		{name: "outage", targets: []string{cluster.ClickHouse}, ci: []string{cluster.ClickHouse}, strike: outageOfRows},
+		{name: "wipe", targets: []string{cluster.Redis}, ci: []string{cluster.Redis}, strike: wipeRedis},
+		{name: "disk-full", targets: nodes, repeats: ofVictim, nodes: ownDisks, strike: fillDisk},
+		{name: "clock-ahead", targets: nodes, ci: []string{leader}, strike: stepClock(10 * time.Minute)},
+		{name: "clock-back", targets: nodes, strike: stepClock(-10 * time.Minute)},
+		{name: "slow", targets: []string{cluster.Fetcher, cluster.Ingest, cluster.Billing}, strike: slowDown},
+		{name: "poison", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, strike: poison},
+		{name: "memory", targets: nodes, repeats: ofVictim, strike: squeezeMemory},
+	}
+}
+
+// TestFaults is the matrix: each cell with each seed on a cluster of its own, or, of CI's selection, one after the other
+// on one cluster.
+func TestFaults(t *testing.T) {
+	services(t)
+	if *faultSet == "ci" {
+		t.Run("ci", testSelection)
+		return
+	}
+	for _, f := range faults() {
+		for _, target := range f.targets {
+			for seed := *faultSeed; seed < *faultSeed+*faultSeeds; seed++ {
+				t.Run(fmt.Sprintf("%s/%s/%d", f.name, target, seed), func(t *testing.T) {
+					newGround(t, f.nodes, seed).newCell(t, target, seed).run(f)
+				})
+			}
+		}
+	}
+}
+
+func testSelection(t *testing.T) {
+	var seeds []uint64
+	for _, f := range faults() {
+		for range f.ci {
+			seeds = append(seeds, *faultSeed+uint64(len(seeds)))
+		}
+	}
+	g := newGround(t, nil, seeds...)
+	for _, f := range faults() {
+		for _, target := range f.ci {
+			seed := seeds[len(seeds)-len(g.loads)]
+			if !t.Run(f.name+"/"+target, func(t *testing.T) { g.newCell(t, target, seed).run(f) }) {
+				return // what comes after would tell of this fault
+			}
+		}
+	}
+}
+
+func kill(c *cell) {
+	c.victim.Kill()
+	c.hold(short)
+	c.must(c.victim.Start())
+}
+
+func pause(c *cell) {
+	c.must(c.victim.Pause())
+	c.hold(pastLease)
+	c.must(c.victim.Resume())
+}
+
+// changeLeader stops the leader as an operator would.
+func changeLeader(c *cell) { c.must(c.victim.Restart(stopLimit)) }
+
+// cutOut drops what the victim sends to the other nodes; it hears them.
+func cutOut(c *cell) { c.partition(true, false) }
+
+// cutIn drops what the others send to the victim; they hear it.
+func cutIn(c *cell) { c.partition(false, true) }
+
+func cut(c *cell) { c.partition(true, true) }
+
+func (c *cell) partition(out, in bool) {
+	c.t.Helper()
+	one, others := []*cluster.Node{c.victim}, c.Others(c.victim)
+	if out {
+		c.must(c.Cut(one, others))
+	}
+	if in {
+		c.must(c.Cut(others, one))
+	}
+	c.hold(pastLease)
+	if out {
+		c.must(c.Heal(one, others))
+	}
+	if in {
+		c.must(c.Heal(others, one))
+	}
+}
+
+// cutServices cuts the victim off all services, one way or both by the seed.
+func cutServices(c *cell) {
+	ways := [][]netns.Direction{{netns.Requests}, {netns.Answers}, {netns.Requests, netns.Answers}}[c.random.IntN(3)]
+	for _, service := range []string{cluster.Kafka, cluster.Redis, cluster.ClickHouse} {
+		for _, way := range ways {
+			c.victim.CutService(service, way)
+			defer c.victim.HealService(service, way)
+		}
+	}
+	c.hold(pastLease)
+}
+
+func restartService(c *cell) {
+	c.must(c.Services().Kill(c.ctx, c.target))
+	c.hold(short)
+	c.must(c.Services().Start(c.ctx, c.target))
+}
+
+// loseBroker kills one broker and starts it again. Where there are three, nothing has to wait for it.
+func loseBroker(c *cell) {
+	broker := c.random.IntN(len(c.Services().Brokers))
+	c.must(c.Services().KillBroker(c.ctx, broker))
+	c.hold(pastLease)
+	c.must(c.Services().StartBroker(c.ctx, broker))
+}
+
+func freezeService(c *cell) { c.freeze(pastLease) }
+
+// outageOfRows freezes the row store for so long that nothing may be guessed from its silence.
+func outageOfRows(c *cell) { c.freeze(*outage) }
+
+func (c *cell) freeze(d time.Duration) {
+	c.t.Helper()
+	c.must(c.Services().Pause(c.ctx, c.target))
+	defer func() { c.must(c.Services().Resume(c.ctx, c.target)) }()
+	c.hold(d)
+}
+
+// loseLog loses every record of every topic, twice.
+func loseLog(c *cell) {
+	for range 2 {
+		c.must(c.LoseLog(c.ctx))
+		c.hold(short)
+	}
+}
+
+func wipeRedis(c *cell) {
+	for range 5 {
+		c.must(c.Services().WipeRedis(c.ctx))
+		c.hold(lookEvery)
+	}
+}
+
+// ownDisks gives every node a disk that can be filled.
+func ownDisks(nodes []cluster.Spec) {
+	for i := range nodes {
+		nodes[i].Disk = diskBytes
+	}
+}
+
+// fillDisk leaves the victim no space. One that cannot go on without may end; then it is started again.
+func fillDisk(c *cell) {
+	c.must(c.victim.FillDisk())
+	c.hold(pastLease)
+	c.must(c.victim.FreeDisk())
+	c.revive()
+}
+
+// revive starts the victim again if it has ended.
+func (c *cell) revive() {
+	c.t.Helper()
+	if !c.victim.Running() {
+		c.must(c.victim.Start())
+	}
+}
+
+func stepClock(offset time.Duration) func(c *cell) {
+	return func(c *cell) {
+		c.must(c.victim.StepClock(offset))
+		c.hold(pastLease)
+		c.must(c.victim.StepClock(0))
+	}
+}
+
+// slowDown lets the victim run one tenth of the time.
+func slowDown(c *cell) {
+	for range 20 {
+		c.must(c.victim.Pause())
+		c.hold(450 * time.Millisecond)
+		c.must(c.victim.Resume())
+		c.hold(50 * time.Millisecond)
+	}
+}
+
+// poison writes records that nobody can read between those that there are.
+func poison(c *cell) {
+	for range 5 {
+		record := make([]byte, 1+c.random.IntN(200))
+		for i := range record {
+			record[i] = byte(c.random.Uint32())
+		}
+		c.must(c.Poison(c.ctx, record))
+		c.hold(lookEvery)
+	}
+}
+
+// squeezeMemory leaves the victim less memory than it has, so that the kernel kills it, and then starts it again with as
+// much as it needs.
+func squeezeMemory(c *cell) {
+	c.must(c.victim.LimitMemory(8 << 20))
+	select {
+	case <-c.victim.Ended():
+	case <-time.After(pastLease): // it got along
+	}
+	c.must(c.victim.LimitMemory(0))
+	c.revive()
+}

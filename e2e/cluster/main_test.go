@@ -1,0 +1,226 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/clickhouse"
+	"shoal.dev/shoal/pkg/testkit/cluster"
+	"shoal.dev/shoal/pkg/testkit/netns"
+	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// The flags. By default the suite is as long as a commit can wait for.
+var (
+	faultSet   = flag.String("faults", "ci", "cells of the matrix: ci, or all")
+	faultSeed  = flag.Uint64("fault-seed", 0, "the first seed of each cell")
+	faultSeeds = flag.Uint64("fault-seeds", 1, "seeds of each cell")
+	outage     = flag.Duration("outage", 2*time.Minute, "how long the row store is down where it is down for long")
+	kills      = flag.Int("leader-kills", 0, "leader kills of the measurement of failover; 0: not measured")
+	failover   = flag.Duration("failover-p99", 0, "fail when the p99 of failover is longer; 0: printed only")
+	scale      = flag.Bool("scale", false, "measure 1, 2, 4 and 8 fetchers, and planned moves")
+	results    = flag.String("scale-results", "", "file that the measurement of scale is written to")
+	prebuilt   = flag.String("binary", "", "test this binary instead of building one")
+	race       = flag.Bool("race-binary", false, "build the binary with the race detector")
+	keep       = flag.String("keep", "", "directory for the nodes' data instead of one that is removed")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "shoal-cluster")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	built.dir = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir) // what is left is the system's to clean
+	os.Exit(code)
+}
+
+// built is the binary, built once, by the first test that asks for it.
+var built struct {
+	once sync.Once
+	dir  string
+	path string
+	err  error
+}
+
+func binary(t *testing.T) string {
+	t.Helper()
+	if *prebuilt != "" {
+		return *prebuilt
+	}
+	built.once.Do(func() { built.path, built.err = process.Build(context.Background(), built.dir, *race) })
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.path
+}
+
+// services are the real ones. Where there are none the test is skipped, unless this is where it must run.
+func services(t *testing.T) cluster.Services {
+	t.Helper()
+	found, err := cluster.FromEnv(os.Getenv)
+	if err == nil && os.Geteuid() != 0 {
+		err = fmt.Errorf("network namespaces need root")
+	}
+	if err != nil && os.Getenv("SHOAL_CLUSTER_SUITE") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// Times of test clusters: short, so that what waits for a lease or a marker does not take long. A fetcher's shards are
+// given away once its lease and one fetch's deadline are over.
+const (
+	lease       = 2 * time.Second
+	fetchTime   = 3 * time.Second
+	markerEvery = 500 * time.Millisecond
+	settleTime  = 2 * time.Minute
+	stopLimit   = 40 * time.Second
+)
+
+// newNetwork is where a test's nodes and webs are.
+func newNetwork(t *testing.T) *netns.Network {
+	t.Helper()
+	services(t) // first: it says whether the test may run
+	network, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := network.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return network
+}
+
+// newWeb starts a web where every node reaches it.
+func newWeb(t *testing.T, network *netns.Network, cfg synthweb.Config) *synthweb.Web {
+	t.Helper()
+	router := network.Router()
+	listener, err := router.Listen(netip.AddrPortFrom(router.Addr(), 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	web, err := synthweb.StartOn(listener, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := web.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return web
+}
+
+// newCluster makes a cluster that is not started, with the webs as the only places that it reaches.
+func newCluster(t *testing.T, network *netns.Network, nodes []cluster.Spec, args []string, webs ...*synthweb.Web) *cluster.Cluster {
+	t.Helper()
+	args = append([]string{"--no-rate-limits", "--lease", lease.String(), "--fetch-timeout", fetchTime.String(),
+		"--marker-every", markerEvery.String(), "--egress-allow", netns.Prefix().String()}, args...)
+	for _, web := range webs {
+		args = append(args, "--egress-origin", web.Pattern()+"="+web.Addr())
+	}
+	c, err := cluster.New(suite.Within(t, settleTime), cluster.Config{Network: network, Binary: binary(t), Dir: directory(t),
+		Services: services(t), Prefix: "e2e-" + suite.NewKey()[12:] + "-", Args: args, Nodes: nodes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			tell(t, c)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// tell shows what the nodes said.
+func tell(t *testing.T, c *cluster.Cluster) {
+	for _, n := range c.Nodes() {
+		t.Logf("== node %s (%v, %v, running: %v) said:\n%s", n.Name, n.Roles, n.Addr(), n.Running(), n.Said())
+	}
+}
+
+// start starts all nodes and waits until the cluster stands.
+func start(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	ctx := suite.Within(t, settleTime)
+	if err := c.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Settled(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// directory is a new one for a cluster.
+func directory(t *testing.T) string {
+	t.Helper()
+	if *keep == "" {
+		return t.TempDir()
+	}
+	dir := filepath.Join(*keep, strings.NewReplacer("/", "_", " ", "_").Replace(t.Name()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// clientOf calls a cluster through a balancer.
+func clientOf(c *cluster.Cluster, token string) suite.Client {
+	return suite.Client{Server: cluster.Balanced, HTTP: c.HTTP(), Token: token}
+}
+
+// mint makes a sign-in token; args are those of 'shoal token'.
+func mint(ctx context.Context, c *cluster.Cluster, args ...string) (string, error) {
+	return c.Command(ctx, nil, append([]string{"token"}, args...)...)
+}
+
+// withRows opens the rows where the cluster keeps them.
+func withRows(ctx context.Context, c *cluster.Cluster, use func(rowstore.Store) error) error {
+	store, err := clickhouse.Open(ctx, clickhouse.Config{URL: c.ClickHouse()})
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(store), store.Close())
+}
+
+func readRecords(ctx context.Context, c *cluster.Cluster, job string) ([]rowstore.Record, error) {
+	id, err := ids.Parse(job)
+	if err != nil {
+		return nil, err
+	}
+	records := []rowstore.Record{}
+	err = withRows(ctx, c, func(store rowstore.Store) error {
+		return store.EachRecord(ctx, id, func(r rowstore.Record) error {
+			records = append(records, r)
+			return nil
+		})
+	})
+	return records, err
+}

@@ -1,0 +1,248 @@
+//go:build linux
+
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/cluster"
+	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/pkg/testkit/recount"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// The measurement of scale. A fetcher has so few requests under way that its own share of the machine stays small, and
+// what it does is bound by the web's latency: what more fetchers bring is then not what the machine has left.
+const (
+	scaleWorkers  = 12
+	scaleLatency  = 100 * time.Millisecond
+	scaleHosts    = 800
+	scalePerNode  = 2400 // pages in a run, for each fetcher
+	oneFetcher    = scaleWorkers * int(time.Second/scaleLatency)
+	mostEfficient = 0.95
+)
+
+func scaleArgs() []string {
+	return []string{"--host-rate", "1000", "--max-host-rate", "1000", "--host-connections", "4",
+		"--max-host-connections", "4", "--fetch-workers", fmt.Sprint(scaleWorkers)}
+}
+
+// TestScale measures 1, 2, 4 and 8 fetchers.
+func TestScale(t *testing.T) {
+	if !*scale {
+		t.Skip("by -scale (make cluster-scale)")
+	}
+	var report strings.Builder
+	fmt.Fprintf(&report, "%d cores; %d requests under way per fetcher, %v latency: at most %d pages/s per fetcher\n\n",
+		runtime.NumCPU(), scaleWorkers, scaleLatency, oneFetcher)
+	fmt.Fprintln(&report, "| fetchers | pages/s | efficiency | fetched twice | busiest fetcher | all nodes | machine busy |")
+	fmt.Fprintln(&report, "|---|---|---|---|---|---|---|")
+	var one float64
+	for _, n := range []int{1, 2, 4, 8} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			m := measure(t, n)
+			one = cmp.Or(one, m.rate)
+			fmt.Fprintf(&report, "| %d | %.0f | %.2f | %d | %.2f cores | %.2f cores | %.0f%% |\n", n, m.rate,
+				m.rate/one/float64(n), m.twice, m.fetcherCPU, m.allCPU, 100*m.busy)
+			if efficiency := m.rate / one / float64(n); efficiency < mostEfficient {
+				t.Logf("the efficiency is %.2f; below %.2f the machine has to be full", efficiency, mostEfficient)
+			}
+		})
+	}
+	t.Log("\n" + report.String())
+	if *results == "" {
+		return
+	}
+	command := "go test ./e2e/cluster -run TestScale -scale -scale-results FILE"
+	if err := os.WriteFile(*results, []byte("`"+command+"`\n\n"+report.String()), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+type measured struct {
+	rate               float64 // pages per second, from the first tenth of the run to its last
+	twice              int     // pages fetched more than once
+	fetcherCPU, allCPU float64 // cores: of the busiest fetcher; of all nodes together
+	busy               float64 // share of the machine's cores, services and everything else included
+}
+
+// measure makes one run on so many fetchers.
+func measure(t *testing.T, fetchers int) measured {
+	t.Helper()
+	links := scalePerNode * fetchers
+	s := newScaleRun(t, fetchers, links)
+	before, idle := usage(t, s.c), idleTime(t)
+	begin := time.Now()
+	s.launch()
+	s.finish()
+	took := time.Since(begin)
+	after := usage(t, s.c)
+	m := measured{rate: s.rate(), twice: s.twice(),
+		busy: 1 - (idleTime(t)-idle).Seconds()/took.Seconds()/float64(runtime.NumCPU())}
+	for name, u := range after {
+		cores := (u.CPU - before[name].CPU).Seconds() / took.Seconds()
+		m.allCPU += cores
+		if strings.HasPrefix(name, "fetch") {
+			m.fetcherCPU = max(m.fetcherCPU, cores)
+		}
+	}
+	if m.twice > 0 {
+		t.Errorf("%d pages were fetched twice", m.twice)
+	}
+	return m
+}
+
+func usage(t *testing.T, c *cluster.Cluster) map[string]process.Usage {
+	t.Helper()
+	all := map[string]process.Usage{}
+	for _, n := range c.Nodes() {
+		all[n.Name] = suite.Must(n.Usage())(t)
+	}
+	return all
+}
+
+// idleTime is how long the machine's cores have been idle, together.
+func idleTime(t *testing.T) time.Duration {
+	t.Helper()
+	text := string(suite.Must(os.ReadFile("/proc/uptime"))(t))
+	idle := suite.Must(strconv.ParseFloat(strings.Fields(text)[1], 64))(t)
+	return time.Duration(idle * float64(time.Second))
+}
+
+// scaleRun is one long run on a cluster.
+type scaleRun struct {
+	t   *testing.T
+	c   *cluster.Cluster
+	web *synthweb.Web
+	who suite.Client
+	o   suite.Order
+	run suite.Launched
+	ctx context.Context
+}
+
+func newScaleRun(t *testing.T, fetchers, links int) *scaleRun {
+	t.Helper()
+	network := newNetwork(t)
+	web := newWeb(t, network, synthweb.Config{Hosts: scaleHosts, PagesPerHost: (links + scaleHosts - 1) / scaleHosts,
+		PageBytes: []int{3000}, MinLatency: scaleLatency, MaxLatency: scaleLatency})
+	c := newCluster(t, network, cluster.Layout(1, fetchers, 1, 1, 1), scaleArgs(), web)
+	start(t, c)
+	s := &scaleRun{t: t, c: c, web: web, ctx: suite.Within(t, 2*aboutGoal)}
+	s.who = clientOf(c, suite.Must(mint(s.ctx, c, "--customer", "scale"))(t))
+	admin := clientOf(c, suite.Must(mint(s.ctx, c, "--admin"))(t))
+	if err := admin.Adjust(s.ctx, suite.Must(s.who.Whoami(s.ctx))(t), suite.Plenty); err != nil {
+		t.Fatal(err)
+	}
+	s.o = suite.ProductOrder(s.who, slices.Collect(web.URLs(links)))
+	return s
+}
+
+func (s *scaleRun) launch() {
+	s.t.Helper()
+	s.run = s.o.Launch(s.t)
+}
+
+// begun waits until a share of the pages has ended.
+func (s *scaleRun) begun(share float64) {
+	s.t.Helper()
+	j := &job{name: "run", who: s.who, run: s.run}
+	if err := j.far(s.ctx, int64(share*float64(len(s.o.URLs)))); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// finish waits for the run's end.
+func (s *scaleRun) finish() {
+	s.t.Helper()
+	record, _, err := s.who.Finished(s.ctx, s.run)
+	if err != nil || record.State != string(model.Completed) || record.SuccessLinks != int64(len(s.o.URLs)) {
+		s.t.Fatalf("%+v, %v", record, err)
+	}
+}
+
+// twice is how many pages were asked for more than once.
+func (s *scaleRun) twice() (n int) {
+	s.t.Helper()
+	for _, asked := range suite.Must(s.web.Recount())(s.t).URLs {
+		if asked.Requests > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// rate is the requests per second between the first tenth of the run and its last.
+func (s *scaleRun) rate() float64 {
+	s.t.Helper()
+	var starts []time.Time
+	for r := range s.web.Requests() {
+		if !r.Robots {
+			starts = append(starts, r.Start)
+		}
+	}
+	from, to := len(starts)/10, len(starts)*9/10
+	return float64(to-from) / starts[to].Sub(starts[from]).Seconds()
+}
+
+// exact makes the recount; no page may have been fetched twice.
+func (s *scaleRun) exact() {
+	s.t.Helper()
+	reported := suite.Must(s.who.Report(s.ctx, s.run))(s.t)
+	s.t.Log(suite.Check(s.t, recount.Run{Web: s.web, URLs: s.o.URLs, Price: suite.PlainPrice, Free: suite.FreeGrant}, reported))
+}
+
+// TestPlannedMoves lets fetchers join, drain and leave in the middle of a run: nothing is fetched twice.
+func TestPlannedMoves(t *testing.T) {
+	s := newScaleRun(t, 2, 3*scalePerNode)
+	s.launch()
+	s.begun(0.1)
+	joined := suite.Must(s.c.Add(s.ctx, cluster.Spec{Name: "fetch9", Roles: []string{cluster.Fetcher}}))(t)
+	if err := joined.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.c.Settled(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	first, second := s.c.With(cluster.Fetcher)[0], s.c.With(cluster.Fetcher)[1]
+	if _, err := s.operator("fetcher", "drain", first.Name, "--wait"); err != nil {
+		t.Fatal(err)
+	}
+	s.begun(0.5)
+	if err := second.Stop(stopLimit); err != nil { // a clean stop hands over, too
+		t.Fatal(err)
+	}
+	s.finish()
+	s.exact()
+}
+
+// operator runs a command as the cluster's operator.
+func (s *scaleRun) operator(args ...string) (string, error) {
+	return s.c.Command(s.ctx, []string{"SHOAL_SERVER=" + s.c.With(cluster.APIServer)[0].Server()}, args...)
+}
+
+// TestStalledRowStore freezes the row store past the lease in the middle of a run.
+func TestStalledRowStore(t *testing.T) {
+	s := newScaleRun(t, 2, 2*scalePerNode)
+	s.launch()
+	s.begun(0.2)
+	if err := s.c.Services().Pause(s.ctx, cluster.ClickHouse); err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(2 * pastLease)
+	if err := s.c.Services().Resume(s.ctx, cluster.ClickHouse); err != nil {
+		t.Fatal(err)
+	}
+	s.finish()
+	s.exact()
+}

@@ -1,0 +1,197 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/sqlite"
+	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// TestScenarios runs the scenarios on one process; e2e/cluster runs them on many.
+func TestScenarios(t *testing.T) { suite.Run(t, alone{}) }
+
+// alone is the platform of one process on embedded defaults.
+type alone struct{}
+
+func (alone) Web(t *testing.T, cfg synthweb.Config) *synthweb.Web { return newWeb(t, cfg) }
+
+func (alone) Fetchers() int { return 1 }
+
+func (alone) Product(t *testing.T, args []string, webs ...*synthweb.Web) suite.Product {
+	s := newSingle(t, args, webs...)
+	s.Up(t)
+	return s
+}
+
+func newWeb(t *testing.T, cfg synthweb.Config) *synthweb.Web {
+	t.Helper()
+	web, err := synthweb.Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := web.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return web
+}
+
+// single is one data directory and the processes that serve it, one after the other.
+type single struct {
+	data string
+	args []string
+	p    *process.Process
+}
+
+func newSingle(t *testing.T, args []string, webs ...*synthweb.Web) *single {
+	t.Helper()
+	s := &single{data: t.TempDir(), args: append([]string{"--egress-allow", "127.0.0.0/8"}, args...)}
+	for _, web := range webs {
+		s.args = append(s.args, "--egress-origin", web.Pattern()+"="+web.Addr())
+	}
+	return s
+}
+
+// launch starts a process without waiting for it.
+func (s *single) launch(t *testing.T, env ...string) *process.Process {
+	t.Helper()
+	p, err := process.Start(process.Config{Binary: binary(t), Data: s.data, Args: s.args, Env: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		if strings.Contains(p.Said(), "DATA RACE") { // of -race-binary, also in a process that was killed
+			t.Errorf("the process has a data race:\n%s", p.Said())
+		}
+		if t.Failed() {
+			logged, _ := os.ReadFile(filepath.Join(s.data, "shoal.log")) // it may not have come so far
+			t.Logf("the process said:\n%s\nand logged:\n%s", p.Said(), logged[max(0, len(logged)-8<<10):])
+		}
+	})
+	s.p = p
+	return p
+}
+
+// Up starts a process and waits until it serves.
+func (s *single) Up(t *testing.T) {
+	t.Helper()
+	if err := s.launch(t).Ready(suite.Within(t, suite.ReadyWithin)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Down ends the process as an operator would.
+func (s *single) Down(t *testing.T) {
+	t.Helper()
+	took, err := s.p.Stop(suite.StopLimit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("stopped in %v", took)
+}
+
+// Self calls with the key that the process has written.
+func (s *single) Self() suite.Client { return suite.Client{Server: s.p.Server(), Token: s.p.Key()} }
+
+// Mint has the local issuer make a token.
+func (s *single) Mint(ctx context.Context, args ...string) (string, error) {
+	return s.p.Command(ctx, append([]string{"token"}, args...)...)
+}
+
+// Command runs a command on the data directory.
+func (s *single) Command(ctx context.Context, args ...string) (string, error) {
+	return s.p.Command(ctx, args...)
+}
+
+// rowsDir is where the row store lives in a data directory.
+const rowsDir = "rows"
+
+// Records reads the page records of a job from the row store, which only one process may open.
+func (s *single) Records(ctx context.Context, job string) ([]rowstore.Record, error) {
+	return readRecords(ctx, s.data, job)
+}
+
+func readRecords(ctx context.Context, data, job string) ([]rowstore.Record, error) {
+	id, err := ids.Parse(job)
+	if err != nil {
+		return nil, err
+	}
+	records := []rowstore.Record{}
+	err = withStore(data, func(store rowstore.Store) error {
+		return store.EachRecord(ctx, id, func(r rowstore.Record) error {
+			records = append(records, r)
+			return nil
+		})
+	})
+	return records, err
+}
+
+// Lists are the link lists in the row store.
+func (s *single) Lists(ctx context.Context) (lists []rowstore.ListInfo, err error) {
+	err = withStore(s.data, func(store rowstore.Store) error {
+		lists, err = store.AllLists(ctx)
+		return err
+	})
+	return lists, err
+}
+
+func withStore(data string, use func(rowstore.Store) error) error {
+	store, err := sqlite.Open(sqlite.Config{Dir: filepath.Join(data, rowsDir)})
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(store), store.Close())
+}
+
+// service is a product of one process in a test, with its process at hand.
+type service struct {
+	*suite.Service
+	*single
+}
+
+// newService starts the binary on a fresh directory, with the webs as the only places that it reaches.
+func newService(t *testing.T, web *synthweb.Web, args ...string) *service {
+	t.Helper()
+	s := &service{single: newSingle(t, append([]string{"--no-rate-limits"}, args...), web)}
+	s.Service = &suite.Service{T: t, Product: s.single, Web: web, Args: args}
+	s.start()
+	return s
+}
+
+// start starts a process and waits until it serves.
+func (s *service) start() {
+	s.T.Helper()
+	s.Restart()
+}
+
+// kill ends the process as a power cut would.
+func (s *service) kill() {
+	s.p.Kill()
+	s.Deaths = append(s.Deaths, s.p.Died())
+}
+
+// lines reads addresses one a line without holding them all.
+func lines(web *synthweb.Web, n int) io.Reader {
+	reader, writer := io.Pipe()
+	go func() {
+		for address := range web.URLs(n) {
+			if _, err := io.WriteString(writer, address+"\n"); err != nil {
+				return // who reads has left
+			}
+		}
+		_ = writer.Close() // of a pipe it never fails
+	}()
+	return reader
+}

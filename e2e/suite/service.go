@@ -1,0 +1,266 @@
+// Package suite owns the end-to-end scenarios and what they need: a client that knows the API by its specification, runs
+// to be made, and checks by the independent recount. What it runs against (one process, a cluster) is the caller's: a
+// Platform. It owns no process and no part of the product.
+package suite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/testkit/recount"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// What the product promises, and how long a test waits.
+const (
+	PlainPrice  = 150           // micro-cents per page
+	FreeGrant   = 5             // requests
+	Plenty      = 1_000_000_000 // micro-cents
+	StopLimit   = 10 * time.Second
+	Patience    = 3 * time.Minute
+	ReadyWithin = time.Minute
+)
+
+// Platform is where the scenarios run.
+type Platform interface {
+	// Web starts a synthetic web that the product can reach.
+	Web(t *testing.T, cfg synthweb.Config) *synthweb.Web
+	// Product starts the product on nothing, with the webs as the only places that it reaches.
+	Product(t *testing.T, args []string, webs ...*synthweb.Web) Product
+	// Fetchers is how many fetchers a product has.
+	Fetchers() int
+}
+
+// Product is the product under test, however many processes it is.
+type Product interface {
+	// Self calls as the self-hosting customer, once it is up.
+	Self() Client
+	// Mint makes a sign-in token; args are those of 'shoal token'.
+	Mint(ctx context.Context, args ...string) (string, error)
+	// Command runs a command as the self-hosting customer and returns what it writes.
+	Command(ctx context.Context, args ...string) (string, error)
+	// Down stops it cleanly; Up starts it again on the same data.
+	Down(t *testing.T)
+	Up(t *testing.T)
+	// Records are the page records of a job, and Lists all link lists in the row store; both once it is down.
+	Records(ctx context.Context, job string) ([]rowstore.Record, error)
+	Lists(ctx context.Context) ([]rowstore.ListInfo, error)
+}
+
+// Service is a product in a test.
+type Service struct {
+	Client // the self-hosting customer's
+	Product
+	T    *testing.T
+	Web  *synthweb.Web
+	Args []string
+	// Fetchers is how many there are: a redirect may lead each to a host that is another's.
+	Fetchers int
+	Deaths   []time.Time // of processes that had something under way
+}
+
+// Fast is what a web of the test's own may be asked.
+func Fast() []string {
+	return []string{"--host-rate", "1000", "--max-host-rate", "1000", "--host-connections", "4", "--max-host-connections", "4"}
+}
+
+// NextLink follows the synthetic web's chains.
+func NextLink() model.Pagination {
+	return model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector}
+}
+
+// NewService starts the product on nothing.
+func NewService(t *testing.T, on Platform, web *synthweb.Web, args ...string) *Service {
+	t.Helper()
+	product := on.Product(t, append([]string{"--no-rate-limits"}, args...), web)
+	return &Service{T: t, Product: product, Client: product.Self(), Web: web, Args: args, Fetchers: on.Fetchers()}
+}
+
+// Within is a context for everything that a test waits for.
+func Within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Must makes a test end with an error: Must(call())(t).
+func Must[V any](value V, err error) func(t *testing.T) V {
+	return func(t *testing.T) V {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+// Restart starts the product again that Down stopped.
+func (s *Service) Restart() {
+	s.T.Helper()
+	s.Up(s.T)
+	s.Client = s.Self()
+}
+
+// Admin calls with an administrator's rights.
+func (s *Service) Admin() Client {
+	s.T.Helper()
+	return s.SignIn("--admin")
+}
+
+// Customer calls as another customer, who comes into being with the first call.
+func (s *Service) Customer(ref string) Client {
+	s.T.Helper()
+	return s.SignIn("--customer", ref)
+}
+
+// SignIn calls with a sign-in token.
+func (s *Service) SignIn(args ...string) Client {
+	s.T.Helper()
+	who := s.Client
+	who.Token = Must(s.Mint(s.T.Context(), args...))(s.T)
+	return who
+}
+
+// Fill gives the customer money.
+func (s *Service) Fill(who Client, micros int64) {
+	s.T.Helper()
+	ref := Must(who.Whoami(s.T.Context()))(s.T)
+	if err := s.Admin().Adjust(s.T.Context(), ref, micros); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// Order is a list run to be made.
+type Order struct {
+	Who        Client
+	URLs       []string
+	Kind       model.ScraperType
+	Fields     []model.Field
+	Pagination model.Pagination
+	MaxCharge  int64 // 0: none
+}
+
+// ProductOrder reads products.
+func ProductOrder(who Client, urls []string) Order {
+	return Order{Who: who, URLs: urls, Kind: model.SingleProduct, Fields: synthweb.ProductFields()}
+}
+
+// ListingOrder reads chains of listings.
+func ListingOrder(who Client, urls []string, pagination model.Pagination) Order {
+	return Order{Who: who, URLs: urls, Kind: model.MultipleProducts, Fields: synthweb.ItemFields(), Pagination: pagination}
+}
+
+// Query makes the group, and the template that holds what a list run cannot say.
+func (o Order) Query(ctx context.Context) (url.Values, error) {
+	name := "run " + NewKey()
+	group, err := o.Who.PutGroup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return o.ListQuery(ctx, o.Who, group, name)
+}
+
+// ListQuery is the query of a list run in a group.
+func (o Order) ListQuery(ctx context.Context, who Client, group, name string) (url.Values, error) {
+	query := url.Values{"groupId": {group}, "name": {name}}
+	if o.MaxCharge > 0 {
+		query.Set("maxChargeMicros", fmt.Sprint(o.MaxCharge))
+	}
+	if o.Pagination.Type == "" {
+		fields, err := json.Marshal(o.Fields)
+		query.Set("itemsConfig", string(fields))
+		query.Set("type", string(o.Kind))
+		return query, err
+	}
+	template := Scraper{GroupRef: group, Scraper: model.Scraper{Name: "template of " + name, Type: o.Kind,
+		ItemsConfig: o.Fields, SourceConfig: model.SourceConfig{URL: "http://template.example/", Pagination: &o.Pagination}}}
+	id, err := who.PutScraper(ctx, template)
+	query.Set("templateScraperId", id)
+	return query, err
+}
+
+// Body is the order's list as a call sends it.
+func (o Order) Body() io.Reader { return strings.NewReader(strings.Join(o.URLs, "\n")) }
+
+// Launch makes the run.
+func (o Order) Launch(t *testing.T) Launched {
+	t.Helper()
+	query := Must(o.Query(t.Context()))(t)
+	run := Must(o.Who.RunList(t.Context(), query, o.Body()))(t)
+	if run.LinksQueued != len(o.URLs) || run.DuplicatesDropped != 0 || run.Status != string(model.Pending) {
+		t.Fatalf("launch of %d addresses answers %+v", len(o.URLs), run)
+	}
+	return run
+}
+
+// Expected is what the recount has to know of a run.
+func (s *Service) Expected(o Order) recount.Run {
+	return recount.Run{Web: s.Web, URLs: o.URLs, Pagination: o.Pagination, Price: PlainPrice, Free: FreeGrant,
+		Deaths: s.Deaths, MaxConnections: s.maxConnections()}
+}
+
+// maxConnections is what the product was told; after a death a host may still be busy with what it was asked before.
+func (s *Service) maxConnections() int {
+	if i := slices.Index(s.Args, "--host-connections"); i >= 0 && len(s.Deaths) == 0 {
+		var n int
+		if _, err := fmt.Sscan(s.Args[i+1], &n); err == nil {
+			return n + max(s.Fetchers-1, 0)
+		}
+	}
+	return 0
+}
+
+// Begun waits until a run has brought some pages to an end.
+func Begun(t *testing.T, who Client, run Launched, pages int64) {
+	t.Helper()
+	last := Must(who.Follow(Within(t, Patience), run.JobID, func(p Progress) bool { return p.TotalRequests >= pages }))(t)
+	if last.State != "RUNNING" {
+		t.Fatalf("the run is over before %d pages: %+v", pages, last)
+	}
+}
+
+// Check makes the recount of a run that has ended.
+func Check(t *testing.T, run recount.Run, reported recount.Reported) recount.Summary {
+	t.Helper()
+	sum, err := recount.Check(run, reported)
+	if err != nil {
+		t.Error(err)
+	}
+	return sum
+}
+
+// CheckWallet compares a customer's wallet with the ledger.
+func CheckWallet(t *testing.T, who Client) {
+	t.Helper()
+	wallet, ledger := Must(who.Wallet(t.Context()))(t), Must(who.Ledger(t.Context()))(t)
+	if err := recount.CheckWallet(wallet, ledger); err != nil {
+		t.Error(err)
+	}
+}
+
+// CheckBooks asks the product for its own recount.
+func (s *Service) CheckBooks() {
+	s.T.Helper()
+	runs, differ, err := s.Admin().RecountOfProduct(s.T.Context())
+	if err != nil || runs == 0 || differ > 0 {
+		s.T.Errorf("the product's own recount: %d of %d runs differ, %v", differ, runs, err)
+	}
+}
+
+// WithRecords stops the product and adds the page records to a report.
+func (s *Service) WithRecords(reported recount.Reported) recount.Reported {
+	s.T.Helper()
+	s.Down(s.T)
+	reported.Records = Must(s.Records(s.T.Context(), reported.Job.ID))(s.T)
+	return reported
+}

@@ -1,0 +1,84 @@
+//go:build linux
+
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+)
+
+// memoryGroup is a control group that bounds a node's memory: cgroup v1, or v2 where the memory controller is there.
+type memoryGroup struct {
+	dir, limit string // limit is the name of the file
+}
+
+func newMemoryGroup(name string) (*memoryGroup, error) {
+	g := &memoryGroup{dir: filepath.Join("/sys/fs/cgroup/memory", name), limit: "memory.limit_in_bytes"}
+	if _, err := os.Stat("/sys/fs/cgroup/memory"); err != nil {
+		g = &memoryGroup{dir: filepath.Join("/sys/fs/cgroup", name), limit: "memory.max"}
+		// It may have been given on already.
+		_ = os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+memory"), 0)
+	}
+	if err := os.Mkdir(g.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cluster: memory group: %w", err)
+	}
+	return g, nil
+}
+
+func (g *memoryGroup) add(pid int) error { return g.write("cgroup.procs", strconv.Itoa(pid)) }
+
+func (g *memoryGroup) set(bytes int64) error { return g.write(g.limit, strconv.FormatInt(bytes, 10)) }
+
+func (g *memoryGroup) write(file, value string) error {
+	if err := os.WriteFile(filepath.Join(g.dir, file), []byte(value), 0); err != nil {
+		return fmt.Errorf("cluster: memory group: %w", err)
+	}
+	return nil
+}
+
+// LimitMemory bounds what the node's processes may have, this one and the next ones. One that takes more is killed by
+// the kernel, as a container would be. 0 takes the bound away.
+func (n *Node) LimitMemory(bytes int64) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.memory == nil {
+		group, err := newMemoryGroup(fmt.Sprintf("shoal-%d-%s", os.Getpid(), n.Name))
+		if err != nil {
+			return err
+		}
+		n.memory = group
+		if err := group.add(n.p.PID()); err != nil {
+			return err
+		}
+	}
+	if bytes == 0 {
+		bytes = 1 << 40
+	}
+	return n.memory.set(bytes)
+}
+
+// launch starts a process of the node in its namespace and under its bounds.
+func (n *Node) launch(cmd *exec.Cmd) error {
+	if err := n.namespace.Start(cmd); err != nil {
+		return err
+	}
+	if n.memory == nil {
+		return nil
+	}
+	return n.memory.add(cmd.Process.Pid)
+}
+
+// free removes the control group of a node whose processes have ended.
+func (n *Node) free() error {
+	if n.memory == nil {
+		return nil
+	}
+	if err := os.Remove(n.memory.dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cluster: memory group: %w", err)
+	}
+	return nil
+}

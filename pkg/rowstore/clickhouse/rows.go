@@ -85,37 +85,45 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 	return int64(blocks[0]+1)<<posBits - 1, nil
 }
 
+// nearBlocks is how far Scan looks first: where a group's rows lie close together, a page is found without looking further.
+const nearBlocks = 16
+
 // Scan is rowstore.Reads.
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
-	type row struct {
-		doc   json.RawMessage
-		place int64
-	}
 	last = q.After
-	if q.Upto <= q.After || q.Limit <= 0 {
-		return nil, last, nil
-	}
-	settings := withoutTopK
-	if q.Filter == nil {
-		settings += `, max_threads = 1` // it reads little
-	}
-	rows, err := read(ctx, s, fmt.Sprintf(`SELECT doc, _block_number, pos FROM %s WHERE %s AND %s AND %s
-		ORDER BY _block_number, pos LIMIT %d SETTINGS %s`, s.table("rows"), printScope(q.Scope), places(q.After, q.Upto),
-		printFilter(q.Filter), q.Limit, settings),
-		func(rows driver.Rows) (r row, err error) {
-			var doc string
-			var block uint64
-			var pos uint32
-			err = rows.Scan(&doc, &block, &pos)
-			return row{json.RawMessage(doc), int64(block<<posBits | uint64(pos))}, err
-		})
-	if err != nil {
-		return nil, 0, fmt.Errorf("row store: scan: %w", err)
-	}
-	for _, r := range rows {
-		docs, last = append(docs, r.doc), r.place
+	near := min(q.Upto, (q.After>>posBits+nearBlocks)<<posBits-1)
+	for _, upto := range []int64{near, q.Upto} {
+		if len(docs) >= q.Limit || upto <= q.After {
+			break
+		}
+		rows, err := s.scan(ctx, q, upto, q.Limit-len(docs))
+		if err != nil {
+			return nil, 0, fmt.Errorf("row store: scan: %w", err)
+		}
+		for _, r := range rows {
+			docs, last = append(docs, r.doc), r.place
+		}
+		q.After = upto
 	}
 	return docs, last, nil
+}
+
+// placed is a document with its place.
+type placed struct {
+	doc   json.RawMessage
+	place int64
+}
+
+func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most int) ([]placed, error) {
+	return read(ctx, s, fmt.Sprintf(`SELECT doc, _block_number, pos FROM %s WHERE %s AND %s AND %s
+		ORDER BY _block_number, pos LIMIT %d SETTINGS %s`, s.table("rows"), printScope(q.Scope), places(q.After, upto),
+		printFilter(q.Filter), most, withoutTopK), func(rows driver.Rows) (placed, error) {
+		var doc string
+		var block uint64
+		var pos uint32
+		err := rows.Scan(&doc, &block, &pos)
+		return placed{json.RawMessage(doc), int64(block<<posBits | uint64(pos))}, err
+	})
 }
 
 // places is a condition on the places after one and up to another.

@@ -67,7 +67,7 @@ func (l *leadership) adjust(ctx context.Context, n *node, planner *quorum.Planne
 	if !due {
 		return false, nil
 	}
-	l.s.cfg.Logger.Info("autopilot: "+string(change.Kind), "node", change.Name, "address", change.Address, "why", change.Why)
+	l.s.cfg.Logger.Info("autopilot: "+string(change.Kind), "server", change.Name, "address", change.Address, "why", change.Why)
 	if err := l.make(ctx, change, configuration.Index()); err != nil {
 		return false, fmt.Errorf("%s %q: %w", change.Kind, change.Name, err)
 	}

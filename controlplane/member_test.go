@@ -3,9 +3,6 @@ package controlplane
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"maps"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -13,248 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
-	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/rowstore"
-	"shoal.dev/shoal/pkg/stream"
 )
-
-const testProbe = 200 * time.Millisecond
-
-// reef is a cluster of nodes that find each other, in one process on the loopback.
-type reef struct {
-	t         *testing.T
-	authority *identity.Authority
-	log       stream.Log
-	store     rowstore.Store
-	nodes     map[string]*running
-	configs   map[string]Config
-	autopilot Autopilot
-	journal   *journal
-}
-
-func newReef(t *testing.T) *reef {
-	t.Helper()
-	authority, err := identity.NewAuthority("reef", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &reef{t: t, authority: authority, log: newLog(t), store: newLists(), nodes: map[string]*running{},
-		configs: map[string]Config{}, journal: &journal{},
-		autopilot: Autopilot{Settle: 200 * time.Millisecond, NonvoterGrace: 300 * time.Millisecond, VoterGrace: time.Hour}}
-}
-
-// journal collects what nodes log.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) holds(text string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Contains(j.text.String(), text)
-}
-
-func (r *reef) config(name string, roles []string, join ...string) Config {
-	r.t.Helper()
-	own, err := r.authority.Issue(name, roles, time.Now(), time.Hour)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	cfg := testConfig(r.t, r.t.TempDir())
-	cfg.Node, cfg.Roles, cfg.Log, cfg.Store = name, roles, r.log, r.store
-	cfg.Logger = slog.New(slog.NewTextHandler(r.journal, nil)).With("by", name)
-	cfg.Cluster = &Cluster{Identity: own, Listen: "127.0.0.1:0", GossipListen: "127.0.0.1:0", Join: join, Probe: testProbe,
-		Autopilot: r.autopilot}
-	return cfg
-}
-
-// begin starts a node and does not wait for it.
-func (r *reef) begin(cfg Config) *running {
-	r.t.Helper()
-	cfg.Boot = cfg.IDs.New()
-	node := start(r.t, cfg)
-	r.nodes[cfg.Node], r.configs[cfg.Node] = node, cfg
-	r.until(cfg.Node+" runs", func() bool {
-		_, err := node.gate.enter()
-		if err == nil {
-			node.gate.leave()
-		}
-		return err == nil
-	})
-	return node
-}
-
-// add starts a node that joins through any other, and waits until it is ready.
-func (r *reef) add(name string, roles ...string) *running {
-	r.t.Helper()
-	node := r.begin(r.config(name, roles, r.gossip()...))
-	r.ready(node)
-	return node
-}
-
-// found starts a first node and waits until it is ready.
-func (r *reef) found(name string) *running {
-	r.t.Helper()
-	cfg := r.config(name, identity.Roles())
-	cfg.Cluster.Bootstrap = true
-	node := r.begin(cfg)
-	r.ready(node)
-	return node
-}
-
-func (r *reef) ready(node *running) {
-	r.t.Helper()
-	select {
-	case <-node.Ready():
-	case <-patient(r.t).Done():
-		r.journal.mu.Lock()
-		defer r.journal.mu.Unlock()
-		r.t.Fatalf("%s does not become ready\n%s", node.cfg.Node, r.journal.text.String())
-	}
-}
-
-// gossip is where the nodes that run gossip.
-func (r *reef) gossip() []string {
-	var addresses []string
-	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
-		if n, err := r.nodes[name].gate.enter(); err == nil {
-			addresses = append(addresses, n.members.Self().Gossip.String())
-			r.nodes[name].gate.leave()
-		}
-	}
-	return addresses
-}
-
-// kill ends a node as if its process had died: it hands nothing over and tells nobody.
-func (r *reef) kill(name string) {
-	r.t.Helper()
-	node := r.nodes[name]
-	n, err := node.gate.enter()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := n.members.Close(); err != nil {
-		r.t.Error(err)
-	}
-	if err := n.Shutdown().Error(); err != nil {
-		r.t.Error(err)
-	}
-	node.gate.leave()
-	node.stop()
-	delete(r.nodes, name)
-}
-
-// stop ends a node cleanly.
-func (r *reef) stop(name string) {
-	r.nodes[name].stop()
-	delete(r.nodes, name)
-}
-
-// restart starts a node that was stopped or killed, at other ports than before.
-func (r *reef) restart(name string) *running {
-	r.t.Helper()
-	cfg := r.configs[name]
-	cfg.Cluster.Join = r.gossip()
-	return r.begin(cfg)
-}
-
-// until waits for a condition.
-func (r *reef) until(what string, ok func() bool) {
-	r.t.Helper()
-	for ctx := patient(r.t); !ok(); {
-		select {
-		case <-ctx.Done():
-			r.journal.mu.Lock()
-			defer r.journal.mu.Unlock()
-			r.t.Fatalf("never: %s; servers: %s\n%s", what, r.servers(), r.journal.text.String())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
-func (r *reef) leader() *running {
-	for _, node := range r.nodes {
-		if node.leading.Load() != nil {
-			return node
-		}
-	}
-	return nil
-}
-
-// servers are Raft's as the leader has them: voters with a star.
-func (r *reef) servers() string {
-	leader := r.leader()
-	if leader == nil {
-		return ""
-	}
-	return serversOf(leader)
-}
-
-// serversOf are Raft's as a node has them.
-func serversOf(node *running) string {
-	n, err := node.gate.enter()
-	if err != nil {
-		return ""
-	}
-	defer node.gate.leave()
-	var list []string
-	for _, server := range n.GetConfiguration().Configuration().Servers {
-		name := string(server.ID)
-		if server.Suffrage == raft.Voter {
-			name += "*"
-		}
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return strings.Join(list, " ")
-}
-
-func (r *reef) untilServers(want string) {
-	r.t.Helper()
-	r.until("servers are "+want, func() bool { return r.servers() == want })
-}
-
-// registered are the names of the nodes in the state.
-func (r *reef) registered() string {
-	leader := r.leader()
-	if leader == nil {
-		return ""
-	}
-	var list []string
-	for _, node := range leader.View().Nodes() {
-		list = append(list, node.Name)
-	}
-	return strings.Join(list, " ")
-}
-
-// sameState waits until all nodes that run have the same state, and returns its hash.
-func (r *reef) sameState() string {
-	r.t.Helper()
-	hash := ""
-	r.until("all nodes have one state", func() bool {
-		hashes := map[string]bool{}
-		for _, node := range r.nodes {
-			_, h, err := node.StateHash()
-			if err != nil {
-				r.t.Fatal(err)
-			}
-			hash, hashes[h] = h, true
-		}
-		return len(hashes) == 1
-	})
-	return hash
-}
 
 const controlPlane = identity.ControlPlane
 
@@ -362,21 +120,6 @@ func TestWholeClusterMoves(t *testing.T) {
 			t.Errorf("%s has lost what was written", name)
 		}
 	}
-}
-
-// freePorts are addresses that nobody listens on.
-func freePorts(t *testing.T, number int) []string {
-	t.Helper()
-	var addresses []string
-	for range number {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = listener.Close() }()
-		addresses = append(addresses, listener.Addr().String())
-	}
-	return addresses
 }
 
 // Nodes that all may found a cluster, and start at once, found one.
@@ -526,13 +269,6 @@ func TestOperatorRemovesNodes(t *testing.T) {
 	}
 }
 
-func codeOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return string(faultCode(err))
-}
-
 // A client writes all the time while every voter is restarted, and none of its calls fails.
 func TestRollingRestartFailsNoCall(t *testing.T) {
 	r := newReef(t)
@@ -579,5 +315,3 @@ func TestRollingRestartFailsNoCall(t *testing.T) {
 		t.Fatalf("%d customers, %d were written", got, written.Load())
 	}
 }
-
-func faultCode(err error) fault.Code { return fault.CodeOf(err) }

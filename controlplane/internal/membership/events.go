@@ -41,7 +41,7 @@ func (e events) NotifyUpdate(node *memberlist.Node) { e.heard(node, "") }
 // NotifyLeave implements memberlist.EventDelegate.
 func (e events) NotifyLeave(node *memberlist.Node) {
 	if node.Name != e.m.cfg.Name {
-		e.m.cfg.Logger.Info("gossip: a node is gone", "node", node.Name, "address", addressOf(node))
+		e.m.cfg.Logger.Info("gossip: a node is gone", "member", node.Name, "address", addressOf(node))
 	}
 	e.m.mu.Lock()
 	delete(e.m.others, node.Name)
@@ -66,17 +66,17 @@ func (e events) heard(node *memberlist.Node, news string) {
 	m.mu.Unlock()
 	if err != nil {
 		m.complain(node.Name, "gossip: a node says what this version does not understand and is left out",
-			"node", node.Name, "address", address, "error", err)
+			"member", node.Name, "address", address, "error", err)
 		return
 	}
 	if foreign(own, info) {
 		m.complain(node.Name, "gossip: a node belongs to ANOTHER CLUSTER OF THE SAME NAME and is left out: two were "+
 			"founded; stop the nodes of one of them and remove their data directories",
-			"node", node.Name, "address", address, "its_cluster", info.Cluster, "this_cluster", own.Cluster)
+			"member", node.Name, "address", address, "its_cluster", info.Cluster, "this_cluster", own.Cluster)
 		return
 	}
 	if news != "" {
-		m.cfg.Logger.Info(news, "node", node.Name, "address", address, "roles", info.Roles, "version", info.Version)
+		m.cfg.Logger.Info(news, "member", node.Name, "address", address, "roles", info.Roles, "version", info.Version)
 	}
 }
 
@@ -89,7 +89,7 @@ func (c conflicts) NotifyConflict(existing, other *memberlist.Node) {
 	if existing.Name == c.m.cfg.Name {
 		text = "gossip: another node has the name of this one; one of them uses a copy of the other's identity"
 	}
-	c.m.complain(existing.Name, text, "node", existing.Name, "first", addressOf(existing), "second", addressOf(other))
+	c.m.complain(existing.Name, text, "member", existing.Name, "first", addressOf(existing), "second", addressOf(other))
 }
 
 // complain logs an error about a name, not more often than complaints.

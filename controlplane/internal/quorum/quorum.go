@@ -33,7 +33,7 @@ type Config struct {
 // Defaults bear two dead voters of five, and leave a restart of some minutes alone. A cluster that had MaxVoters voters
 // keeps a majority of them, and three in any case.
 func Defaults() Config {
-	return Config{MaxVoters: 5, MinVoters: 3, Settle: 10 * time.Second, NonvoterGrace: time.Minute,
+	return Config{MaxVoters: 5, MinVoters: 3, Settle: 5 * time.Second, NonvoterGrace: time.Minute,
 		VoterGrace: 10 * time.Minute, Contact: 2 * time.Second, MaxLag: 512}
 }
 

@@ -345,7 +345,7 @@ func TestVotersAreAnOddNumber(t *testing.T) {
 	st.after(time.Hour)
 	st.join("c")
 	st.after(0, "add c")
-	st.after(5 * time.Second)
+	st.after(4 * time.Second)
 	st.after(5*time.Second, "promote b", "promote c")
 	st.join("d")
 	st.after(0, "add d")

@@ -2,10 +2,13 @@ package clickhouse_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -52,5 +55,137 @@ func BenchmarkPutPages(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+var benchRows = flag.Int("bench-rows", 2_000_000, "rows of the group that BenchmarkReads reads")
+
+// BenchmarkReads reads a group of 20 jobs. The time of its first line is that of storing the rows.
+func BenchmarkReads(b *testing.B) {
+	store, source := openB(b), &ids.Sequence{}
+	group, scraper := source.New(), source.New()
+	var jobs []ids.ID
+	began := time.Now()
+	const size, jobCount = 20_000, 20
+	for range jobCount {
+		job := rowstore.Job{ID: source.New(), Group: group, Scraper: scraper, Started: 1_700_000_000_000_000}
+		jobs = append(jobs, job.ID)
+		for from := 0; from < *benchRows/jobCount; from += size {
+			if _, err := store.PutPages(b.Context(), batch(source, job, len(jobs)*1_000_000+from, min(size, *benchRows/jobCount-from))); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.Logf("%d rows stored in %v", *benchRows, time.Since(began).Round(time.Millisecond))
+	for len(jobs) < 10_000 {
+		jobs = append(jobs, source.New())
+	}
+	all := rowstore.Scope{Group: group}
+	horizon, err := store.Horizon(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	middle := func() int64 {
+		var after int64
+		for range 3 {
+			_, last, err := store.Scan(b.Context(), rowstore.ScanQuery{Scope: all, After: max(after, horizon/2), Upto: horizon, Limit: 1000})
+			if err != nil {
+				b.Fatal(err)
+			}
+			after = last
+		}
+		return after
+	}()
+	node := func(text string) filter.Node {
+		if text == "" {
+			return nil
+		}
+		n, err := filter.Parse([]byte(text))
+		if err != nil {
+			b.Fatal(err)
+		}
+		return n
+	}
+	run := func(name string, read func() error) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if err := read(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	for _, f := range []struct{ name, filter string }{
+		{"all", ``},
+		{"number equal", `{"price":123.99}`},
+		{"text equal", `{"sku":"SKU-3000123"}`},
+		{"in", `{"brand":{"in":["Brand 1","Brand 2","Brand 3"]}}`},
+		{"range", `{"rating":{"gte":3,"lt":4}}`},
+		{"not", `{"inStock":{"ne":true}}`},
+		{"contains", `{"title":{"contains":"product 49"}}`},
+		{"contains in long text", `{"description":{"contains":"fff"}}`},
+		{"regex", `{"title":{"regex":"^Product 1[0-9]{3}$"}}`},
+		{"nested", `{"$or":[{"$and":[{"price":{"gt":490}},{"brand":"Brand 7"}]},{"$nor":[{"rating":{"lt":4}},{"inStock":true}]}]}`},
+		{"nothing found", `{"sku":"none"}`},
+	} {
+		n := node(f.filter)
+		run("page/"+f.name, func() error {
+			_, err := store.Rows(b.Context(), rowstore.RowsQuery{Scope: all, Filter: n, Limit: 100})
+			return err
+		})
+		run("count/"+f.name, func() error {
+			_, err := store.Count(b.Context(), all, n)
+			return err
+		})
+	}
+	run("page/sorted by number", func() error {
+		_, err := store.Rows(b.Context(), rowstore.RowsQuery{Scope: all, Sort: []rowstore.Sort{{Field: "price", Descending: true}}, Limit: 100})
+		return err
+	})
+	run("page/sorted by text", func() error {
+		_, err := store.Rows(b.Context(), rowstore.RowsQuery{Scope: all, Sort: []rowstore.Sort{{Field: "title"}}, Limit: 100})
+		return err
+	})
+	run("page/deep", func() error {
+		_, err := store.Rows(b.Context(), rowstore.RowsQuery{Scope: all, Offset: 99_900, Limit: 100})
+		return err
+	})
+	many := rowstore.Scope{Group: group, Jobs: jobs, Without: jobs[5_000:]}
+	run("page/10000 jobs", func() error {
+		_, err := store.Rows(b.Context(), rowstore.RowsQuery{Scope: many, Filter: node(`{"brand":"Brand 1"}`), Limit: 100})
+		return err
+	})
+	for name, after := range map[string]int64{"first": 0, "middle": middle} {
+		run("cursor/"+name, func() error {
+			_, _, err := store.Scan(b.Context(), rowstore.ScanQuery{Scope: all, After: after, Upto: horizon, Limit: 100})
+			return err
+		})
+		run("cursor/filtered "+name, func() error {
+			_, _, err := store.Scan(b.Context(), rowstore.ScanQuery{Scope: all, Filter: node(`{"brand":"Brand 1"}`), After: after, Upto: horizon, Limit: 100})
+			return err
+		})
+	}
+	run("horizon", func() error { _, err := store.Horizon(b.Context()); return err })
+	run("unreached", func() error {
+		_, err := store.Count(b.Context(), rowstore.Scope{Group: scraper}, nil)
+		return err
+	})
+}
+
+// BenchmarkIntake gives the time of one link.
+func BenchmarkIntake(b *testing.B) {
+	store, source := openB(b), &ids.Sequence{}
+	w, err := store.CreateList(context.Background(), source.New())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range b.N {
+		url := fmt.Sprintf("https://host-%d.example.test/products/item-%d", i%1000, i)
+		if _, err := w.Add(context.Background(), url, url); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if _, err := w.Finish(context.Background()); err != nil {
+		b.Fatal(err)
 	}
 }

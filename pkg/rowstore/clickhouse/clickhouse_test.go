@@ -3,11 +3,14 @@ package clickhouse_test
 import (
 	"context"
 	"crypto/rand"
+	"flag"
 	"io"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
@@ -47,8 +50,24 @@ func open(t testing.TB, config clickhouse.Config) *clickhouse.Store {
 	return store
 }
 
+// TestMain also sees that stores leave no goroutine behind.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit), goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("os/exec.(*Cmd).Wait")) // a server that a test has started again
+}
+
 func TestConformance(t *testing.T) {
 	server(t)
+	// A step of a random test takes a hundred times as long as in one process.
+	checks := flag.Lookup("rapid.checks")
+	if checks.Value.String() == checks.DefValue {
+		if err := checks.Value.Set("20"); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = checks.Value.Set(checks.DefValue) }()
+	}
 	rowstoretest.Run(t, func(t *testing.T) rowstore.Store {
 		return open(t, clickhouse.Config{Database: database(t), Node: "test"})
 	})

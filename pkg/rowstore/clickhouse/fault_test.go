@@ -110,7 +110,7 @@ func storm(c *cluster, url string, writers, units int, harm func(ctx context.Con
 	group.Wait()
 	cancel()
 	harms.Wait()
-	told.check(c, open(c, clickhouse.Config{Database: c.db}), units)
+	told.check(c, c.open(nil), units)
 }
 
 // persist tries once, for no longer than a short while.
@@ -257,4 +257,3 @@ func TestKilledServer(t *testing.T) {
 		}
 	})
 }
-

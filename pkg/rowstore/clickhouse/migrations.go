@@ -170,7 +170,7 @@ func (s *Store) lock(ctx context.Context) error {
 		case !errors.As(err, &refused) || refused.Code != tableExists:
 			return fmt.Errorf("row store: lock migrations: %w", err)
 		}
-		if err := s.breakLock(ctx); err != nil {
+		if err := s.breakLock(ctx, lockLife); err != nil {
 			return err
 		}
 		select {
@@ -181,10 +181,10 @@ func (s *Store) lock(ctx context.Context) error {
 	}
 }
 
-// breakLock removes a lock that is older than any migration takes.
-func (s *Store) breakLock(ctx context.Context) error {
+// breakLock removes a lock that is older than a life.
+func (s *Store) breakLock(ctx context.Context, life time.Duration) error {
 	names, err := read(ctx, s, fmt.Sprintf(`SELECT toString(uuid) FROM system.tables WHERE database = %s AND name = 'migrating'
-		AND metadata_modification_time < now() - INTERVAL %d SECOND`, text(s.db), lockLife/time.Second),
+		AND metadata_modification_time < now() - INTERVAL %d SECOND`, text(s.db), life/time.Second),
 		func(rows driver.Rows) (name string, err error) {
 			err = rows.Scan(&name)
 			return name, err

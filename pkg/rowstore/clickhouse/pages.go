@@ -337,7 +337,7 @@ func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite,
 		chosen[key] = b.receipts[i]
 		fresh = append(fresh, write)
 	}
-	return fresh, b.store.remove(ctx, late)
+	return fresh, b.store.giveWay(ctx, late)
 }
 
 // insertColumns are those of the table intake.
@@ -497,33 +497,25 @@ func (b *batch) verify(ctx context.Context, fresh []rowstore.PageWrite, since ui
 		mine[key] = true
 	}
 	records = slices.DeleteFunc(records, func(r *stored) bool { return !mine[r.key] || !late(r) })
-	return done, b.store.remove(ctx, records)
+	return done, b.store.giveWay(ctx, records)
 }
 
-// remove removes records with their rows.
-func (s *Store) remove(ctx context.Context, records []*stored) error {
-	byJob := map[ids.ID][]*stored{}
-	for _, r := range records {
-		byJob[r.key.job] = append(byJob[r.key.job], r)
+// giveWay removes records that came late, of any jobs.
+func (s *Store) giveWay(ctx context.Context, late []*stored) error {
+	byJob := map[ids.ID][]mark{}
+	for _, r := range late {
+		byJob[r.key.job] = append(byJob[r.key.job], mark{unit: r.key.unit, block: r.block})
 	}
-	for job, records := range byJob {
-		s.counts.raced.Add(uint64(len(records)))
-		where, err := s.ofJob(ctx, job)
-		if err != nil {
+	for job, marks := range byJob {
+		s.counts.raced.Add(uint64(len(marks)))
+		if err := s.remove(ctx, job, marks); err != nil {
 			return err
-		}
-		tuples := join(records, func(r *stored) string {
-			return fmt.Sprintf("(%d,%d,%d)", r.key.unit.Seq, r.key.unit.Page, r.block)
-		})
-		err = s.exec(ctx, removeTimeout, `DELETE FROM `+s.table("rows")+` WHERE `+where+` AND (seq, page, _block_number) IN (`+tuples+`)`)
-		if err != nil {
-			return fmt.Errorf("remove what came late: %w", err)
 		}
 	}
 	return nil
 }
 
-// ofJob is the condition that leads to a job's records and rows by the primary key; false for a job that is not known.
+// ofJob is the condition that leads to a job's records and rows by the primary key.
 func (s *Store) ofJob(ctx context.Context, job ids.ID) (string, error) {
 	if known, ok := s.jobs.Get(job); ok {
 		h := known.(home)

@@ -102,61 +102,76 @@ func (p *printer) compare(c filter.Compare) {
 		}
 		fmt.Fprintf(p, "(%s %s 0)", column(c.Field, "kind"), sign)
 	case filter.Contains, filter.StartsWith, filter.EndsWith:
-		p.ofText(c.Field, part(c.Op, column(c.Field, "text"), filter.Fold(c.Values[0].Text)))
+		folded := filter.Fold(c.Values[0].Text)
+		p.ofText(c.Field, folded == "", part(c.Op, column(c.Field, "text"), folded))
 	case filter.Regex:
-		p.ofText(c.Field, "match("+column(c.Field, "text")+", "+text(pattern(c.Values[0].Text))+")")
+		p.ofText(c.Field, c.Pattern.MatchString(""), "match("+column(c.Field, "text")+", "+text(pattern(c.Values[0].Text))+")")
 	default:
 		panic("row store: filter operator " + string(c.Op))
 	}
 }
 
-// ofText writes a condition that only text can meet.
-func (p *printer) ofText(field, condition string) {
-	fmt.Fprintf(p, "(%s IN (%d, %d) AND %s)", column(field, "kind"), kindText, kindNumericText, condition)
+// ofText writes a condition that only text can meet. What is no text has an empty one: its kind is asked for only if that
+// meets the condition, since a second column to read costs as much as the first.
+func (p *printer) ofText(field string, empty bool, condition string) {
+	if empty {
+		condition = fmt.Sprintf("%s IN (%d, %d) AND %s", column(field, "kind"), kindText, kindNumericText, condition)
+	}
+	p.WriteString("(" + condition + ")")
+}
+
+// ofNumber is ofText for numbers: what is none has a zero.
+func (p *printer) ofNumber(field string, zero bool, condition string) {
+	if zero {
+		condition = fmt.Sprintf("%s >= %d AND %s", column(field, "kind"), kindNumber, condition)
+	}
+	p.WriteString("(" + condition + ")")
 }
 
 func (p *printer) order(field, sign string, operand filter.Value) {
 	if operand.Kind == filter.Text {
-		p.ofText(field, column(field, "text")+" "+sign+" "+text(operand.Text))
+		empty := sign == "<=" || sign == "<" && operand.Text != "" || sign == ">=" && operand.Text == ""
+		p.ofText(field, empty, column(field, "text")+" "+sign+" "+text(operand.Text))
 		return
 	}
-	fmt.Fprintf(p, "(%s >= %d AND %s %s %s)", column(field, "kind"), kindNumber, column(field, "num"), sign, number(operand.Number))
+	n := operand.Number
+	zero := sign == "<" && 0 < n || sign == "<=" && 0 <= n || sign == ">" && 0 > n || sign == ">=" && 0 >= n
+	p.ofNumber(field, zero, column(field, "num")+" "+sign+" "+number(n))
 }
 
 // anyOf writes that some operand equals the field: one term for each kind of operand there is.
 func (p *printer) anyOf(c filter.Compare) {
-	var numbers, texts []filter.Value
-	var kinds []string
+	var numbers, texts, kinds []string
+	zero, empty := false, false
 	for _, v := range c.Values {
 		switch {
 		case v.Kind == filter.Null:
 			kinds = append(kinds, "0", fmt.Sprint(kindNull))
 		case v.Kind == filter.Number:
-			numbers = append(numbers, v)
+			numbers = append(numbers, number(v.Number))
+			zero = zero || v.Number == 0
 		case v.Kind == filter.Text:
-			texts = append(texts, v)
+			texts = append(texts, text(v.Text))
+			empty = empty || v.Text == ""
 		case v.Bool:
 			kinds = append(kinds, fmt.Sprint(kindTrue))
 		default:
 			kinds = append(kinds, fmt.Sprint(kindFalse))
 		}
 	}
-	var terms []string
+	p.WriteByte('(')
 	if len(numbers) > 0 {
-		terms = append(terms, fmt.Sprintf("(%s >= %d AND %s IN (%s))", column(c.Field, "kind"), kindNumber, column(c.Field, "num"),
-			join(numbers, func(v filter.Value) string { return number(v.Number) })))
+		p.ofNumber(c.Field, zero, column(c.Field, "num")+" IN ("+strings.Join(numbers, ",")+")")
+		p.WriteString(" OR ")
 	}
 	if len(texts) > 0 {
-		terms = append(terms, fmt.Sprintf("(%s IN (%d, %d) AND %s IN (%s))", column(c.Field, "kind"), kindText, kindNumericText,
-			column(c.Field, "text"), join(texts, func(v filter.Value) string { return text(v.Text) })))
+		p.ofText(c.Field, empty, column(c.Field, "text")+" IN ("+strings.Join(texts, ",")+")")
+		p.WriteString(" OR ")
 	}
 	if len(kinds) > 0 {
-		terms = append(terms, column(c.Field, "kind")+" IN ("+strings.Join(kinds, ",")+")")
+		p.WriteString(column(c.Field, "kind") + " IN (" + strings.Join(kinds, ",") + ") OR ")
 	}
-	if len(terms) == 0 {
-		terms = []string{"0"}
-	}
-	p.WriteString("(" + strings.Join(terms, " OR ") + ")")
+	p.WriteString("0)")
 }
 
 // part is a condition on text, whatever the case: folded is the part, folded.

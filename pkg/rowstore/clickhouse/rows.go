@@ -29,18 +29,24 @@ func printScope(scope rowstore.Scope) string {
 	return where
 }
 
+// withoutTopK turns off one of the server's ways to leave rows unread by what it has found so far: it costs a filtered read
+// as much as the filter does.
+const withoutTopK = `use_top_k_dynamic_filtering = 0`
+
 // Rows is rowstore.Reads. Documents are read only of the rows of the page.
 func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessage, error) {
 	if q.Limit <= 0 {
 		return nil, nil
 	}
-	terms := `at DESC, _block_number, pos`
+	terms, settings := `at DESC, _block_number, pos`, `query_plan_max_limit_for_lazy_materialization = 0`
+	if q.Filter != nil {
+		settings += `, ` + withoutTopK
+	}
 	if len(q.Sort) > 0 {
 		terms = printSort(q.Sort)
 	}
-	docs, err := read(ctx, s, fmt.Sprintf(`SELECT doc FROM %s WHERE %s AND %s ORDER BY %s LIMIT %d OFFSET %d
-		SETTINGS query_plan_max_limit_for_lazy_materialization = 0`, s.table("rows"), printScope(q.Scope), printFilter(q.Filter), terms,
-		q.Limit, q.Offset), scanDoc)
+	docs, err := read(ctx, s, fmt.Sprintf(`SELECT doc FROM %s WHERE %s AND %s ORDER BY %s LIMIT %d OFFSET %d SETTINGS %s`,
+		s.table("rows"), printScope(q.Scope), printFilter(q.Filter), terms, q.Limit, q.Offset, settings), scanDoc)
 	if err != nil {
 		return nil, fmt.Errorf("row store: rows: %w", err)
 	}
@@ -88,8 +94,13 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 	if q.Upto <= q.After || q.Limit <= 0 {
 		return nil, last, nil
 	}
+	settings := withoutTopK
+	if q.Filter == nil {
+		settings += `, max_threads = 1` // it reads little
+	}
 	rows, err := read(ctx, s, fmt.Sprintf(`SELECT doc, _block_number, pos FROM %s WHERE %s AND %s AND %s
-		ORDER BY _block_number, pos LIMIT %d`, s.table("rows"), printScope(q.Scope), places(q.After, q.Upto), printFilter(q.Filter), q.Limit),
+		ORDER BY _block_number, pos LIMIT %d SETTINGS %s`, s.table("rows"), printScope(q.Scope), places(q.After, q.Upto),
+		printFilter(q.Filter), q.Limit, settings),
 		func(rows driver.Rows) (r row, err error) {
 			var doc string
 			var block uint64

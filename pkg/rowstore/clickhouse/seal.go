@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
@@ -10,7 +11,6 @@ import (
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // Bounds of the wait for inserts that began before a fence.
@@ -45,8 +45,8 @@ func (s *Store) seal(ctx context.Context, job ids.ID, settled func(unit model.Un
 	if err := s.drain(ctx); err != nil {
 		return err
 	}
-	if settled == nil {
-		return s.removeLate(ctx, job)
+	if err := s.removeLate(ctx, job); err != nil || settled == nil {
+		return err
 	}
 	return s.removeUnsettled(ctx, job, settled)
 }
@@ -85,7 +85,7 @@ func (s *Store) inserts(ctx context.Context, named []string) ([]string, error) {
 	return open, nil
 }
 
-// mark is what Seal reads of a record.
+// mark names a record.
 type mark struct {
 	unit  model.Unit
 	block uint64
@@ -103,7 +103,7 @@ func (s *Store) removeLate(ctx context.Context, job ids.ID) error {
 	if err != nil {
 		return fmt.Errorf("units with two records: %w", err)
 	}
-	return s.removeMarks(ctx, job, twice)
+	return s.remove(ctx, job, twice)
 }
 
 func scanMark(rows driver.Rows) (m mark, err error) {
@@ -111,7 +111,7 @@ func scanMark(rows driver.Rows) (m mark, err error) {
 	return m, err
 }
 
-// removeUnsettled asks about every record that stands, and removes it if it is not settled, and what lost in any case.
+// removeUnsettled asks about every record, of which each unit has one, and removes what is not settled.
 func (s *Store) removeUnsettled(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error {
 	where, err := s.ofJob(ctx, job)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Store) removeUnsettled(ctx context.Context, job ids.ID, settled func(un
 	var gone []mark
 	for after := (*model.Unit)(nil); ; {
 		marks, err := read(ctx, s, fmt.Sprintf(`SELECT seq, page, _block_number, last FROM %s WHERE %s AND kind = 0 AND %s
-			ORDER BY seq, page, _block_number LIMIT %d WITH TIES`, s.table("rows"), where, afterUnit(after), recordsAtOnce),
+			ORDER BY seq, page LIMIT %d`, s.table("rows"), where, afterUnit(after), recordsAtOnce),
 			func(rows driver.Rows) (m mark, err error) {
 				var last uint8
 				err = rows.Scan(&m.unit.Seq, &m.unit.Page, &m.block, &last)
@@ -131,25 +131,26 @@ func (s *Store) removeUnsettled(ctx context.Context, job ids.ID, settled func(un
 			return fmt.Errorf("records: %w", err)
 		}
 		for i := range marks {
-			if m := marks[i]; after != nil && m.unit == *after || !settled(m.unit, m.last) {
-				gone = append(gone, m)
+			if !settled(marks[i].unit, marks[i].last) {
+				gone = append(gone, marks[i])
 			}
 			after = &marks[i].unit
 		}
 		if len(marks) < recordsAtOnce {
-			return s.removeMarks(ctx, job, gone)
+			return s.remove(ctx, job, gone)
 		}
 	}
 }
 
-func (s *Store) removeMarks(ctx context.Context, job ids.ID, marks []mark) error {
+// remove removes records with their rows.
+func (s *Store) remove(ctx context.Context, job ids.ID, records []mark) error {
 	where, err := s.ofJob(ctx, job)
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(marks, removeAtOnce) {
-		tuples := join(part, func(m mark) string { return fmt.Sprintf("(%d,%d,%d)", m.unit.Seq, m.unit.Page, m.block) })
-		err := s.exec(ctx, removeTimeout, `DELETE FROM `+s.table("rows")+` WHERE `+where+` AND (seq, page, _block_number) IN (`+tuples+`)`)
+	for part := range slices.Chunk(records, removeAtOnce) {
+		units := join(part, func(m mark) string { return fmt.Sprintf("(%d,%d,%d)", m.unit.Seq, m.unit.Page, m.block) })
+		err := s.exec(ctx, removeTimeout, `DELETE FROM `+s.table("rows")+` WHERE `+where+` AND (seq, page, _block_number) IN (`+units+`)`)
 		if err != nil {
 			return fmt.Errorf("remove: %w", err)
 		}
@@ -172,18 +173,27 @@ func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 	return nil
 }
 
-// Expire is rowstore.Pages.
+// Expire is rowstore.Pages. A month that is over for good is only removed from once, as everything in it is old. What is
+// left of lists that were dropped goes, too.
 func (s *Store) Expire(ctx context.Context, before time.Time) error {
-	where := fmt.Sprintf(`kind = 1 AND started < %d`, before.UnixMicro())
-	any, err := read(ctx, s, `SELECT 1 FROM `+s.table("rows")+` WHERE `+where+` LIMIT 1`,
-		func(driver.Rows) (struct{}, error) { return struct{}{}, nil })
-	if err == nil && len(any) > 0 {
-		err = s.exec(ctx, removeTimeout, `ALTER TABLE `+s.table("rows")+` DELETE WHERE `+where+` SETTINGS mutations_sync = 1`)
-	}
-	if err != nil {
+	if err := s.removeIfAny(ctx, "rows", fmt.Sprintf(`kind = 1 AND started < %d`, before.UnixMicro())); err != nil {
 		return fmt.Errorf("row store: expire rows: %w", err)
+	}
+	oldest := ids.ID{}
+	binary.BigEndian.PutUint32(oldest[:], uint32(max(0, before.Unix())))
+	old := fmt.Sprintf(`list < %s AND list IN (SELECT list FROM %s WHERE state = %d)`, id(oldest), s.table("lists"), listDropped)
+	if err := s.removeIfAny(ctx, "lists", old); err != nil {
+		return fmt.Errorf("row store: expire lists: %w", err)
 	}
 	return nil
 }
 
-var _ rowstore.Pages = (*Store)(nil)
+// removeIfAny removes for good, and waits until it is done.
+func (s *Store) removeIfAny(ctx context.Context, table, where string) error {
+	found, err := read(ctx, s, `SELECT 1 FROM `+s.table(table)+` WHERE `+where+` LIMIT 1`,
+		func(driver.Rows) (struct{}, error) { return struct{}{}, nil })
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return s.exec(ctx, removeTimeout, `ALTER TABLE `+s.table(table)+` DELETE WHERE `+where+` SETTINGS mutations_sync = 1`)
+}

@@ -8,7 +8,7 @@ BENCH    ?= -out bench/results
 
 # The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory.
 CC_FOUND := $(shell command -v $$(go env CC))
-RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
+RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
 
 .PHONY: run build test race bench exactness crash scale alerts lint fuzz clean
 

@@ -2,6 +2,7 @@ package fetcher
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -274,10 +275,10 @@ func TestStopIsBounded(t *testing.T) {
 // leap is a clock that can be set ahead, as it is for a process that was suspended.
 type leap struct {
 	clock.System
-	by time.Duration
+	by atomic.Int64 // nanoseconds
 }
 
-func (l *leap) Now() time.Time { return time.Now().Add(l.by) }
+func (l *leap) Now() time.Time { return time.Now().Add(time.Duration(l.by.Load())) }
 
 // A process that slept past its lease starts nothing when it wakes, before it has heard of it or after; what it had asked
 // for before is published or thrown away.
@@ -297,7 +298,7 @@ func TestSuspendedPastTheLease(t *testing.T) {
 		pass(900 * time.Millisecond) // just before the next heartbeat and the next sweep; all workers are busy
 		before := len(r.web.startsAt("a.test"))
 		r.control.change(func() {
-			asleep.by = time.Minute
+			asleep.by.Store(int64(time.Minute))
 			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return client.Leases{}, errTest }
 		})
 		notify(r.f.wake)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/testkit/cluster"
 	"shoal.dev/shoal/pkg/testkit/netns"
 )
@@ -35,6 +36,7 @@ const (
 	short     = 3 * time.Second
 	pastLease = lease + 2*fetchTime + lease // by then the shards of a silent fetcher have another
 	diskBytes = 192 << 20
+	tooLittle = 12 << 20 // bytes of memory
 )
 
 // fault is one row of the matrix. To add one: a function that strikes and heals, and a line in faults.
@@ -213,10 +215,14 @@ func ownDisks(nodes []cluster.Spec) {
 	}
 }
 
-// fillDisk leaves the victim no space. One that cannot go on without may end; then it is started again.
+// fillDisk leaves the victim no space. One that cannot go on without may end; then it is started again. A leader that
+// can write nothing has to let another lead.
 func fillDisk(c *cell) {
 	c.must(c.victim.FillDisk())
 	c.hold(pastLease)
+	if now := suite.Must(c.Leader(c.ctx))(c.t); now == c.victim {
+		c.t.Errorf("%s leads, and can write nothing", now.Name)
+	}
 	c.must(c.victim.FreeDisk())
 	c.revive()
 }
@@ -259,14 +265,25 @@ func poison(c *cell) {
 	}
 }
 
-// squeezeMemory leaves the victim less memory than it has, so that the kernel kills it, and then starts it again with as
-// much as it needs.
+// squeezeMemory gives the victim's next processes less memory than they need: the kernel kills one after the other, until
+// there is enough again.
 func squeezeMemory(c *cell) {
-	c.must(c.victim.LimitMemory(8 << 20))
-	select {
-	case <-c.victim.Ended():
-	case <-time.After(pastLease): // it got along
+	c.must(c.victim.LimitMemory(tooLittle))
+	c.victim.Kill()
+	killed, over := 0, time.After(pastLease)
+	for {
+		c.must(c.victim.Start())
+		select {
+		case <-c.victim.Ended():
+			killed++
+			continue
+		case <-over:
+		}
+		break
 	}
 	c.must(c.victim.LimitMemory(0))
 	c.revive()
+	if killed == 0 {
+		c.t.Errorf("%s gets along with %d bytes", c.victim.Name, tooLittle)
+	}
 }

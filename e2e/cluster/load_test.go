@@ -72,7 +72,8 @@ func newJobs(t *testing.T, network *netns.Network, label string, seed uint64) []
 	}
 	for i, cfg := range []synthweb.Config{rough, listings, plain, plain, plain} {
 		jobs[i].customer = jobs[i].name + label
-		cfg.Seed, cfg.Suffix = seed*10+uint64(i), jobs[i].customer+".example"
+		// A suffix of its own makes each host a domain of its own, so that a load is spread over the shards.
+		cfg.Seed, cfg.Suffix = seed*10+uint64(i), jobs[i].customer
 		jobs[i].web = newWeb(t, network, cfg)
 	}
 	return jobs

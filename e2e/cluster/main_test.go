@@ -89,10 +89,11 @@ func services(t *testing.T) cluster.Services {
 	return found
 }
 
-// Times of test clusters: short, so that what waits for a lease or a marker does not take long. A fetcher's shards are
-// given away once its lease and one fetch's deadline are over.
+// Times of test clusters: short, so that what waits for a lease or a marker does not take long, but the lease longer than
+// a busy machine takes to find another leader. A fetcher's shards are given away once its lease and one fetch's deadline
+// are over.
 const (
-	lease       = 2 * time.Second
+	lease       = 6 * time.Second
 	fetchTime   = 3 * time.Second
 	markerEvery = 500 * time.Millisecond
 	settleTime  = 2 * time.Minute

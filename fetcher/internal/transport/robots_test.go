@@ -229,7 +229,6 @@ func TestSharedRobotsKeepsItsAge(t *testing.T) {
 	now := clock.NewManual(time.Unix(1_800_000_000, 0))
 	shared := cache.NewLocal(now)
 	first, second := NewRobots(client, "", now, shared), NewRobots(client, "", now, shared)
-	defer first.Close()
 	defer second.Close()
 	for i, step := range []struct {
 		robots  *Robots
@@ -240,6 +239,7 @@ func TestSharedRobotsKeepsItsAge(t *testing.T) {
 		if _, err := step.robots.Check(t.Context(), "http://a.example/"); err != nil || asked.Load() != step.asked {
 			t.Errorf("step %d: asked %d times, %v", i, asked.Load(), err)
 		}
+		first.Close() // what it shares is there now
 	}
 }
 

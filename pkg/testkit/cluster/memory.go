@@ -40,8 +40,8 @@ func (g *memoryGroup) write(file, value string) error {
 	return nil
 }
 
-// LimitMemory bounds what the node's processes may have, this one and the next ones. One that takes more is killed by
-// the kernel, as a container would be. 0 takes the bound away.
+// LimitMemory bounds what the processes may have that are started from now on. One that takes more is killed by the
+// kernel, as a container would be. 0 takes the bound away, from one that runs, too.
 func (n *Node) LimitMemory(bytes int64) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -51,9 +51,6 @@ func (n *Node) LimitMemory(bytes int64) error {
 			return err
 		}
 		n.memory = group
-		if err := group.add(n.p.PID()); err != nil {
-			return err
-		}
 	}
 	if bytes == 0 {
 		bytes = 1 << 40

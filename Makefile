@@ -10,7 +10,7 @@ BENCH    ?= -out bench/results
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
 
-.PHONY: run build test race bench exactness crash scale alerts lint fuzz clean
+.PHONY: run build test race bench exactness crash scale cluster faults failover cluster-scale alerts lint fuzz clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -56,6 +56,15 @@ cluster:
 ## faults: the whole fault matrix, SEEDS times each cell, with outages of ten minutes
 faults:
 	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestFaults -faults all -fault-seeds $(SEEDS) -outage 10m -v -timeout 24h
+
+## failover: the time from a leader's kill to the next accepted write, of 50 kills
+failover:
+	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestFailover -leader-kills 50 -v -timeout 1h
+
+## cluster-scale: 1, 2, 4 and 8 fetchers, written to bench/results/fetchers.md with the command beside it
+cluster-scale:
+	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestScale -scale -scale-results $(CURDIR)/bench/results/fetchers.md -v \
+	  -timeout 1h
 
 ## alerts: the alert rules, their tests and the dashboard's queries by promtool (Debian: package prometheus)
 alerts:

@@ -34,9 +34,9 @@ const mostInFlight = 2*5*loadHosts + 50
 // Durations of faults.
 const (
 	short     = 3 * time.Second
-	pastLease = lease + 2*fetchTime + lease // by then the shards of a silent fetcher have another
+	pastLease = lease + 2*fetchTime + 2*time.Second // by then the shards of a silent fetcher have another
 	diskBytes = 192 << 20
-	tooLittle = 12 << 20 // bytes of memory
+	tooLittle = 6 << 20 // bytes of memory
 )
 
 // fault is one row of the matrix. To add one: a function that strikes and heals, and a line in faults.

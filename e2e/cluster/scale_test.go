@@ -33,10 +33,14 @@ const (
 	mostEfficient = 0.95
 )
 
-func scaleArgs() []string {
-	return []string{"--host-rate", "1000", "--max-host-rate", "1000", "--host-connections", "4",
-		"--max-host-connections", "4", "--fetch-workers", fmt.Sprint(scaleWorkers)}
+// pace is what the hosts of a run are asked.
+type pace struct {
+	hosts int
+	rate  float64 // request starts per second and host
 }
+
+// unbound is a pace that never binds.
+func unbound() pace { return pace{hosts: scaleHosts, rate: 1000} }
 
 // TestScale measures 1, 2, 4 and 8 fetchers.
 func TestScale(t *testing.T) {
@@ -81,7 +85,7 @@ type measured struct {
 func measure(t *testing.T, fetchers int) measured {
 	t.Helper()
 	links := scalePerNode * fetchers
-	s := newScaleRun(t, fetchers, links)
+	s := newScaleRun(t, fetchers, links, unbound())
 	before, idle := usage(t, s.c), idleTime(t)
 	begin := time.Now()
 	s.launch()
@@ -131,12 +135,14 @@ type scaleRun struct {
 	ctx context.Context
 }
 
-func newScaleRun(t *testing.T, fetchers, links int) *scaleRun {
+func newScaleRun(t *testing.T, fetchers, links int, p pace) *scaleRun {
 	t.Helper()
 	network := newNetwork(t)
-	web := newWeb(t, network, synthweb.Config{Hosts: scaleHosts, PagesPerHost: (links + scaleHosts - 1) / scaleHosts,
+	web := newWeb(t, network, synthweb.Config{Hosts: p.hosts, PagesPerHost: (links + p.hosts - 1) / p.hosts,
 		PageBytes: []int{3000}, MinLatency: scaleLatency, MaxLatency: scaleLatency})
-	c := newCluster(t, network, cluster.Layout(1, fetchers, 1, 1, 1), scaleArgs(), web)
+	rate := fmt.Sprint(p.rate)
+	c := newCluster(t, network, cluster.Layout(1, fetchers, 1, 1, 1), []string{"--host-rate", rate, "--max-host-rate", rate,
+		"--host-connections", "4", "--max-host-connections", "4", "--fetch-workers", fmt.Sprint(scaleWorkers)}, web)
 	start(t, c)
 	s := &scaleRun{t: t, c: c, web: web, ctx: suite.Within(t, 2*aboutGoal)}
 	s.who = clientOf(c, suite.Must(mint(s.ctx, c, "--customer", "scale"))(t))
@@ -195,16 +201,19 @@ func (s *scaleRun) rate() float64 {
 	return float64(to-from) / starts[to].Sub(starts[from]).Seconds()
 }
 
-// exact makes the recount; no page may have been fetched twice.
-func (s *scaleRun) exact() {
+// exact makes the recount; no page may have been fetched twice, and no host asked too soon.
+func (s *scaleRun) exact(gap time.Duration) {
 	s.t.Helper()
 	reported := suite.Must(s.who.Report(s.ctx, s.run))(s.t)
-	s.t.Log(suite.Check(s.t, recount.Run{Web: s.web, URLs: s.o.URLs, Price: suite.PlainPrice, Free: suite.FreeGrant}, reported))
+	s.t.Log(suite.Check(s.t, recount.Run{Web: s.web, URLs: s.o.URLs, Price: suite.PlainPrice, Free: suite.FreeGrant,
+		MinGap: gap}, reported))
 }
 
-// TestPlannedMoves lets fetchers join, drain and leave in the middle of a run: nothing is fetched twice.
+// TestPlannedMoves lets fetchers join, drain and leave in the middle of a run: nothing is fetched twice, and no host sees
+// that it changes hands.
 func TestPlannedMoves(t *testing.T) {
-	s := newScaleRun(t, 2, 3*scalePerNode)
+	polite := pace{hosts: 60, rate: 4}
+	s := newScaleRun(t, 2, 3*scalePerNode, polite)
 	s.launch()
 	s.begun(0.1)
 	joined := suite.Must(s.c.Add(s.ctx, cluster.Spec{Name: "fetch9", Roles: []string{cluster.Fetcher}}))(t)
@@ -223,7 +232,7 @@ func TestPlannedMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.finish()
-	s.exact()
+	s.exact(time.Duration(float64(time.Second) / polite.rate / 2)) // a start that was delayed on its way looks closer
 }
 
 // operator runs a command as the cluster's operator.
@@ -233,16 +242,16 @@ func (s *scaleRun) operator(args ...string) (string, error) {
 
 // TestStalledRowStore freezes the row store past the lease in the middle of a run.
 func TestStalledRowStore(t *testing.T) {
-	s := newScaleRun(t, 2, 2*scalePerNode)
+	s := newScaleRun(t, 2, scalePerNode, unbound())
 	s.launch()
 	s.begun(0.2)
 	if err := s.c.Services().Pause(s.ctx, cluster.ClickHouse); err != nil {
 		t.Fatal(err)
 	}
-	<-time.After(2 * pastLease)
+	<-time.After(pastLease)
 	if err := s.c.Services().Resume(s.ctx, cluster.ClickHouse); err != nil {
 		t.Fatal(err)
 	}
 	s.finish()
-	s.exact()
+	s.exact(0)
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -21,28 +22,34 @@ const (
 	MaxPageBytes = rows.MaxPageBytes // all rows of one page as JSON, 32,000,000
 )
 
-// Page is what a fetch delivered.
-type Page struct {
-	URL         string // the final address, base for links
-	ContentType string // as the server sent it; may be empty
-	Body        []byte // UTF-8; only read, and only during Extract
-}
+// What goes in and comes out, as the scraper types know it too.
+type (
+	Page   = page.Page
+	Ask    = page.Ask
+	Prompt = page.Prompt
+)
 
 // Result is what a page holds.
 type Result struct {
 	Rows [][]byte // each a JSON object, members in the order of itemsConfig, no key that begins with "_"
 	Next string   // the NEXT_LINK selector's href as an absolute http(s) address; "" if there is none
+	// Ask is nil when the page is complete. Otherwise there are no rows yet.
+	Ask *Ask
+	// Rejected counts rows that do not fit the scraper's schema. They are not among Rows.
+	Rejected int
+	// Free says that nothing is charged although the page has rows.
+	Free bool
 }
 
 // Extractor is a compiled recipe. It is safe for concurrent use.
 type Extractor struct {
 	rows  rows.Maker
 	next  *dom.Selector // nil without NEXT_LINK
-	pages sync.Pool     // of *page: memory that is used again
+	pages sync.Pool     // of *memory: used again
 }
 
-// page is the memory that one Extract needs.
-type page struct {
+// memory is what one Extract needs.
+type memory struct {
 	doc dom.Document
 	out rows.Writer
 }
@@ -50,7 +57,7 @@ type page struct {
 // Compile checks and compiles a recipe. Errors are a fault.List with code schema_validation_failed (type_not_runnable
 // for a type that has no folder here), each naming its field, such as `itemsConfig[2].selector`.
 func Compile(r model.Recipe) (*Extractor, error) {
-	e := &Extractor{pages: sync.Pool{New: func() any { return new(page) }}}
+	e := &Extractor{pages: sync.Pool{New: func() any { return new(memory) }}}
 	var faults fault.List
 	if t := lookup(r.Type); t == nil {
 		faults = append(faults, fault.Invalid(fault.TypeNotRunnable, "type", "no extraction for the type %q", r.Type))
@@ -78,13 +85,18 @@ func Validate(r model.Recipe) fault.List {
 	return faults
 }
 
-// Extract makes the rows of a page. Errors are coded: not_html, unparsable, row_too_large. A page without a row is no
+// Extract makes the rows of a page: the first one. The others are what came of the Asks of earlier calls, in order; the
+// pages alone decide what comes out. Errors are coded: not_html, unparsable, row_too_large. A page without a row is no
 // error here.
-func (e *Extractor) Extract(p Page) (Result, error) {
+func (e *Extractor) Extract(pages ...Page) (Result, error) {
+	if e.rows.Read != nil {
+		return e.read(pages)
+	}
+	p := pages[0]
 	if err := checkHTML(p); err != nil {
 		return Result{}, err
 	}
-	m := e.pages.Get().(*page)
+	m := e.pages.Get().(*memory)
 	defer e.pages.Put(m)
 	defer m.doc.Reset()
 	if err := m.doc.Parse(p.Body, e.rows.Only...); err != nil {
@@ -99,4 +111,16 @@ func (e *Extractor) Extract(p Page) (Result, error) {
 		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the selectors take too long on this page")
 	}
 	return Result{Rows: m.out.Rows(), Next: next}, nil
+}
+
+// read is Extract for the types that read pages by themselves.
+func (e *Extractor) read(pages []Page) (Result, error) {
+	m := e.pages.Get().(*memory)
+	defer e.pages.Put(m)
+	m.out.Reset()
+	more, err := e.rows.Read(pages, &m.out)
+	if err != nil {
+		return Result{}, fmt.Errorf("rows of %s: %w", pages[0].URL, err)
+	}
+	return Result{Rows: m.out.Rows(), Next: more.Next, Ask: more.Ask, Rejected: more.Rejected, Free: more.Free}, nil
 }

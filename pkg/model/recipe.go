@@ -78,6 +78,17 @@ type Recipe struct {
 	Fields     []Field     `cbor:"2,keyasint,omitempty"`
 	Pagination *Pagination `cbor:"3,keyasint,omitempty"`
 	Politeness Politeness  `cbor:"4,keyasint,omitempty"`
+	// Curl is the request as a curl command, "" for a GET of the address; {{NAME}} stands for tokens of Prelaunch.
+	Curl      string     `cbor:"5,keyasint,omitempty"`
+	Prelaunch *Prelaunch `cbor:"6,keyasint,omitempty"`
+	// Schema is the content of the scraper's extraction schema, a JSON Schema document, as it was when the revision was
+	// made; nil but for AI_CONF.
+	Schema []byte            `cbor:"7,keyasint,omitempty"`
+	Rules  []PostProcessRule `cbor:"8,keyasint,omitempty"`
+	// Endpoint is the tag of what reads the pages instead of the type's own extraction: websitecontacts, or a plugin's.
+	Endpoint string `cbor:"9,keyasint,omitempty"`
+	// HiddenData asks for more than the page states plainly (tryWithHiddenData).
+	HiddenData bool `cbor:"10,keyasint,omitempty"`
 }
 
 // Politeness is what a scraper asks of its hosts (decision 17). Zero values mean the operator's defaults; the operator's

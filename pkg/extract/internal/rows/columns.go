@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -22,11 +23,22 @@ const (
 	maxAttr     = 256
 )
 
-// Maker makes the rows of a page. Where only is not empty, the first matches of these selectors and what they hold are
-// all that Rows asks of the document.
+// Maker makes the rows of a page, by Rows or by Read.
 type Maker struct {
+	// Rows works on a parsed HTML page. Where Only is not empty, the first matches of these selectors and what they hold
+	// are all that it asks of the document.
 	Rows func(*dom.Document, *Writer) error
 	Only []*dom.Selector
+	// Read works on pages as they came; see Extractor.Extract. It is a function of the pages alone.
+	Read func(pages []page.Page, out *Writer) (More, error)
+}
+
+// More is what Read found beside rows.
+type More struct {
+	Next     string    // as in extract.Result
+	Ask      *page.Ask // nil: the page is complete; otherwise what was written does not count
+	Rejected int
+	Free     bool
 }
 
 // Column is a compiled field.

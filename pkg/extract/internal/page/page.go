@@ -1,0 +1,32 @@
+// Package page owns what goes into an extraction and what comes out beside rows: fetched pages, and what has to be asked
+// before a page is complete. It holds data only.
+package page
+
+import (
+	"encoding/json"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Page is what a fetch delivered, or, with a Code, that it delivered nothing.
+type Page struct {
+	URL         string // the final address, base for links
+	ContentType string // as the server sent it; may be empty
+	Body        []byte // UTF-8; only read, and only during Extract
+	// Code is why there is no page: a page code of pkg/fault. Only pages that were asked for come with one.
+	Code fault.Code
+}
+
+// Ask is something outside that is needed before a page's rows can be made. One of its members is set. Extract is then
+// called again with the same pages and one more: the answer, or a Page that says why there is none.
+type Ask struct {
+	URL    string  // another page of the same unit, absolute http or https; fetched politely, never charged by itself
+	Prompt *Prompt // a question to the language model; its answer is a Page of the type application/json
+}
+
+// Prompt is a question to a language model whose answer has to fit a schema.
+type Prompt struct {
+	System string
+	User   string
+	Schema json.RawMessage // a JSON Schema document
+}

@@ -51,6 +51,9 @@ type Node struct {
 // Addr is the node's address, by which a synthetic web knows it.
 func (n *Node) Addr() netip.Addr { return n.namespace.Addr() }
 
+// Ops is where the node tells its metrics, HOST:PORT.
+func (n *Node) Ops() string { return n.at(opsPort).String() }
+
 func (n *Node) at(port uint16) netip.AddrPort { return netip.AddrPortFrom(n.Addr(), port) }
 
 func (n *Node) identity() string { return n.data + ".pem" }

@@ -35,6 +35,7 @@ var (
 	failover   = flag.Duration("failover-p99", 0, "fail when the p99 of failover is longer; 0: printed only")
 	scale      = flag.Bool("scale", false, "measure 1, 2, 4 and 8 fetchers, and planned moves")
 	results    = flag.String("scale-results", "", "file that the measurement of scale is written to")
+	servicePID = flag.String("service-pids", "", "folder of the services' pid files; measures what a page costs every process")
 	prebuilt   = flag.String("binary", "", "test this binary instead of building one")
 	race       = flag.Bool("race-binary", false, "build the binary with the race detector")
 	keep       = flag.String("keep", "", "directory for the nodes' data instead of one that is removed")

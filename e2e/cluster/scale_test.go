@@ -27,7 +27,7 @@ import (
 const (
 	scaleWorkers  = 8
 	scaleLatency  = 100 * time.Millisecond
-	scaleHosts    = 800 // for each fetcher, so that shards weigh about the same
+	scaleHosts    = 800  // for each fetcher, so that shards weigh about the same
 	scalePerNode  = 2400 // pages in a run, for each fetcher
 	oneFetcher    = scaleWorkers * int(time.Second/scaleLatency)
 	mostEfficient = 0.95

@@ -250,8 +250,11 @@ type Usage struct {
 }
 
 // Usage reads what the child has used.
-func (p *Process) Usage() (Usage, error) {
-	path := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
+func (p *Process) Usage() (Usage, error) { return UsageOf(p.cmd.Process.Pid) }
+
+// UsageOf reads what any process has used.
+func UsageOf(pid int) (Usage, error) {
+	path := fmt.Sprintf("/proc/%d/status", pid)
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return Usage{}, fmt.Errorf("process: usage: %w", err)
@@ -274,15 +277,15 @@ func (p *Process) Usage() (Usage, error) {
 	if usage.PeakBytes == 0 {
 		return usage, fmt.Errorf("process: usage: no VmHWM in %s", path)
 	}
-	usage.CPU, err = p.cpu()
+	usage.CPU, err = cpuOf(pid)
 	return usage, err
 }
 
 // ticks are what Linux counts processor time in, per second, on every platform that Go runs on.
 const ticks = 100
 
-func (p *Process) cpu() (time.Duration, error) {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+func cpuOf(pid int) (time.Duration, error) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, fmt.Errorf("process: usage: %w", err)
 	}

@@ -36,7 +36,7 @@ func (s *Server) methods() map[string]port.Method {
 		methodConfirm:   port.Handle(s.serveConfirm),
 		methodHeartbeat: port.Handle(s.serveHeartbeat, identity.Fetcher),
 		methodMarkers:   port.Handle(s.serveMarkers, identity.Billing),
-		methodNodes:     port.Handle(s.serveNodes, identity.APIServer),
+		methodNodes:     port.Handle(s.serveNodes, identity.APIServer, identity.Billing),
 		methodStatus:    port.Handle(s.serveStatus),
 	}
 	maps.Copy(methods, s.restoreMethods())

@@ -210,8 +210,9 @@ func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
 		r.add(name, controlPlane)
 	}
 	r.untilServers("a* b* c*")
+	r.until("b knows of all votes", func() bool { return serversOf(r.nodes["b"]) == "a* b* c*" })
+	r.stay()
 	r.stop("b")
-	r.until("somebody leads", func() bool { return r.leader() != nil })
 	openCustomer(t, r.nodes["a"], "kept") // by a and c
 	r.kill("a")
 	r.kill("c")

@@ -176,7 +176,20 @@ func (r *reef) stop(name string) {
 	delete(r.nodes, name)
 }
 
-// restart starts a node that was stopped or killed, at other ports than before.
+// stay keeps the nodes that run at their ports when they are started again.
+func (r *reef) stay() {
+	r.t.Helper()
+	for name, node := range r.nodes {
+		n, err := node.gate.enter()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.configs[name].Cluster.Listen = n.port.Address()
+		node.gate.leave()
+	}
+}
+
+// restart starts a node that was stopped or killed, at other ports than before unless it stays.
 func (r *reef) restart(name string) *running {
 	r.t.Helper()
 	cfg := r.configs[name]

@@ -211,7 +211,6 @@ func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
 	}
 	r.untilServers("a* b* c*")
 	r.until("b knows of all votes", func() bool { return serversOf(r.nodes["b"]) == "a* b* c*" })
-	r.stay()
 	r.stop("b")
 	openCustomer(t, r.nodes["a"], "kept") // by a and c
 	r.kill("a")
@@ -219,7 +218,7 @@ func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
 	r.restart("b")
 	forgetful := &journal{}
 	cfg := r.configs["c"]
-	cfg.Dir, cfg.Cluster.Join = t.TempDir(), r.gossip()
+	cfg.Dir, cfg.Cluster.Listen, cfg.Cluster.Join = t.TempDir(), r.listening["c"], r.gossip()
 	cfg.Logger = slog.New(slog.NewTextHandler(forgetful, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	c := r.begin(cfg)
 	r.until("b has asked c for its vote", func() bool { return forgetful.count("a server is turned away") >= 3 })

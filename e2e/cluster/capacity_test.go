@@ -36,7 +36,7 @@ func TestCapacity(t *testing.T) {
 	web := newWeb(t, network, synthweb.Config{Hosts: capacityHosts, PagesPerHost: capacityPages / capacityHosts,
 		PageBytes: []int{capacityBytes}})
 	c := newCluster(t, network, cluster.Layout(1, 1, 1, 1, 1), []string{"--host-rate", "1000", "--max-host-rate", "1000",
-		"--host-connections", "4", "--max-host-connections", "4"}, web)
+		"--host-connections", "4", "--max-host-connections", "4", "--ops-profiles"}, web)
 	start(t, c)
 	s := &scaleRun{t: t, c: c, web: web, ctx: suite.Within(t, 2*aboutGoal)}
 	s.who = clientOf(c, suite.Must(mint(s.ctx, c, "--customer", "capacity"))(t))
@@ -51,7 +51,6 @@ func TestCapacity(t *testing.T) {
 	s.finish()
 	took := time.Since(begin)
 	after := everybody(t, c)
-	s.exact(0)
 	var report strings.Builder
 	fmt.Fprintf(&report, "%d pages of %d bytes in %v, %.0f pages/s\n\n| process | CPU a page, µs | peak memory, MB |\n|---|---|---|\n",
 		capacityPages, capacityBytes, took.Round(time.Second), capacityPages/took.Seconds())

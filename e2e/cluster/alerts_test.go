@@ -39,6 +39,7 @@ type trouble struct {
 	alerts []string
 	strike func(w *watched)
 	heal   func(w *watched)
+	after  []string // alerts once it is over
 }
 
 // troubles are those that can be made in minutes. The other rules are tested by promtool alone (deploy/monitoring).
@@ -65,13 +66,15 @@ func troubles() []trouble {
 	with := func(role string) func(w *watched) []*cluster.Node {
 		return func(w *watched) []*cluster.Node { return w.With(role) }
 	}
+	silent := paused("a fetcher that says nothing", func(w *watched) []*cluster.Node { return w.With(cluster.Fetcher)[:1] },
+		"ShoalNodeDown", "ShoalFetcherSilent")
+	silent.after = []string{"ShoalLeasesLapse"}
 	return []trouble{
 		onService(cluster.Redis, "ShoalLimitsLocal"),
 		{name: "records that nobody can read", alerts: []string{"ShoalUndecodableRecords"},
 			strike: func(w *watched) { w.must(w.Poison(w.ctx, []byte("nobody can read this"))) },
 			heal:   func(*watched) {}},
-		paused("a fetcher that says nothing", func(w *watched) []*cluster.Node { return w.With(cluster.Fetcher)[:1] },
-			"ShoalNodeDown", "ShoalFetcherSilent", "ShoalLeasesLapse"),
+		silent,
 		paused("no billing", with(cluster.Billing), "ShoalSettleStalled", "ShoalPipelineStalled"),
 		onService(cluster.ClickHouse, "ShoalRowStoreErrors", "ShoalIngestStalled"),
 		onService(cluster.Kafka, "ShoalLogErrors"),
@@ -113,15 +116,20 @@ func TestAlerts(t *testing.T) {
 	for _, trouble := range troubles() {
 		ok := t.Run(trouble.name, func(t *testing.T) {
 			w.t, w.ctx = t, suite.Within(t, alertsPatience)
-			defer func() { // other suites go on with these services
-				w.ctx = suite.Within(t, settleTime)
-				trouble.heal(w)
-				w.must(w.Settled(w.ctx))
-			}()
+			healed := false
+			heal := func() {
+				if !healed {
+					healed = true
+					w.ctx = suite.Within(t, settleTime)
+					trouble.heal(w)
+					w.must(w.Settled(w.ctx))
+				}
+			}
+			defer heal() // other suites go on with these services
 			trouble.strike(w)
-			w.until(fmt.Sprint(trouble.alerts, " fire"), func(fires []string) bool {
-				return !slices.ContainsFunc(trouble.alerts, func(a string) bool { return !slices.Contains(fires, a) })
-			})
+			w.fire(trouble.alerts)
+			heal()
+			w.fire(trouble.after)
 		})
 		if !ok {
 			return
@@ -296,6 +304,16 @@ func (w *watched) until(what string, ok func(fires []string) bool) {
 		case <-time.After(lookEvery):
 		}
 	}
+}
+
+// fire waits until each of the alerts has fired, be it at other times.
+func (w *watched) fire(alerts []string) {
+	w.t.Helper()
+	missing := slices.Clone(alerts)
+	w.until(fmt.Sprint(alerts, " fire"), func(fires []string) bool {
+		missing = slices.DeleteFunc(missing, func(a string) bool { return slices.Contains(fires, a) })
+		return len(missing) == 0
+	})
 }
 
 // calm is how long nothing has to fire: longer than any patience.

@@ -47,7 +47,8 @@ func (s *SASL) mechanism() (mechanism sasl.Mechanism, err error) {
 // refused says whether the brokers do not want us, or we do not trust them, rather than that they are away.
 func refused(err error) bool {
 	for _, code := range []segmentio.Error{segmentio.SASLAuthenticationFailed, segmentio.UnsupportedSASLMechanism,
-		segmentio.IllegalSASLState, segmentio.TopicAuthorizationFailed, segmentio.ClusterAuthorizationFailed} {
+		segmentio.IllegalSASLState, segmentio.TopicAuthorizationFailed, segmentio.ClusterAuthorizationFailed,
+		segmentio.InvalidConfiguration, segmentio.PolicyViolation} {
 		if errors.Is(err, code) {
 			return true
 		}

@@ -259,19 +259,28 @@ func serveOnce(t *testing.T, config ServeConfig) (metrics string, err error) {
 	config.HostRate, config.HostConnections, config.MaxHostRate, config.MaxHostConnections = 1, 1, 1, 1
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	config.Ready = func(string) {
-		defer stop()
-		answer, err := http.Get("http://" + config.OpsListen + "/metrics")
+	ask := func(path string) (int, string) {
+		answer, err := http.Get("http://" + config.OpsListen + path)
 		if err != nil {
 			t.Error(err)
-			return
+			return 0, ""
 		}
 		defer func() { _ = answer.Body.Close() }()
 		text, err := io.ReadAll(answer.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		metrics = string(text)
+		return answer.StatusCode, string(text)
+	}
+	config.Ready = func(string) {
+		_, metrics = ask("/metrics")
+		if code, said := ask("/api/readyz"); code != http.StatusOK {
+			t.Errorf("not ready: %d %s", code, said)
+		}
+		stop()
+		if code, said := ask("/api/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(said, "stops") {
+			t.Errorf("while it stops: %d %s", code, said)
+		}
 	}
 	err = runServe(ctx, config)
 	return metrics, err

@@ -24,12 +24,15 @@ import (
 	"shoal.dev/shoal/pkg/testkit/synthweb"
 )
 
-// The upgrade's load: paced by politeness, it outlasts two replacements of every process.
+// The upgrade's load: in each lane one run after the other, each as long as politeness makes it, until the upgrades are
+// done.
 const (
-	upgradeHosts   = 60
-	upgradeRate    = 2   // request starts per second and host
-	upgradePages   = 240 // of each host
-	upgradeCallers = 3   // of each kind
+	upgradeLanes   = 2
+	upgradeRuns    = 12 // of a lane, at most
+	upgradeHosts   = 30 // of a run
+	upgradeRate    = 2  // request starts per second and host
+	upgradePages   = 40 // of each host
+	upgradeCallers = 3  // of each kind
 	uploadPages    = 20
 	callLimit      = 20 * time.Second // that a caller waits for an answer
 	betweenCalls   = 30 * time.Millisecond
@@ -40,7 +43,7 @@ const (
 
 // TestRollingUpgrade replaces every process of a cluster by one of another version, and then all by the first version
 // again: first as an operator does by hand, one after the other, roles in the order of deploy/README.md, then as
-// Kubernetes does, all roles at once and in each the next process once the last is ready. Meanwhile a run goes on and
+// Kubernetes does, all roles at once and in each the next process once the last is ready. Meanwhile runs go on and
 // clients call through a balancer.
 //
 // The balancer may look elsewhere when a connection is refused, and sends nothing to a server that says it is not ready;
@@ -48,15 +51,13 @@ const (
 // before the server was told to stop among them. No page may be lost, stored twice or asked for twice, no host asked too
 // soon, no change of a client's be made twice.
 func TestRollingUpgrade(t *testing.T) {
+	other := newer(t, otherVersion)
 	u := newUpgrade(t)
-	u.launch()
-	callers := u.call()
-	u.byHand(newer(t, otherVersion))
+	crawled, called := u.crawl(), u.call()
+	u.byHand(other)
 	u.atOnce("")
-	if state := u.state(); model.JobState(state).Final() {
-		t.Errorf("the run was %s before the upgrades were done", state)
-	}
-	callers()
+	crawled()
+	called()
 	u.exact()
 }
 
@@ -67,10 +68,14 @@ type upgrade struct {
 	ctx      context.Context
 	balancer *balancer
 	admin    suite.Client
-	main     *scaleRun // the long run
+	lanes    [][]*scaleRun
 	uploads  []*upload
 	next     chan *upload // those that were not begun
 	small    *synthweb.Web
+
+	mu      sync.Mutex
+	begun   []*scaleRun // those that were launched
+	stopped bool        // no other is
 }
 
 // upload is a list that a server takes while it is told to stop.
@@ -82,9 +87,12 @@ type upload struct {
 func newUpgrade(t *testing.T) *upgrade {
 	t.Helper()
 	network := newNetwork(t)
-	web := newWeb(t, network, synthweb.Config{Hosts: upgradeHosts, PagesPerHost: upgradePages, PageBytes: []int{3000},
-		MaxLatency: 60 * time.Millisecond, Suffix: "long"})
 	small := newWeb(t, network, synthweb.Config{Hosts: uploadPages, PagesPerHost: 10, PageBytes: []int{3000}, Suffix: "small"})
+	webs := []*synthweb.Web{small}
+	for i := range upgradeLanes * upgradeRuns {
+		webs = append(webs, newWeb(t, network, synthweb.Config{Hosts: upgradeHosts, PagesPerHost: upgradePages, Seed: uint64(i),
+			PageBytes: []int{3000}, MaxLatency: 60 * time.Millisecond, Suffix: fmt.Sprint("load", i)}))
+	}
 	nodes := cluster.Layout(3, 2, 2, 2, 2)
 	for i, n := range nodes {
 		if n.Roles[0] != cluster.ControlPlane {
@@ -94,12 +102,19 @@ func newUpgrade(t *testing.T) *upgrade {
 			nodes[i].Args = append(nodes[i].Args, "--stop-grace", stopGrace.String())
 		}
 	}
-	c := newCluster(t, network, nodes, []string{"--host-rate", fmt.Sprint(upgradeRate)}, web, small)
+	c := newCluster(t, network, nodes, []string{"--host-rate", fmt.Sprint(upgradeRate)}, webs...)
 	start(t, c)
 	u := &upgrade{t: t, c: c, ctx: suite.Within(t, 2*aboutGoal), small: small}
 	u.balancer = newBalancer(u.ctx, t, c)
 	u.admin = u.client("--admin")
-	u.main = u.run(web, slices.Collect(web.URLs(upgradeHosts*upgradePages)), "long")
+	for lane := range slices.Chunk(webs[1:], upgradeRuns) {
+		var runs []*scaleRun
+		for _, web := range lane {
+			customer := fmt.Sprintf("lane%d-%d", len(u.lanes), len(runs))
+			runs = append(runs, u.run(web, slices.Collect(web.URLs(upgradeHosts*upgradePages)), customer))
+		}
+		u.lanes = append(u.lanes, runs)
+	}
 	u.next = make(chan *upload, 2*len(c.With(cluster.APIServer)))
 	for urls := range slices.Chunk(slices.Collect(small.URLs(uploadPages*cap(u.next))), uploadPages) {
 		r := &upload{scaleRun: u.run(small, urls, fmt.Sprint("upload", len(u.uploads)))}
@@ -128,15 +143,77 @@ func (u *upgrade) run(web *synthweb.Web, urls []string, customer string) *scaleR
 	return r
 }
 
-func (u *upgrade) launch() {
+// crawl keeps a run going in each lane; it returns once some are. What it returns launches no other, and waits for those
+// that go on.
+func (u *upgrade) crawl() (stop func()) {
 	u.t.Helper()
-	u.main.launch()
-	u.main.begun(0.02)
+	ended, going := make(chan error, len(u.lanes)), make(chan struct{}, len(u.lanes)*upgradeRuns)
+	for _, lane := range u.lanes {
+		go func() { ended <- u.crawlLane(lane, going) }()
+	}
+	for range u.lanes {
+		select {
+		case <-going:
+		case err := <-ended:
+			u.t.Fatal(err)
+		}
+	}
+	return func() {
+		u.t.Helper()
+		u.mu.Lock()
+		u.stopped = true
+		u.mu.Unlock()
+		for range u.lanes {
+			if err := <-ended; err != nil {
+				u.t.Error(err)
+			}
+		}
+	}
 }
 
-func (u *upgrade) state() string {
-	u.t.Helper()
-	return suite.Must(u.main.who.Job(u.ctx, u.main.run))(u.t).State
+// crawlLane launches one run after the other. Each of its calls has to succeed, too.
+func (u *upgrade) crawlLane(lane []*scaleRun, going chan<- struct{}) error {
+	for _, r := range lane {
+		query, err := r.o.Query(u.ctx)
+		if err == nil {
+			r.run, err = r.who.RunList(u.ctx, query, r.o.Body())
+		}
+		if err != nil {
+			return fmt.Errorf("launch: %w", err)
+		}
+		u.mu.Lock()
+		u.begun = append(u.begun, r)
+		u.mu.Unlock()
+		going <- struct{}{}
+		for {
+			record, err := r.who.Job(u.ctx, r.run)
+			if err != nil {
+				return fmt.Errorf("record of a run: %w", err)
+			}
+			if model.JobState(record.State).Final() {
+				break
+			}
+			select {
+			case <-u.ctx.Done():
+				return fmt.Errorf("a run is still %s: %w", record.State, u.ctx.Err())
+			case <-time.After(lookEvery):
+			}
+		}
+		u.mu.Lock()
+		stopped := u.stopped
+		u.mu.Unlock()
+		if stopped {
+			return nil
+		}
+	}
+	return errors.New("all runs of a lane ended before the upgrades were done")
+}
+
+// newest is the run that was launched last.
+func (u *upgrade) newest() *scaleRun {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.begun[len(u.begun)-1]
 }
 
 // byHand replaces one process after the other.
@@ -214,16 +291,21 @@ func (u *upgrade) replace(n *cluster.Node, role, binary string) error {
 	if role == cluster.APIServer {
 		stop = func() error { return u.uploadAcross(n) }
 	}
+	begin := time.Now()
 	if err := stop(); err != nil {
 		return err
 	}
+	stopped := time.Now()
 	n.Binary = binary
 	if err := n.Start(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(u.ctx, settleTime)
 	defer cancel()
-	return n.Ready(ctx)
+	err := n.Ready(ctx)
+	u.t.Logf("%-7s stopped in %v, ready in %v", n.Name, stopped.Sub(begin).Round(time.Millisecond),
+		time.Since(stopped).Round(time.Millisecond))
+	return err
 }
 
 // uploadAcross stops an API server in the middle of a list that is sent to it. The server takes the rest, and answers.
@@ -260,8 +342,10 @@ func (u *upgrade) uploadAcross(n *cluster.Node) error {
 // exact ends everything and holds it against the webs.
 func (u *upgrade) exact() {
 	u.t.Helper()
-	u.main.finish()
-	u.main.exact(time.Second / upgradeRate / 2)
+	for _, r := range u.begun {
+		r.finish()
+		r.exact(time.Second / upgradeRate / 2)
+	}
 	for _, r := range u.uploads {
 		r.finish()
 		reported := suite.Must(r.who.Report(u.ctx, r.run))(u.t)
@@ -274,7 +358,7 @@ func (u *upgrade) exact() {
 		}
 	}
 	runs, differ, err := u.admin.RecountOfProduct(u.ctx)
-	if err != nil || runs != 1+len(u.uploads) || differ > 0 {
+	if err != nil || runs != len(u.begun)+len(u.uploads) || differ > 0 {
 		u.t.Errorf("the product's own recount: %d of %d runs differ, %v", differ, runs, err)
 	}
 	if err := u.c.SameState(u.ctx); err != nil {
@@ -290,12 +374,14 @@ func (u *upgrade) callers() map[string]func(ctx context.Context, who suite.Clien
 			return err
 		},
 		"history": func(ctx context.Context, _ suite.Client, _ int) error {
-			_, err := u.main.who.Job(ctx, u.main.run)
+			r := u.newest()
+			_, err := r.who.Job(ctx, r.run)
 			return err
 		},
 		"rows": func(ctx context.Context, _ suite.Client, _ int) error {
-			return u.main.who.Call(ctx, http.MethodGet, "/api/scraper/data",
-				url.Values{"jobId": {u.main.run.JobID}, "limit": {"10"}}, nil, nil)
+			r := u.newest()
+			return r.who.Call(ctx, http.MethodGet, "/api/scraper/data",
+				url.Values{"jobId": {r.run.JobID}, "limit": {"10"}}, nil, nil)
 		},
 		"change": func(ctx context.Context, who suite.Client, n int) error {
 			_, err := who.PutGroup(ctx, fmt.Sprintf("group %d", n))
@@ -304,7 +390,8 @@ func (u *upgrade) callers() map[string]func(ctx context.Context, who suite.Clien
 		"key": useNewKey,
 		"stream": func(ctx context.Context, _ suite.Client, n int) error {
 			// A stream may end at any message; the client comes back, as its protocol says.
-			_, err := u.main.who.Follow(ctx, u.main.run.JobID, func(suite.Progress) bool { return true })
+			r := u.newest()
+			_, err := r.who.Follow(ctx, r.run.JobID, func(suite.Progress) bool { return true })
 			if errors.Is(err, io.ErrUnexpectedEOF) {
 				return nil
 			}

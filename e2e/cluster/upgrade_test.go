@@ -48,8 +48,8 @@ const (
 //
 // The balancer may look elsewhere when a connection is refused, and sends nothing to a server that says it is not ready;
 // that is all that it may do. A call that reached a server is made once: every one has to succeed, those that were begun
-// before the server was told to stop among them. No page may be lost, stored twice or asked for twice, no host asked too
-// soon, no change of a client's be made twice.
+// before the server was told to stop among them. No page may be lost, stored twice or asked for twice, no host be in two
+// fetchers' hands, no change of a client's be made twice.
 func TestRollingUpgrade(t *testing.T) {
 	other := newer(t, otherVersion)
 	u := newUpgrade(t)
@@ -344,7 +344,8 @@ func (u *upgrade) exact() {
 	u.t.Helper()
 	for _, r := range u.begun {
 		r.finish()
-		r.exact(time.Second / upgradeRate / 2)
+		apart(u.t, r.web)
+		r.exact(0)
 	}
 	for _, r := range u.uploads {
 		r.finish()
@@ -363,6 +364,21 @@ func (u *upgrade) exact() {
 	}
 	if err := u.c.SameState(u.ctx); err != nil {
 		u.t.Error(err)
+	}
+}
+
+// apart wants every host in one fetcher's hands at a time: a fetcher asks it only once all that others asked is answered.
+func apart(t *testing.T, web *synthweb.Web) {
+	t.Helper()
+	last := map[string]synthweb.Request{} // by host
+	for r := range web.Requests() {
+		before, known := last[r.Host]
+		if known && before.From != r.From && (before.End.IsZero() || before.End.After(r.Start)) {
+			t.Errorf("%v asks %s at %v, before %v has its answer (%v)", r.From, r.Host, r.Start, before.From, before.End)
+		}
+		if !known || before.From != r.From || r.End.After(before.End) {
+			last[r.Host] = r
+		}
 	}
 }
 

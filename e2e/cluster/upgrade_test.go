@@ -28,7 +28,7 @@ import (
 // done.
 const (
 	upgradeLanes   = 2
-	upgradeRuns    = 12 // of a lane, at most
+	upgradeRuns    = 8  // of a lane, at most
 	upgradeHosts   = 30 // of a run
 	upgradeRate    = 2  // request starts per second and host
 	upgradePages   = 40 // of each host
@@ -459,9 +459,9 @@ func (u *upgrade) call() (stop func()) {
 			}
 		})
 	}
-	for name, do := range u.callers() {
-		for i := range upgradeCallers {
-			who := u.client("--customer", fmt.Sprintf("%s%d", name, i))
+	for i := range upgradeCallers {
+		who := u.client("--customer", fmt.Sprint("caller", i))
+		for name, do := range u.callers() {
 			repeat(name, betweenCalls, func(ctx context.Context, n int) error { return do(ctx, who, n) })
 		}
 	}

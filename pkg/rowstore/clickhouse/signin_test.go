@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +78,36 @@ func TestSignIn(t *testing.T) {
 	_, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: at(secured, ""), Username: "e", Password: password})
 	if err == nil || !strings.Contains(err.Error(), "unknown authority") || len(g.seen) > 0 {
 		t.Errorf("a server that nobody vouches for: %v, and it saw %v", err, g.seen)
+	}
+}
+
+// TestBehindTLS runs on a real server behind one that speaks TLS and admits one user.
+func TestBehindTLS(t *testing.T) {
+	target, err := url.Parse(server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.Path = ""
+	onward := httputil.NewSingleHostReverseProxy(target)
+	secured := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-ClickHouse-User") != "u" || r.Header.Get("X-ClickHouse-Key") != password {
+			t.Errorf("a call of %q", r.Header.Get("X-ClickHouse-User"))
+		}
+		r.Header.Del("X-ClickHouse-User")
+		r.Header.Del("X-ClickHouse-Key")
+		r.Header.Del("X-ClickHouse-SSL-Certificate-Auth")
+		onward.ServeHTTP(w, r)
+	}))
+	defer secured.Close()
+	trusted := x509.NewCertPool()
+	trusted.AddCert(secured.Certificate())
+	store := open(t, clickhouse.Config{URL: secured.URL, Database: database(t), Username: "u", Password: password,
+		RootCAs: trusted})
+	if _, err := store.AllLists(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

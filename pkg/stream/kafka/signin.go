@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 
@@ -67,6 +68,9 @@ func unlessRefused(try func(context.Context) error) func(context.Context) error 
 		err := try(ctx)
 		if !refused(err) {
 			refusals = 0
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // so do brokers that restart
+				err = fmt.Errorf("%w: the broker hangs up; does it want TLS or a sign-in, or not?", err)
+			}
 			return err
 		}
 		if refusals++; worthWarning(refusals) {

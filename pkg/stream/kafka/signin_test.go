@@ -155,6 +155,27 @@ func TestOpenIsRefused(t *testing.T) {
 	}
 }
 
+// TestHungUp: a broker that hangs up may just restart, so it is tried again, but what may be wrong is said.
+func TestHungUp(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	brokers := fakeBrokers(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", user, password))
+	said := newSaid()
+	warned := said.warning("does it want TLS or a sign-in")
+	opened := make(chan error, 1)
+	go func() {
+		_, err := kafka.Open(ctx, kafka.Config{Brokers: brokers, Partitions: 1, Logger: slog.New(said)})
+		opened <- err
+	}()
+	select {
+	case <-warned:
+		cancel()
+		<-opened
+	case err := <-opened:
+		t.Errorf("Open: %v", err)
+	}
+}
+
 // TestClientCertificate shows one to brokers that ask.
 func TestClientCertificate(t *testing.T) {
 	certificates, trusted := certificate(t)

@@ -32,10 +32,10 @@ const (
 	upgradeHosts   = 30 // of a run
 	upgradeRate    = 2  // request starts per second and host
 	upgradePages   = 40 // of each host
-	upgradeCallers = 3  // of each kind
+	upgradeCallers = 2  // of each kind
 	uploadPages    = 20
 	callLimit      = 20 * time.Second // that a caller waits for an answer
-	betweenCalls   = 30 * time.Millisecond
+	betweenCalls   = 150 * time.Millisecond
 	healthEvery    = 100 * time.Millisecond
 	stopGrace      = time.Second // of an API server, that the balancer sees
 	otherVersion   = "v9.9.9-other"

@@ -319,13 +319,34 @@ func (s *Server) leave(n *node) {
 		s.cfg.Logger.Warn("this node cannot say that it leaves", "error", err)
 		return
 	}
-	for s.admitted(n) {
+	for !s.removed(ctx, n) {
 		if !s.pause(ctx, s.cfg.Cluster.probe()/4) {
 			s.cfg.Logger.Warn("this node was not removed in time; it will be when it has been gone for long")
 			return
 		}
 	}
 	s.cfg.Logger.Info("this node has left the cluster")
+}
+
+// removed says whether the leader has removed this node. The log may not tell: Raft sends the entry to who is removed
+// once, without looking whether it arrives. So the leader is asked, too.
+func (s *Server) removed(ctx context.Context, n *node) bool {
+	if !s.admitted(n) {
+		return true
+	}
+	for _, member := range n.members.Members() {
+		if member.Name == s.cfg.Node || !isControlPlane(member.Roles) {
+			continue
+		}
+		patience, cancel := context.WithTimeout(ctx, askPatience)
+		answer, err := s.statusOf(patience, member.Address)
+		cancel()
+		leads := err == nil && answer.Silence == 0
+		if leads && len(answer.Servers) > 0 && !slices.Contains(answer.Servers, s.cfg.Node) {
+			return true
+		}
+	}
+	return false
 }
 
 // isControlPlane says whether roles make a node a voter.

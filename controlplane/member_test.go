@@ -292,6 +292,28 @@ func TestNodeLeavesWhenItStops(t *testing.T) {
 	openCustomer(t, r.nodes["a"], "ann")
 }
 
+// A node whose removal does not reach it learns of it all the same, and need not wait.
+func TestNodeLeavesUnheard(t *testing.T) {
+	r := newReef(t)
+	r.autopilot.NonvoterGrace = time.Hour
+	raft := &network{names: map[string]string{}} // from the leader alone
+	founder := r.config("a", identity.Roles())
+	founder.Cluster.Bootstrap, founder.dial = true, raft.dialer("a")
+	r.ready(r.begin(founder))
+	cfg := r.config("f", []string{identity.Fetcher}, r.gossip()...)
+	cfg.Cluster.LeaveOnStop = true
+	r.ready(r.begin(cfg))
+	raft.name(r.listening["f"], "f")
+	r.untilServers("a* f")
+	raft.cut("") // connections that were dialled before it had a name
+	raft.cut("f")
+	r.stop("f")
+	r.untilServers("a*")
+	if !r.journal.holds("this node has left the cluster") || r.journal.holds("was not removed in time") {
+		t.Error("it waited in vain")
+	}
+}
+
 func TestOperatorRemovesNodes(t *testing.T) {
 	r := newReef(t)
 	r.autopilot.NonvoterGrace = time.Hour

@@ -75,7 +75,8 @@ type (
 		Status    client.Status `cbor:"1,keyasint"`
 		LastTerm  uint64        `cbor:"2,keyasint"` // of the newest entry in its log
 		LastIndex uint64        `cbor:"3,keyasint"`
-		Silence   time.Duration `cbor:"4,keyasint"` // since it heard of the leader; 0 on the leader
+		Silence   time.Duration `cbor:"4,keyasint"`           // since it heard of the leader; 0 on the leader
+		Servers   []string      `cbor:"5,keyasint,omitempty"` // of Raft, as it knows them
 	}
 )
 
@@ -177,6 +178,9 @@ func (s *Server) serveStatus(_ context.Context, _ identity.Peer, _ nothing) (nod
 	answer := nodeStatus{Status: status, LastIndex: n.LastIndex()}
 	if n.State() != raft.Leader {
 		answer.Silence = max(time.Since(n.LastContact()), 1)
+	}
+	for _, server := range n.GetConfiguration().Configuration().Servers {
+		answer.Servers = append(answer.Servers, string(server.ID))
 	}
 	answer.LastTerm, err = strconv.ParseUint(n.Stats()["last_log_term"], 10, 64)
 	return answer, err

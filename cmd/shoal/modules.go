@@ -63,7 +63,8 @@ func runNode(ctx context.Context, config ServeConfig, on *services) (err error) 
 	}
 	defer unlock()
 	clock := skew.FromEnv(os.Getenv)
-	n := &node{config: config, name: nodeName, clock: clock, ids: ids.Random{Now: clock.Now}, point: crash.FromEnv(os.Getenv)}
+	n := &node{config: config, name: nodeName, clock: clock, ids: ids.Random{Now: clock.Now}, point: crash.FromEnv(os.Getenv),
+		stopping: ctx.Done()}
 	if err := n.identify(); err != nil {
 		return err
 	}
@@ -170,6 +171,7 @@ type node struct {
 	ids      ids.Source
 	*signals
 	point    func(string)
+	stopping <-chan struct{} // closed when the process was told to stop
 	services *services
 	listener net.Listener // of the API; nil without that role
 	ops      net.Listener // nil: operators are not served

@@ -74,6 +74,16 @@ func binary(t *testing.T) string {
 	return built.path
 }
 
+// newer is a binary of another version.
+func newer(t *testing.T, version string) string {
+	t.Helper()
+	path, err := process.Build(t.Context(), t.TempDir(), *race, "-ldflags", "-X main.release="+version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // services are the real ones. Where there are none the test is skipped, unless this is where it must run.
 func services(t *testing.T) cluster.Services {
 	t.Helper()

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,7 +82,7 @@ func (n *Node) Start() error {
 	if n.p != nil {
 		n.said = n.p.Said()
 	}
-	p, err := process.Start(process.Config{Binary: c.config.Binary, Data: n.data, Listen: n.at(apiPort).String(),
+	p, err := process.Start(process.Config{Binary: cmp.Or(n.Binary, c.config.Binary), Data: n.data, Listen: n.at(apiPort).String(),
 		Args: append(args, n.Args...), Env: append(slices.Clone(n.Env), skew.File+"="+n.clockFile()), Launch: n.launch})
 	if err != nil {
 		return fmt.Errorf("cluster: node %s: %w", n.Name, err)

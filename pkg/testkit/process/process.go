@@ -32,10 +32,11 @@ const (
 	dumpLimit    = 5 * time.Second      // for telling where it hangs
 )
 
-// Build builds the command into dir and returns the binary's path. With race the binary looks for races.
-func Build(ctx context.Context, dir string, race bool) (string, error) {
+// Build builds the command into dir and returns the binary's path. With race the binary looks for races. Flags are those
+// of go build.
+func Build(ctx context.Context, dir string, race bool, flags ...string) (string, error) {
 	binary := filepath.Join(dir, "shoal")
-	args, env := []string{"build", "-o", binary}, os.Environ()
+	args, env := append([]string{"build", "-o", binary}, flags...), os.Environ()
 	if race {
 		args, env = append(args, "-race"), append(env, "CGO_ENABLED=1")
 	}

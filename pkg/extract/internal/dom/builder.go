@@ -13,6 +13,7 @@ type builder struct {
 	pos    int
 	odd    bool
 	enough bool // all that is wanted of the page is known
+	apart  bool // a comment has come since the last text
 	missed int  // how many of the selectors wanted have no match yet
 	phase  phase
 	quirks quirks
@@ -137,6 +138,7 @@ func (b *builder) markup() {
 	case c == '!':
 		b.declaration()
 	case c == '?':
+		b.apart = true
 		b.skipPast(b.pos+2, ">")
 	default:
 		end := strings.IndexByte(b.s[b.pos+1:], '<')
@@ -155,6 +157,7 @@ func (b *builder) endMarkup() {
 		return
 	}
 	if !isLetter(b.s[b.pos+2]) {
+		b.apart = b.apart || b.s[b.pos+2] != '>' // a comment
 		b.skipPast(b.pos+2, ">")
 		return
 	}
@@ -168,12 +171,14 @@ func (b *builder) declaration() {
 	rest := b.s[b.pos+2:]
 	switch {
 	case strings.HasPrefix(rest, "--"):
+		b.apart = true
 		b.skipComment()
 	case len(rest) >= 7 && strings.EqualFold(rest[:7], "doctype"):
 		b.doctype()
 	case strings.HasPrefix(rest, "[CDATA[") && len(b.stack) > 0 && b.top().foreign:
 		b.odd = true
 	default:
+		b.apart = true
 		b.skipPast(b.pos+2, ">")
 	}
 }

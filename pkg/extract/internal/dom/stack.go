@@ -285,7 +285,8 @@ func (b *builder) appendText(s string, raw bool) {
 	if s == "" {
 		return
 	}
-	t := text{s: s, parent: b.top().elem, hider: None, raw: raw}
+	t := text{s: s, parent: b.top().elem, hider: None, raw: raw, apart: b.apart}
+	b.apart = false
 	if b.top().tag.is(hidden) {
 		t.hider = t.parent
 	}

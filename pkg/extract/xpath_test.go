@@ -20,7 +20,7 @@ func TestXPathIsCSS(t *testing.T) {
 		{"p", "(//p)"},
 		{"b + i", "//b/following-sibling::*[1][self::i]"},
 	}
-	pages := []string{string(productPage()), "<p> a\u00a0 \n<b>b</b><i>c</i><script>x</script><template><p>t</template>",
+	pages := []string{string(productPage(t)), "<p> a\u00a0 \n<b>b</b><i>c</i><script>x</script><template><p>t</template>",
 		"<table><tr><td>1<td>2<tr><td>3<td><b>4</b><i>5</i></table>", "<ul><li><a href=x>1</a><li id=b>2</ul>", "<p>1<p>2<p>3", ""}
 	for _, pair := range pairs {
 		for _, kind := range []string{"TEXT", "EXISTS", "@class", "@href"} {

@@ -104,6 +104,9 @@ func (d *Document) want(only []*Selector) {
 	}
 }
 
+// FellBack says whether the page was left to x/net/html.
+func (d *Document) FellBack() bool { return d.decoded }
+
 // Err says that the selectors asked so far took too long or failed, so that what they answered does not count.
 func (d *Document) Err() error {
 	if d.steps < 0 {

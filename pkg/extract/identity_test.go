@@ -140,6 +140,9 @@ func checkFields(t *testing.T, page string, rng *rand.Rand, recipes int) {
 				t.Fatalf("%s %s%s with %v\n got %q\nwant %q\nof %q", f.Kind, f.Selector, f.Attr, r.Fields, row[f.Name], want[f.Name], page)
 			}
 		}
+		if rng.IntN(3) > 0 {
+			continue
+		}
 		m := randomRecipe(rng, model.MultipleProducts)
 		if got, want := extract(t, m, page), goqueryRows(doc, m); !slices.Equal(got, want) {
 			t.Fatalf("%v of %q\n got %v\nwant %v", m.Fields, page, got, want)
@@ -235,7 +238,7 @@ func TestFieldsAreGoquerysOnMalformedPages(t *testing.T) {
 	for _, page := range malformed {
 		checkFields(t, page, rng, 60)
 	}
-	for range 3000 { // whatever stands behind them
+	for range 1500 { // whatever stands behind them
 		page := malformed[rng.IntN(len(malformed))] + malformed[rng.IntN(len(malformed))] + malformed[rng.IntN(len(malformed))]
 		checkFields(t, page, rng, 2)
 	}
@@ -286,7 +289,7 @@ func generate(rng *rand.Rand) string {
 func TestFieldsAreGoquerysOnGeneratedPages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 10_000 {
-		checkFields(t, generate(rng), rng, 2)
+		checkFields(t, generate(rng), rng, 1)
 	}
 }
 

@@ -17,7 +17,7 @@ type builder struct {
 	filled bool   // the body has text
 	heads  tagSet // of matches of the selectors that have none yet
 	reads  tagSet // of elements whose attributes count
-	next   []int  // of each selector wanted: where its needles come next, as far as known; and where references do
+	next   []int  // where the needles of each selector wanted come next, as far as known; then references; then html, body
 	ahead  int    // up to here no more is to be found out about what is not on the page
 	within int    // how many first matches are open: only there, texts count; at least 1 where all of the page counts
 	phase  phase
@@ -101,7 +101,7 @@ const (
 // run builds d from the page; false if the page is odd.
 func (b *builder) run(d *Document, page string) bool {
 	*b = builder{d: d, s: page, head: None, form: None, missed: len(d.wanted), stack: b.stack[:0],
-		active: b.active[:0], next: append(b.next[:0], make([]int, len(d.wanted)+1)...)}
+		active: b.active[:0], next: append(b.next[:0], make([]int, len(d.wanted)+2)...)}
 	b.attend()
 	if strings.IndexByte(page, 0) >= 0 {
 		return false
@@ -117,7 +117,7 @@ func (b *builder) run(d *Document, page string) bool {
 			continue
 		}
 		b.markup()
-		if b.pos >= b.ahead && b.isEnough() && (b.missed == 0 || b.isAbsent()) {
+		if b.pos >= b.ahead && b.isEnough() && b.isAbsent() {
 			break
 		}
 	}

@@ -15,6 +15,7 @@ type Selector struct {
 	tags    tagSet   // that matches can have
 	reads   tagSet   // whose attributes are looked at, those of matches included
 	forward bool     // whether an element matches can be told when its start tag has been read
+	roots   bool     // whether the attributes of html or body may decide
 	needles []string // one of them stands in the start tag of each match, unless it is written with &#; none if unknown
 }
 
@@ -91,7 +92,7 @@ func CompileSelector(css string) (*Selector, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Selector{list: list, forward: list.isForward(), reads: list.reads()}
+	s := &Selector{list: list, forward: list.isForward(), reads: list.reads(), roots: list.readsRoots()}
 	for i := range list {
 		s.tags.addAll(list[i].compounds[0].tags())
 	}
@@ -114,6 +115,27 @@ func (c *compound) tags() (s tagSet) {
 	}
 	s.add(c.tag)
 	return s
+}
+
+// readsRoots says whether the attributes of html or body may decide.
+func (l selectorList) readsRoots() bool {
+	for i := range l {
+		all := l[i].compounds
+		for j := range all {
+			reads := selectorList{{compounds: all[j : j+1]}}.reads()
+			if !reads.has(tHTML) && !reads.has(tBody) {
+				continue
+			}
+			// What stands to the left has to be above or before them, if there is anything.
+			if j+1 == len(all) {
+				return true
+			}
+			if left := all[j+1].tags(); left.has(tHTML) || left.has(tHead) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // minNeedle is the length from which on it is worth while to look for a needle.

@@ -78,13 +78,21 @@ func (b *builder) attend() {
 }
 
 // isAbsent says whether the selectors without a match have none in what is to come, since what any match has to have in
-// its start tag does not occur there. Where it does, the answer is no until the page has been read up to there.
+// its start tag does not occur there, and whether no other html or body tag comes whose attributes a selector may look
+// at, since they are added to those of the first one. Otherwise the answer is no until the page has been read up to
+// there.
 func (b *builder) isAbsent() bool {
 	d := b.d
-	b.ahead = b.find(len(d.wanted), "&#") // may stand for any character
+	b.ahead = len(b.s)
+	if b.missed > 0 {
+		b.ahead = b.find(len(d.wanted), "&#") // may stand for any character
+	}
 	for i, s := range d.wanted {
 		if d.found[i] == None {
 			b.ahead = min(b.ahead, b.find(i, s.needles...))
+		}
+		if s.roots {
+			b.ahead = min(b.ahead, b.findRoot())
 		}
 	}
 	if b.ahead < len(b.s) {
@@ -92,6 +100,29 @@ func (b *builder) isAbsent() bool {
 		return false
 	}
 	return true
+}
+
+// findRoot is where the next html or body tag may be, the page's end if there is none.
+func (b *builder) findRoot() int {
+	known := &b.next[len(b.d.wanted)+1]
+	if *known >= b.pos {
+		return *known
+	}
+	for *known = b.pos; *known < len(b.s); *known++ {
+		i := strings.IndexByte(b.s[*known:], '<')
+		if i < 0 || *known+i+5 > len(b.s) {
+			*known = len(b.s)
+			break
+		}
+		*known += i
+		if c := b.s[*known+1] | 0x20; c != 'b' && c != 'h' {
+			continue
+		}
+		if name := b.s[*known+1 : *known+5]; strings.EqualFold(name, "body") || strings.EqualFold(name, "html") {
+			break
+		}
+	}
+	return *known
 }
 
 // find is where one of the needles comes next, the page's end if none does; known is the place in next to note it.
@@ -111,8 +142,7 @@ func (b *builder) find(known int, needles ...string) int {
 
 // isEnough says whether what is to come can no longer change the first matches nor what they hold: all have ended, and
 // nothing is open that could still be moved or have something moved before it (tables, formatting elements, and a body
-// without text, which a frameset may replace). What html and body tags to come would add to the attributes of the first
-// ones does not count, nor that the page may nest too deep further on.
+// without text, which a frameset may replace). That the page may nest too deep further on does not count.
 func (b *builder) isEnough() bool {
 	d := b.d
 	if len(b.active) > 0 || b.opened[tTable] > 0 || b.phase != inBody {

@@ -2,6 +2,7 @@ package structured
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -92,7 +93,7 @@ func (r *reader) assignment(name, s string, data bool) int {
 	r.parsed += p.i
 	switch {
 	case err != nil:
-		r.data.Cut = r.data.Cut || err == errTooLarge
+		r.data.Cut = r.data.Cut || errors.Is(err, errTooLarge)
 		return 0
 	case !data:
 		if v.Kind == String {

@@ -1,6 +1,7 @@
 package structured
 
 import (
+	"errors"
 	"regexp"
 	"strings"
 
@@ -40,7 +41,7 @@ func (r *reader) parseBlock(text string) ([]JSON, bool) {
 		}
 		v, err := p.value(0)
 		if err != nil {
-			r.data.Cut = r.data.Cut || err == errTooLarge
+			r.data.Cut = r.data.Cut || errors.Is(err, errTooLarge)
 			return values, len(values) > 0
 		}
 		values = append(values, v)

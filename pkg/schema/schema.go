@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -119,18 +120,33 @@ func (s *Schema) IsList() bool { return s.isList }
 // Properties are those of a row, in the order of the document.
 func (s *Schema) Properties() []Property { return s.properties }
 
-// Validate says what is wrong with a row, a JSON object; nil if it fits. The error's text is short and holds no value
-// of the row.
+// Mismatch is how a row does not fit. Its text is short and holds no value of the row.
+type Mismatch struct {
+	Property string // the row's property that does not fit, "" where it is the row as a whole
+	reason   string
+}
+
+func (m *Mismatch) Error() string { return "schema: " + m.reason }
+
+// Validate says what is wrong with a row, a JSON object; nil if it fits, otherwise a *Mismatch.
 func (s *Schema) Validate(row []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(row))
 	if err != nil {
-		return fmt.Errorf("schema: the row is not JSON: %w", err)
+		return &Mismatch{reason: fmt.Sprintf("the row is not JSON: %v", err)}
 	}
-	if !sane(value) {
-		return errors.New("schema: a number is out of range")
+	if members, ok := value.(map[string]any); ok {
+		for name, member := range members {
+			if !sane(member) {
+				return &Mismatch{name, fmt.Sprintf("%.200s: a number is out of range", name)}
+			}
+		}
 	}
 	if err := s.row.Validate(value); err != nil {
-		return fmt.Errorf("schema: %s", explain(err))
+		property := ""
+		if v := innermost(err); v != nil && len(v.InstanceLocation) > 0 {
+			property = v.InstanceLocation[0]
+		}
+		return &Mismatch{property, explain(err)}
 	}
 	return nil
 }
@@ -168,19 +184,82 @@ func saneNumber(n string) bool {
 	return len(exponent) <= 3 && (len(exponent) < 3 || exponent <= fmt.Sprint(maxExponent))
 }
 
-// explain is the innermost cause of the library's error, in one line.
-func explain(err error) string {
-	var v *jsonschema.ValidationError
-	if errors.As(err, &v) {
-		for len(v.Causes) > 0 {
-			v = v.Causes[0]
+// innermost is the first cause of all that the library reports, one in a property if there is such a cause; nil if the
+// error is no answer about a value.
+func innermost(err error) *jsonschema.ValidationError {
+	var whole *jsonschema.ValidationError
+	if !errors.As(err, &whole) {
+		return nil
+	}
+	var first *jsonschema.ValidationError
+	var visit func(*jsonschema.ValidationError) bool
+	visit = func(v *jsonschema.ValidationError) bool {
+		if len(v.Causes) == 0 {
+			if first == nil || len(first.InstanceLocation) == 0 {
+				first = v
+			}
+			return len(first.InstanceLocation) > 0
 		}
+		return slices.ContainsFunc(v.Causes, visit)
+	}
+	visit(whole)
+	return first
+}
+
+// explain is the library's error in one line.
+func explain(err error) string {
+	if v := innermost(err); v != nil {
 		place := strings.Join(v.InstanceLocation, ".")
-		keyword := strings.Join(v.ErrorKind.KeywordPath(), ".")
 		if place == "" {
 			place = "the whole"
 		}
-		return fmt.Sprintf("%.200s does not fit %q", place, keyword)
+		return fmt.Sprintf("%.200s does not fit %q", place, strings.Join(v.ErrorKind.KeywordPath(), "."))
 	}
 	return fmt.Sprintf("%.300s", strings.ReplaceAll(err.Error(), location, ""))
+}
+
+// Answer is the document as the format of a language model's answer. Models answer objects only, so that a list, or
+// what list asks to be one, stands in its member rows.
+func (s *Schema) Answer(list bool) json.RawMessage {
+	if !list && !s.isList {
+		return s.document
+	}
+	var document any
+	d := json.NewDecoder(bytes.NewReader(s.document))
+	d.UseNumber()
+	if err := d.Decode(&document); err != nil {
+		return s.document // it was decoded before
+	}
+	at := "#/properties/rows"
+	if !s.isList {
+		at += "/items"
+	}
+	rebase(document, at)
+	if !s.isList {
+		document = map[string]any{"type": "array", "items": document}
+	}
+	answer, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{"rows": document},
+		"required": []string{"rows"}})
+	if err != nil {
+		return s.document // what was decoded can be encoded
+	}
+	return answer
+}
+
+// rebase changes the references of a document that moves to another place.
+func rebase(value any, at string) {
+	switch v := value.(type) {
+	case []any:
+		for _, e := range v {
+			rebase(e, at)
+		}
+	case map[string]any:
+		if ref, ok := v["$ref"].(string); ok && (ref == "#" || strings.HasPrefix(ref, "#/")) {
+			v["$ref"] = at + ref[1:]
+		}
+		delete(v, "$schema")
+		for _, e := range v {
+			rebase(e, at)
+		}
+	}
 }

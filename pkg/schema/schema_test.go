@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -71,8 +73,8 @@ func TestValidate(t *testing.T) {
 		`{"name":"A","price":1,"currency":"X"}`: `currency does not fit "enum"`,
 		`{"name":"A","price":1,"images":[1]}`:   `images.0 does not fit "type"`,
 		`{"name":"A","price":1,"more":1}`:       `the whole does not fit "additionalProperties"`,
-		`{"name":"A","price":1e999999999}`:      "a number is out of range",
-		`{"name":"A","price":1e-401}`:           "a number is out of range",
+		`{"name":"A","price":1e999999999}`:      "price: a number is out of range",
+		`{"name":"A","price":1e-401}`:           "price: a number is out of range",
 		`[]`:                                    `the whole does not fit "type"`,
 		`{"name":`:                              "the row is not JSON: unexpected EOF",
 	} {
@@ -147,6 +149,39 @@ func manyProperties(n int) string {
 		names = append(names, fmt.Sprintf(`"p%d":{}`, i))
 	}
 	return `{"properties":{` + strings.Join(names, ",") + `}}`
+}
+
+// TestAnswer: what a model is asked for is a schema itself, references included.
+func TestAnswer(t *testing.T) {
+	plain := mustCompile(t, product)
+	if got := string(plain.Answer(false)); got != product {
+		t.Errorf("one row: %s", got)
+	}
+	list := mustCompile(t, `{"type":"array","items":{"properties":{"a":{"$ref":"#/$defs/x"}}},"$defs":{"x":{"type":"integer"}}}`)
+	for _, answer := range []json.RawMessage{plain.Answer(true), list.Answer(false)} {
+		compiler := jsonschema.NewCompiler()
+		compiler.UseLoader(nowhere{})
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(answer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiler.AddResource(location, document); err != nil {
+			t.Fatal(err)
+		}
+		compiled, err := compiler.Compile(location)
+		if err != nil {
+			t.Fatalf("%s: %v", answer, err)
+		}
+		for row, fits := range map[string]bool{
+			`{"rows":[{"name":"A","price":1}]}`: true, `{"rows":[{"name":"A","price":"x","a":"x"}]}`: false,
+			`{"rows":[]}`: true, `{}`: false,
+		} {
+			value, _ := jsonschema.UnmarshalJSON(strings.NewReader(row))
+			if err := compiled.Validate(value); (err == nil) != fits {
+				t.Errorf("%s: %s: %v", answer, row, err)
+			}
+		}
+	}
 }
 
 func FuzzCompile(f *testing.F) {

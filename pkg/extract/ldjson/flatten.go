@@ -26,7 +26,7 @@ type flattener struct {
 	columns []column
 	places  map[string]bool
 	size    int
-	group   *structured.Item // whose columns come after those of its variant
+	group   *structured.Item   // whose columns come after those of its variant
 	path    []*structured.Item // items around the one at hand: references may lead in circles
 }
 

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"shoal.dev/shoal/pkg/extract/aiconf"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/ldjson"
 	"shoal.dev/shoal/pkg/extract/multiple"
@@ -21,6 +22,7 @@ var catalog = []scraperType{
 	{model.SingleProduct, single.Compile},
 	{model.MultipleProducts, multiple.Compile},
 	{model.ApplicationLDJSON, ldjson.Compile},
+	{model.AIConf, aiconf.Compile},
 }
 
 func lookup(name model.ScraperType) *scraperType {

@@ -14,11 +14,11 @@ import (
 )
 
 const putDescription = "The full body is sent always. An id that is not one of the customer's scrapers is refused. What " +
-	"this version cannot run (other types, curl, prelaunch tokens, schemas, rules, schedules, retention, other pagination) " +
+	"this version cannot run (other types, curl, prelaunch tokens, rules, schedules, retention, other pagination) " +
 	"is refused with not_supported or type_not_runnable rather than kept and ignored."
 
 var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable, fault.NotSupported, fault.NotFound,
-	fault.NameTaken, fault.LimitReached}
+	fault.NameTaken, fault.LimitReached, fault.SchemaGone}
 
 type putRequest struct {
 	Body Scraper `body:"json"`
@@ -77,7 +77,7 @@ func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper
 		}
 		listed = known.ListRun
 	}
-	faults := check(s, &spec, listed)
+	faults := check(s, from, &spec, listed)
 	if g := from.View.Group(b.GroupRef); g == nil || g.Customer != from.Customer {
 		faults = append(faults, noGroup())
 	}

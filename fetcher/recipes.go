@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -17,8 +18,10 @@ const maxRecipes = 256
 // recipe is a compiled recipe. It never changes.
 type recipe struct {
 	extractor    *extract.Extractor
-	err          error // why there is no extractor
-	pager        pager // nil without pagination
+	err          error         // why there is no extractor
+	curl         *curl.Request // nil: pages are asked for by GET
+	pager        pager         // nil without pagination
+	bodyParam    string        // the page parameter, where it goes into the body of curl
 	maxPages     uint32
 	pace         Pace // as the scraper asks
 	ignoreRobots bool
@@ -72,10 +75,18 @@ func (c *recipeCache) get(view View, scraper ids.ID, revision uint32) *recipe {
 
 func compileRecipe(r model.Recipe) *recipe {
 	compiled := &recipe{
-		pager:        newPager(r.Pagination),
 		maxPages:     uint32(max(r.Pagination.MaxPages(), 1)),
 		pace:         Pace{Rate: r.Politeness.RequestsPerSecond, Connections: r.Politeness.Connections},
 		ignoreRobots: r.Politeness.IgnoreRobots,
+	}
+	if r.Curl != "" {
+		if compiled.curl, compiled.err = curl.Parse(r.Curl); compiled.err != nil {
+			return compiled
+		}
+	}
+	compiled.pager = newPager(r.Pagination, compiled.curl)
+	if _, inBody := bodyParam(r.Pagination, compiled.curl); inBody {
+		compiled.bodyParam = r.Pagination.Param
 	}
 	compiled.extractor, compiled.err = extract.Compile(r)
 	return compiled

@@ -33,6 +33,8 @@ type (
 type Result struct {
 	Rows [][]byte // each a JSON object, members in the order of itemsConfig, no key that begins with "_"
 	Next string   // the NEXT_LINK selector's href as an absolute http(s) address; "" if there is none
+	// Cursor is the value at JSON_CURSOR's cursorPath, as text; "" if there is none, or it is null, false or empty.
+	Cursor string
 	// Ask is nil when the page is complete. Otherwise there are no rows yet.
 	Ask *Ask
 	// Rejected counts rows that do not fit the scraper's schema. They are not among Rows.

@@ -51,9 +51,9 @@ type Scraper struct {
 
 // SourceConfig says where a scraper reads.
 type SourceConfig struct {
-	URL        string      `json:"url,omitempty" cbor:"1,keyasint,omitempty" doc:"Start address, http or https"`
+	URL        string      `json:"url,omitempty" cbor:"1,keyasint,omitempty" doc:"Start address, http or https; either this or curl"`
 	Pagination *Pagination `json:"pagination,omitempty" cbor:"2,keyasint,omitempty"`
-	Curl       string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" doc:"Not in this version"`
+	Curl       string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" doc:"A request as browsers copy it as a curl command, for bash or Windows cmd; what would touch files or send it elsewhere is refused"`
 	Prelaunch  *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty" doc:"Not in this version"`
 }
 
@@ -94,7 +94,7 @@ type TokenRule struct {
 
 // Recipe is what a fetcher needs of the scraper.
 func (s *Scraper) Recipe() Recipe {
-	r := Recipe{Type: s.Type, Fields: s.ItemsConfig, Pagination: s.SourceConfig.Pagination}
+	r := Recipe{Type: s.Type, Fields: s.ItemsConfig, Pagination: s.SourceConfig.Pagination, Curl: s.SourceConfig.Curl}
 	if s.Config != nil && s.Config.Politeness != nil {
 		r.Politeness = *s.Config.Politeness
 	}

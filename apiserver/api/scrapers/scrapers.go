@@ -5,6 +5,7 @@ package scrapers
 import (
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -95,7 +96,7 @@ func newScraper(v *client.View, s *client.Scraper) Scraper {
 
 func newSuper(v *client.View, s *client.Scraper) SuperScraper {
 	super := SuperScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s.ID),
-		ConfigValid: len(extract.Validate(s.Spec.Recipe())) == 0 && (s.ListRun || s.Spec.SourceConfig.URL != "")}
+		ConfigValid: len(extract.Validate(s.Spec.Recipe())) == 0 && (s.ListRun || StartURL(&s.Spec) != "")}
 	if s.Spec.Schema != nil {
 		super.Schema = &Schema{ID: s.Spec.Schema.ID}
 	}
@@ -126,6 +127,18 @@ func newStats(v *client.View, scraper ids.ID) RunStats {
 		stats.AvgRows = float64(rows) / float64(stats.LastNRuns)
 	}
 	return stats
+}
+
+// StartURL is the address that a scraper's runs begin at, its own or its curl command's; "" for the scraper of a list.
+func StartURL(spec *model.Scraper) string {
+	if spec.SourceConfig.Curl == "" {
+		return spec.SourceConfig.URL
+	}
+	request, err := curl.Parse(spec.SourceConfig.Curl)
+	if err != nil {
+		return ""
+	}
+	return request.URL
 }
 
 // Own is a scraper of the customer. Its fault: scraper_not_found, for foreign ones too.

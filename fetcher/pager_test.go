@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -143,5 +144,47 @@ func TestWithoutParam(t *testing.T) {
 		if got := withoutParam(address, "p"); got != want {
 			t.Errorf("%s becomes %s, want %s", address, got, want)
 		}
+	}
+}
+
+// A cursor on a page leads to the next one, until there is none or it comes again.
+func TestCursorChain(t *testing.T) {
+	for name, c := range map[string]struct {
+		last string // what the last page has as cursor
+		want []string
+	}{
+		"no cursor":         {`null`, []string{"0 delivered", "1 delivered", "2 delivered last"}},
+		"a cursor again":    {`"2"`, []string{"0 delivered", "1 delivered", "2 delivered last"}},
+		"another, no rows":  {`"3"`, []string{"0 delivered", "1 delivered", "2 delivered", "3 empty last"}},
+		"a number, no rows": {`3`, []string{"0 delivered", "1 delivered", "2 delivered", "3 empty last"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				recipe := model.Recipe{Type: model.MultipleProducts, Curl: "curl http://a.test/api",
+					Fields:     []model.Field{{Name: "a", Selector: "$.items[*].a", Kind: model.Text}},
+					Pagination: &model.Pagination{Type: model.JSONCursor, Param: "c", CursorPath: "$.next"}}
+				r, stop := start(t, 1, recipe, nil)
+				defer stop()
+				for address, body := range map[string]string{
+					"http://a.test/api":     `{"items":[{"a":"0"}],"next":"1"}`,
+					"http://a.test/api?c=1": `{"items":[{"a":"1"}],"next":2}`,
+					"http://a.test/api?c=2": `{"items":[{"a":"2"}],"next":` + c.last + `}`,
+					"http://a.test/api?c=3": `{"items":[],"next":"4"}`,
+				} {
+					r.web.answers[address] = func(_ context.Context, req Request) (*Response, error) {
+						answer := r.web.html(req.URL, body)
+						answer.ContentType = "application/json"
+						return answer, nil
+					}
+				}
+				r.send(r.task(0, "http://a.test/api"))
+				for i, p := range r.pages(len(c.want)) {
+					if got := shorthand(p); got != c.want[i] {
+						t.Errorf("page %d is %q, want %q", i, got, c.want[i])
+					}
+				}
+				r.nothingMore()
+			})
+		})
 	}
 }

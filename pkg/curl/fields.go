@@ -56,14 +56,18 @@ func (r *Request) WithBodyParam(param, value string) *Request {
 	if !found {
 		return r
 	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return r
-	}
+	var text bytes.Buffer
 	if isNumber(string(r.Body[from:to])) && isNumber(value) {
-		text = []byte(value)
+		text.WriteString(value)
+	} else {
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		if encoder.Encode(value) != nil {
+			return r
+		}
+		text.Truncate(text.Len() - 1) // the line's end
 	}
-	changed.Body = bytes.Join([][]byte{r.Body[:from], text, r.Body[to:]}, nil)
+	changed.Body = bytes.Join([][]byte{r.Body[:from], text.Bytes(), r.Body[to:]}, nil)
 	return &changed
 }
 

@@ -27,9 +27,13 @@ const (
 )
 
 // Field is one entry of itemsConfig.
+//
+// A selector is JSONPath (RFC 9535) if it begins with $, otherwise CSS; a prefix, css: or jsonpath:, names the language
+// as well. JSONPaths read JSON bodies, CSS selectors HTML pages: the fields of one scraper are of one kind. Of a JSON
+// body, TEXT is the value as it stands there: numbers as they are written, arrays and objects as JSON.
 type Field struct {
 	Name     string    `json:"name" cbor:"1,keyasint" doc:"Output field; a leading _ is dropped"`
-	Selector string    `json:"selector" cbor:"2,keyasint" doc:"CSS"`
+	Selector string    `json:"selector" cbor:"2,keyasint" doc:"CSS for HTML pages, or JSONPath for JSON bodies"`
 	Kind     FieldKind `json:"kind" cbor:"3,keyasint" doc:"TEXT, ATTR or EXISTS"`
 	Attr     string    `json:"attr,omitempty" cbor:"4,keyasint,omitempty" doc:"Attribute name, with ATTR"`
 }
@@ -63,7 +67,7 @@ type Pagination struct {
 	Param      string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body (a form's field, a JSON member, or a JSON pointer to one)"`
 	Start      *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty" doc:"First page number of URL_PAGE_PARAM, 1 unless told"`
 	Step       *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, from page to page, 1 unless told"`
-	Selector   string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" doc:"CSS of the link of NEXT_LINK, or of the button of LOAD_MORE"`
+	Selector   string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" doc:"Selector of the link of NEXT_LINK (of JSON bodies, JSONPath of its address), or CSS of the button of LOAD_MORE"`
 	Max        *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty" doc:"Most pages of a chain, 1 to 10,000; 50 unless told"`
 	PageSize   *int           `json:"pageSize,omitempty" cbor:"8,keyasint,omitempty" doc:"Of OFFSET_PARAM: what the offset grows by from page to page, from the number in the listed address, else from 0"`
 	Template   string         `json:"template,omitempty" cbor:"9,keyasint,omitempty" doc:"Of URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page's number"`

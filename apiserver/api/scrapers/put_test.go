@@ -196,4 +196,7 @@ func TestPutTakesCurl(t *testing.T) {
 		`"pagination":{"type":"URL_PAGE_PARAM","param":"page","max":3}}`)
 	s.Run(t, apitest.Scenario{As: apitest.User, Do: "PUT /api/scraper/v2", Header: key("1"), Status: 200,
 		Body: body(group, "sourceConfig", config), Has: map[string]any{"sourceConfig": config, "configValid": true}})
+	cursor := source(`{"curl":"curl https://shop.test/api","pagination":{"type":"JSON_CURSOR","param":"after","max":10000,"cursorPath":"$.next"}}`)
+	s.Run(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("2"), Status: 200, Body: body(group, "name", "api", "sourceConfig", cursor,
+		"itemsConfig", source(`[{"name":"a","selector":"$.items[*].a","kind":"TEXT"}]`)), Has: map[string]any{"sourceConfig": cursor}})
 }

@@ -3,6 +3,7 @@ package single
 
 import (
 	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -10,9 +11,18 @@ import (
 
 // Compile checks and compiles the fields. A page on which every field is null or false gives no row.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
-	columns, faults := rows.CompileColumns(r.Fields)
-	if len(faults) > 0 {
+	columns, isJSON, faults := rows.CompileColumns(r.Fields)
+	switch {
+	case len(faults) > 0:
 		return rows.Maker{}, faults
+	case isJSON:
+		return rows.Maker{JSON: func(doc *jsondoc.Document, out *rows.Writer) error {
+			row := out.Begin()
+			for i := range columns {
+				row.AddJSON(doc, &columns[i], columns[i].Path.First(doc))
+			}
+			return row.End()
+		}}, nil
 	}
 	extract := func(doc *dom.Document, out *rows.Writer) error {
 		row := out.Begin()

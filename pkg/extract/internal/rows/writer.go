@@ -1,9 +1,11 @@
 package rows
 
 import (
+	"strconv"
 	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -55,22 +57,48 @@ func (w *Writer) Begin() *Row {
 
 // Add writes a column's value, taken from the element or, for dom.None, missing.
 func (r *Row) Add(doc *dom.Document, c *Column, e dom.Elem) {
-	if r.full {
+	if !r.key(c) {
 		return
+	}
+	w := r.w
+	if c.kind == model.Exists {
+		w.buf = strconv.AppendBool(w.buf, e != dom.None)
+		r.filled = r.filled || e != dom.None
+	} else {
+		r.addString(doc, c, e)
+	}
+	r.full = len(w.buf) >= MaxRowBytes
+}
+
+// key writes a column's name; false if the row is full.
+func (r *Row) key(c *Column) bool {
+	if r.full {
+		return false
 	}
 	w := r.w
 	if len(w.buf) > 1 {
 		w.buf = append(w.buf, ',')
 	}
 	w.buf = append(w.buf, c.key...)
+	return true
+}
+
+// AddJSON writes a column's value as it stands in a JSON body: numbers exactly as they are written, arrays and objects
+// as JSON. A missing one, jsondoc.None, is null, or false where the column asks whether it exists.
+func (r *Row) AddJSON(doc *jsondoc.Document, c *Column, n jsondoc.Node) {
+	if !r.key(c) {
+		return
+	}
+	w := r.w
 	switch {
-	case c.kind == model.Exists && e == dom.None:
-		w.buf = append(w.buf, "false"...)
 	case c.kind == model.Exists:
-		w.buf = append(w.buf, "true"...)
-		r.filled = true
+		w.buf = strconv.AppendBool(w.buf, n != jsondoc.None)
+		r.filled = r.filled || n != jsondoc.None
+	case n == jsondoc.None:
+		w.buf = append(w.buf, "null"...)
 	default:
-		r.addString(doc, c, e)
+		w.buf = doc.AppendJSON(w.buf, n, MaxRowBytes, appendString)
+		r.filled = r.filled || !doc.IsNull(n)
 	}
 	r.full = len(w.buf) >= MaxRowBytes
 }

@@ -1,9 +1,11 @@
 package fetcher
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"shoal.dev/shoal/pkg/fault"
@@ -97,4 +99,43 @@ func TestCurlRedirects(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Rules are applied before rows are told apart: what they make the same is the same.
+func TestRules(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		recipe := paged(model.Pagination{Type: model.URLPageParam, Param: "p", Max: intp(3)})
+		recipe.Rules = []model.PostProcessRule{
+			{Kind: "REGEX_CLEAN", SourceField: "title", OutputField: "clean", Params: map[string]any{"pattern": "[0-9]+"}},
+			{Kind: "CURRENCY_CONVERT", SourceField: "title", OutputField: "usd", Params: map[string]any{"from": "USD", "to": "USD"}},
+		}
+		r, stop := start(t, 1, recipe, nil)
+		defer stop()
+		r.web.page("http://a.test/", items("a", "7"))
+		r.web.page("http://a.test/?p=2", items("a"))
+		r.send(r.task(0, "http://a.test/"))
+		pages := r.pages(2)
+		want := `{"title":"a","clean":"a"} {"title":"7","clean":"","usd":7,"usd_rate":1,"usd_rateDate":"2026-04-13"}`
+		if got := string(bytes.Join(pages[0].Rows, []byte(" "))); got != want {
+			t.Errorf("rows are %s, want %s", got, want)
+		}
+		if got := shorthand(pages[1]); got != "1 empty last" {
+			t.Errorf("a page of known rows is %q", got)
+		}
+	})
+}
+
+func TestRowsTooLargeAfterRules(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		recipe := title
+		recipe.Rules = []model.PostProcessRule{{Kind: "REGEX_CLEAN", SourceField: "title", OutputField: "long",
+			Params: map[string]any{"pattern": "x", "replacement": strings.Repeat("y", 1000)}}}
+		r, stop := start(t, 1, recipe, nil)
+		defer stop()
+		r.web.page("http://a.test/", items(strings.Repeat("x", 2000)))
+		r.send(r.task(0, "http://a.test/"))
+		if got := shorthand(r.pages(1)[0]); got != "0 errored row_too_large last" {
+			t.Errorf("page is %q", got)
+		}
+	})
 }

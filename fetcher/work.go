@@ -285,13 +285,20 @@ func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tier
 	defer f.holdBody(-size)
 	f.tried(c, tier, "", response.Status, response.Wire)
 	answer := frontier.Answer{Host: model.HostOf(response.Final)}
+	day := f.day(ctx, r)
 	select {
 	case <-ctx.Done():
 		return step{}
 	case f.extract <- struct{}{}:
 	}
 	result, err := r.extractor.Extract(extract.Page{URL: response.Final, ContentType: response.ContentType, Body: response.Body})
+	if err == nil {
+		result.Rows, err = processed(ctx, r, result.Rows, day)
+	}
 	<-f.extract
+	if ctx.Err() != nil {
+		return step{}
+	}
 	if err != nil {
 		p := c.errored(f, codeOf(err))
 		return step{page: &p, answer: answer}

@@ -2,7 +2,6 @@ package scrapers
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -47,9 +46,6 @@ func check(s api.Services, spec *model.Scraper, listed bool) fault.List {
 	c.recipe(spec)
 	if spec.Schema != nil {
 		c.missing("schema", "extraction schemas are")
-	}
-	for i := range spec.PostProcessRules {
-		c.missing(fmt.Sprintf("postProcessRules[%d]", i), "post-process rules are")
 	}
 	if spec.Schedule != "" {
 		c.missing("schedule", "schedules are")

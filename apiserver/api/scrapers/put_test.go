@@ -119,8 +119,9 @@ func TestPutRefuses(t *testing.T) {
 			missing, "sourceConfig.prelaunch"},
 		{"schema", []any{"schema", map[string]any{"id": "x"}}, missing, "schema"},
 		{"schedule", []any{"schedule", "0 0 * * *"}, missing, "schedule"},
-		{"rules", []any{"postProcessRules", []any{map[string]any{"kind": "REGEX_CLEAN", "sourceField": "a", "outputField": "b"}}},
-			missing, "postProcessRules[0]"},
+		{"rules", []any{"postProcessRules", source(`[{"kind":"REGEX_CLEAN","sourceField":"a","outputField":"b"},
+			{"kind":"CURRENCY_CONVERT","sourceField":"a","outputField":"scraperId","params":{"from":"EUR","to":"XAU"}}]`)},
+			invalid, "postProcessRules[0].params.pattern postProcessRules[1].outputField postProcessRules[1].params.to"},
 		{"retention", []any{"config", source(`{"retentionCount":3}`)}, missing, "config.retentionCount"},
 		{"retention below 1", []any{"config", source(`{"retentionCount":0}`)}, invalid, "config.retentionCount"},
 		{"too fast", []any{"config", source(`{"politeness":{"requestsPerSecond":11,"connections":9}}`)}, invalid,
@@ -199,4 +200,15 @@ func TestPutTakesCurl(t *testing.T) {
 	cursor := source(`{"curl":"curl https://shop.test/api","pagination":{"type":"JSON_CURSOR","param":"after","max":10000,"cursorPath":"$.next"}}`)
 	s.Run(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("2"), Status: 200, Body: body(group, "name", "api", "sourceConfig", cursor,
 		"itemsConfig", source(`[{"name":"a","selector":"$.items[*].a","kind":"TEXT"}]`)), Has: map[string]any{"sourceConfig": cursor}})
+}
+
+// Rules are kept as they were written, whatever their values are.
+func TestPutTakesRules(t *testing.T) {
+	s := apitest.Start(t)
+	group := s.NewGroup(t, "alice", "g")
+	rules := source(`[{"kind":"ENUM_MAP","sourceField":"title","outputField":"b","outputType":"TEXT",
+		"params":{"mapping":{"a":{"x":[1,null]},"":null},"default":false}}]`)
+	made := s.Call(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("1"), Status: 200, Body: body(group, "postProcessRules", rules)})
+	s.Run(t, apitest.Scenario{As: apitest.User, Do: "GET /api/scraper/" + made.Text("id"), Status: 200,
+		Has: map[string]any{"postProcessRules": rules}})
 }

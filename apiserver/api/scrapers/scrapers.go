@@ -25,7 +25,7 @@ type Recipe struct {
 	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"This version runs SINGLE_PRODUCT and MULTIPLE_PRODUCTS"`
 	SourceConfig     model.SourceConfig      `json:"sourceConfig" required:"true"`
 	ItemsConfig      []model.Field           `json:"itemsConfig" doc:"The fields of a row, in their order"`
-	PostProcessRules []model.PostProcessRule `json:"postProcessRules" doc:"Not in this version"`
+	PostProcessRules []model.PostProcessRule `json:"postProcessRules" doc:"Applied to each row, in this order; a rule sees what those before it wrote"`
 	Schedule         string                  `json:"schedule" doc:"Cron expression; not in this version"`
 	Config           *model.ScraperConfig    `json:"config"`
 	CreatedAt        api.Time                `json:"createdAt" stamped:"true"`

@@ -29,6 +29,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/testkit/crash"
@@ -212,10 +213,11 @@ func (n *node) build() (err error) {
 		Tracer: n.tracer, Clock: n.clock, Point: n.point})
 	n.daily = billing.NewDaily(billing.DailyConfig{Node: n.name, Dir: config.Data, Control: client, Store: on.store,
 		Clock: n.clock, Logger: n.forRole("billing"), Metrics: n.metrics})
+	rates := ecb.NewSource(n.egress, ecb.Config{Shared: on.cache, Clock: n.clock, Logger: n.forRole("rates")})
 	n.web = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache, Clock: n.clock})
 	n.web.Measure(n.metrics)
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
-		Web: n.web, IDs: n.ids, Clock: n.clock, ShardOf: settings.ShardOf, Workers: config.FetchWorkers,
+		Web: n.web, Rates: rates, IDs: n.ids, Clock: n.clock, ShardOf: settings.ShardOf, Workers: config.FetchWorkers,
 		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
@@ -223,8 +225,9 @@ func (n *node) build() (err error) {
 	if !n.has("apiserver") {
 		return nil
 	}
-	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: n.clock,
-		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
+	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, ExchangeRates: rates,
+		Clock: n.clock,
+		IDs:   n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"),
 		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Lag: on.lag, Recount: n.recount, Operator: n.control.Operator(),
 		StopGrace: config.Times.Grace, FinishWithin: config.stopWithin()})

@@ -30,6 +30,9 @@ import (
 // often. Thresholds are as shipped.
 const alertsFaster = 6
 
+// watchedLease is longer than the silence of a fetcher that an alert goes by.
+const watchedLease = 25 * time.Second
+
 // alertsPatience is how long an alert may take: windows and patience are at most 100 s and 30 s then.
 const alertsPatience = 4 * time.Minute
 
@@ -39,7 +42,6 @@ type trouble struct {
 	alerts []string
 	strike func(w *watched)
 	heal   func(w *watched)
-	after  []string // alerts once it is over
 }
 
 // troubles are those that can be made in minutes. The other rules are tested by promtool alone (deploy/monitoring).
@@ -66,15 +68,21 @@ func troubles() []trouble {
 	with := func(role string) func(w *watched) []*cluster.Node {
 		return func(w *watched) []*cluster.Node { return w.With(role) }
 	}
-	silent := paused("a fetcher that says nothing", func(w *watched) []*cluster.Node { return w.With(cluster.Fetcher)[:1] },
-		"ShoalNodeDown", "ShoalFetcherSilent")
-	silent.after = []string{"ShoalLeasesLapse"}
 	return []trouble{
 		onService(cluster.Redis, "ShoalLimitsLocal"),
 		{name: "records that nobody can read", alerts: []string{"ShoalUndecodableRecords"},
 			strike: func(w *watched) { w.must(w.Poison(w.ctx, []byte("nobody can read this"))) },
 			heal:   func(*watched) {}},
-		silent,
+		paused("a fetcher that says nothing", func(w *watched) []*cluster.Node { return w.With(cluster.Fetcher)[:1] },
+			"ShoalNodeDown", "ShoalFetcherSilent"),
+		{name: "a fetcher that was away", alerts: []string{"ShoalLeasesLapse"},
+			strike: func(w *watched) {
+				n := w.With(cluster.Fetcher)[1]
+				w.must(n.Pause())
+				<-time.After(watchedLease)
+				w.must(n.Resume())
+			},
+			heal: func(*watched) {}},
 		paused("no billing", with(cluster.Billing), "ShoalSettleStalled", "ShoalPipelineStalled"),
 		onService(cluster.ClickHouse, "ShoalRowStoreErrors", "ShoalIngestStalled"),
 		onService(cluster.Kafka, "ShoalLogErrors"),
@@ -116,20 +124,13 @@ func TestAlerts(t *testing.T) {
 	for _, trouble := range troubles() {
 		ok := t.Run(trouble.name, func(t *testing.T) {
 			w.t, w.ctx = t, suite.Within(t, alertsPatience)
-			healed := false
-			heal := func() {
-				if !healed {
-					healed = true
-					w.ctx = suite.Within(t, settleTime)
-					trouble.heal(w)
-					w.must(w.Settled(w.ctx))
-				}
-			}
-			defer heal() // other suites go on with these services
+			defer func() { // other suites go on with these services
+				w.ctx = suite.Within(t, settleTime)
+				trouble.heal(w)
+				w.must(w.Settled(w.ctx))
+			}()
 			trouble.strike(w)
 			w.fire(trouble.alerts)
-			heal()
-			w.fire(trouble.after)
 		})
 		if !ok {
 			return
@@ -163,8 +164,8 @@ func newWatched(t *testing.T) *watched {
 			nodes[i].Disk = diskBytes
 		}
 	}
-	// The lease is longer than the silence that an alert goes by. Limits are what Redis is asked for.
-	c := newCluster(t, network, nodes, []string{"--lease", "30s", "--host-rate", "1", "--no-rate-limits=false"}, web)
+	// Limits are what Redis is asked for.
+	c := newCluster(t, network, nodes, []string{"--lease", watchedLease.String(), "--host-rate", "1", "--no-rate-limits=false"}, web)
 	start(t, c)
 	w := &watched{Cluster: c, t: t, ctx: suite.Within(t, settleTime)}
 	w.watch(network)

@@ -83,12 +83,12 @@ func troubles() []trouble {
 				w.must(n.Resume())
 			},
 			heal: func(*watched) {}},
-		paused("no billing", with(cluster.Billing), "ShoalSettleStalled", "ShoalPipelineStalled"),
+		paused("no billing", with(cluster.Billing), "ShoalRoleMissing", "ShoalPipelineStalled"),
 		onService(cluster.ClickHouse, "ShoalRowStoreErrors", "ShoalIngestStalled"),
 		onService(cluster.Kafka, "ShoalLogErrors"),
-		{name: "a node that is cut off", alerts: []string{"ShoalNodeCutOff"},
-			strike: func(w *watched) { w.cut(w.With(cluster.Ingest)[0], w.Cut) },
-			heal:   func(w *watched) { w.cut(w.With(cluster.Ingest)[0], w.Heal) }},
+		{name: "a node that is cut off", alerts: []string{"ShoalNodeCutOff", "ShoalSettleStalled"},
+			strike: func(w *watched) { w.cut(w.With(cluster.Billing)[0], w.Cut) },
+			heal:   func(w *watched) { w.cut(w.With(cluster.Billing)[0], w.Heal) }},
 		{name: "a full disk", alerts: []string{"ShoalDiskFull", "ShoalDiskNearlyFull"},
 			strike: func(w *watched) { w.must(w.With(cluster.Billing)[0].FillDisk()) },
 			heal: func(w *watched) {

@@ -248,7 +248,7 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 			Advertise: net.JoinHostPort(host, port), GossipListen: cluster.GossipListen, GossipAdvertise: host,
 			Join: cluster.Join, Bootstrap: cluster.Bootstrap, LeaveOnStop: cluster.LeaveOnStop}
 	}
-	settings.Clock, settings.IDs = n.clock, n.ids
+	settings.Clock, settings.IDs, settings.Services = n.clock, n.ids, n.services.shared
 	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))

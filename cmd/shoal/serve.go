@@ -65,6 +65,8 @@ type ServicesConfig struct {
 	KafkaPrefix   string `group:"services" help:"Before the names of topics." default:"shoal." placeholder:"TEXT"`
 	KafkaReplicas int    `group:"services" help:"Replicas of new topics; 0: three, or one for each broker." default:"0"`
 	RedisPrefix   string `group:"services" help:"Before the names of keys." default:"shoal:" placeholder:"TEXT"`
+	// RebindServices is for a cluster that moves to other services.
+	RebindServices bool `group:"services" help:"This node's Kafka and database are the cluster's from now on; give it to the first node that starts after all were stopped."`
 }
 
 // Traces says where spans go and how many calls begin some.

@@ -63,6 +63,7 @@ const (
 	QuorumAtRisk          Code = "quorum_at_risk"
 	InvalidBackup         Code = "invalid_backup"
 	OtherCluster          Code = "other_cluster"
+	OtherServices         Code = "other_services"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -140,6 +141,7 @@ var catalog = map[Code]Entry{
 	QuorumAtRisk:          {409, "No majority would be left"},
 	InvalidBackup:         {400, "Not a whole backup"},
 	OtherCluster:          {409, "Another cluster's backup"},
+	OtherServices:         {409, "Another log or row store than the cluster's"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

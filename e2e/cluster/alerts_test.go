@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,6 +125,7 @@ func TestAlerts(t *testing.T) {
 	for _, trouble := range troubles() {
 		ok := t.Run(trouble.name, func(t *testing.T) {
 			w.t, w.ctx = t, suite.Within(t, alertsPatience)
+			w.flows()
 			defer func() { // other suites go on with these services
 				w.ctx = suite.Within(t, settleTime)
 				trouble.heal(w)
@@ -253,21 +255,51 @@ func faster(rules []byte) []byte {
 	})
 }
 
-// firing are the names of the alerts that fire.
-func (w *watched) firing() ([]string, error) {
-	request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, "http://prometheus/api/v1/alerts", nil)
+// ask asks Prometheus.
+func (w *watched) ask(path string, into any) error {
+	request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, "http://prometheus/api/v1/"+path, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	response, err := w.prometheus.Do(request)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%s: %w", body, err)
+	}
+	return nil
+}
+
+// flows waits until pages go round: an alert on what waits needs something that waits.
+func (w *watched) flows() {
+	w.t.Helper()
+	flowing := "query?query=" + url.QueryEscape("sum(rate(shoal_controlplane_settled_pages_total[5s])) > 10")
+	for {
+		var answer struct {
+			Data struct {
+				Result []any `json:"result"`
+			} `json:"data"`
+		}
+		err := w.ask(flowing, &answer)
+		if err == nil && len(answer.Data.Result) > 0 {
+			return
+		}
+		select {
+		case <-w.ctx.Done():
+			w.t.Fatal("no pages go round: ", err)
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// firing are the names of the alerts that fire.
+func (w *watched) firing() ([]string, error) {
 	var answer struct {
 		Data struct {
 			Alerts []struct {
@@ -276,8 +308,8 @@ func (w *watched) firing() ([]string, error) {
 			} `json:"alerts"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, fmt.Errorf("%s: %w", body, err)
+	if err := w.ask("alerts", &answer); err != nil {
+		return nil, err
 	}
 	names := []string{}
 	for _, alert := range answer.Data.Alerts {

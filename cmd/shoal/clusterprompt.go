@@ -146,14 +146,10 @@ func (d *demoCluster) grow(ctx context.Context, role string) error {
 		number++
 	}
 	n, err := d.add(role+strconv.Itoa(number), role)
-	if err == nil {
-		err = d.start(ctx, n)
-	}
 	if err != nil {
 		return err
 	}
-	d.t.notef("%s has joined.", n.name)
-	return nil
+	return d.startLater(ctx, n, "has joined")
 }
 
 func (d *demoCluster) drain(ctx context.Context, name string) error {
@@ -211,12 +207,8 @@ func (d *demoCluster) killNode(ctx context.Context, name string) error {
 
 func (d *demoCluster) startNode(ctx context.Context, name string) error {
 	n, err := d.named(name, false)
-	if err == nil {
-		err = d.start(ctx, n)
-	}
 	if err != nil {
 		return err
 	}
-	d.t.notef("%s runs.", name)
-	return nil
+	return d.startLater(ctx, n, "runs")
 }

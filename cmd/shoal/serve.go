@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -147,8 +150,7 @@ func (c *serveCommand) Validate() error {
 			return fmt.Errorf("--roles: %q is none of %s", role, strings.Join(roleNames(), ", "))
 		}
 	}
-	for flag, address := range map[string]string{"--listen": c.Listen, "--cluster-listen": c.ClusterListen,
-		"--gossip-listen": c.GossipListen, "--ops-listen": c.OpsListen} {
+	for flag, address := range map[string]string{"--listen": c.Listen, "--ops-listen": c.OpsListen} {
 		if _, _, err := net.SplitHostPort(address); err != nil && address != "" {
 			return fmt.Errorf("%s: want HOST:PORT: %w", flag, err)
 		}
@@ -188,7 +190,48 @@ func (c *serveCommand) checkCluster() error {
 	case c.Services.KafkaReplicas < 0:
 		return fmt.Errorf("--kafka-replicas: 0 or more")
 	}
+	return c.checkAddresses()
+}
+
+// checkAddresses refuses what no other node could be reached at: a slip there shows nowhere else.
+func (c *serveCommand) checkAddresses() error {
+	for _, one := range []struct{ flag, address string }{
+		{"--cluster-listen", c.ClusterListen}, {"--gossip-listen", c.GossipListen},
+	} {
+		if _, err := hostPort(one.address); err != nil {
+			return fmt.Errorf("%s: %w", one.flag, err)
+		}
+	}
+	for _, address := range c.Join {
+		if host, err := hostPort(address); err != nil || !isHost(host) {
+			return fmt.Errorf("--join: %q: %w", address, cmp.Or(err, errNoHost))
+		}
+	}
+	if c.Advertise != "" && !isHost(c.Advertise) {
+		return fmt.Errorf("--advertise: %q: want a host name or an IP address, without a port", c.Advertise)
+	}
 	return nil
+}
+
+var errNoHost = errors.New("want HOST:PORT, with a host name or an IP address")
+
+// hostPort is the host of an address whose port is one that others can call.
+func hostPort(address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("want HOST:PORT: %w", err)
+	}
+	if number, err := strconv.Atoi(port); err != nil || number < 1 || number > 65_535 {
+		return "", fmt.Errorf("want HOST:PORT, with a port from 1 to 65535, not %q", port)
+	}
+	return host, nil
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?$`)
+
+// isHost says whether text may be a host's name or IP address.
+func isHost(text string) bool {
+	return net.ParseIP(text) != nil || hostName.MatchString(text)
 }
 
 // maxCapacity keeps a slip of the hand from giving one fetcher everything.

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"shoal.dev/shoal/controlplane/identity"
 )
 
 // ServeConfig is what a process of the service is told. runServe (modules.go) makes the roles from it.
@@ -166,8 +169,12 @@ func (c *serveCommand) Validate() error {
 	switch {
 	case !(c.HostRate > 0) || c.HostRate > c.MaxHostRate:
 		return fmt.Errorf("--host-rate: above 0 and at most --max-host-rate (%g)", c.MaxHostRate)
-	case c.TraceEndpoint != "" && !(c.TraceRatio > 0 && c.TraceRatio <= 1):
+	case !(c.TraceRatio > 0 && c.TraceRatio <= 1):
 		return fmt.Errorf("--trace-ratio: above 0, at most 1")
+	case c.TraceEndpoint != "" && !isCollector(c.TraceEndpoint):
+		return fmt.Errorf("--trace-endpoint: want the URL of a collector, http:// or https://")
+	case c.StopGrace < 0:
+		return fmt.Errorf("--stop-grace: 0s or more")
 	case c.HostConnections < 1 || c.HostConnections > c.MaxHostConnections:
 		return fmt.Errorf("--host-connections: at least 1 and at most --max-host-connections (%d)", c.MaxHostConnections)
 	}
@@ -189,8 +196,22 @@ func (c *serveCommand) checkCluster() error {
 		return fmt.Errorf("--capacity: 1 to %d", maxCapacity)
 	case c.Services.KafkaReplicas < 0:
 		return fmt.Errorf("--kafka-replicas: 0 or more")
+	case !topicPrefix.MatchString(c.Services.KafkaPrefix):
+		return fmt.Errorf("--kafka-prefix: at most 200 letters, digits, dots, hyphens and underscores")
+	case c.Bootstrap && len(c.Roles) > 0 && !slices.Contains(c.Roles, identity.ControlPlane):
+		return errFounder
 	}
 	return c.checkAddresses()
+}
+
+// topicPrefix leaves room for what stands behind it: Kafka takes 249 characters.
+var topicPrefix = regexp.MustCompile(`^[A-Za-z0-9._-]{0,200}$`)
+
+var errFounder = errors.New("--bootstrap: only a node with the role " + identity.ControlPlane + " creates the cluster")
+
+func isCollector(address string) bool {
+	parsed, err := url.Parse(address)
+	return err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Host != ""
 }
 
 // checkAddresses refuses what no other node could be reached at: a slip there shows nowhere else.

@@ -31,6 +31,8 @@ func TestClusterDemoInOneProcess(t *testing.T) {
 	d.expect("fetcher4 has joined")
 	d.say("drain fetcher1")
 	d.expect("fetcher1: DRAINED, 0 shards, 0 tasks open")
+	d.say("run 3000")
+	d.expect("run: 1 to 2,000 pages: the demo's web has no more")
 	d.say("dance")
 	d.expect(`no command "dance"`)
 	d.say("start cp9")

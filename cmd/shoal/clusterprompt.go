@@ -10,9 +10,6 @@ import (
 	"strings"
 )
 
-// maxDemoPages bounds one run of the prompt's.
-const maxDemoPages = 1_000_000
-
 // demoWord is what one can tell the cluster demo.
 type demoWord struct {
 	name, argument, help string
@@ -22,7 +19,7 @@ type demoWord struct {
 func demoWords() []demoWord {
 	return []demoWord{
 		{"nodes", "", "the nodes, who leads, who has which shards", (*demoCluster).list},
-		{"run", "[PAGES]", "read pages of the demo web, 2,000 unless told otherwise", (*demoCluster).read},
+		{"run", "[PAGES]", "read pages of the demo web: all of its 2,000, unless told otherwise", (*demoCluster).read},
 		{"add", "[ROLE]", "start one more node: a fetcher, unless told otherwise", (*demoCluster).grow},
 		{"drain", "NODE", "have a fetcher hand over its work", (*demoCluster).drain},
 		{"undrain", "NODE", "give it work again", (*demoCluster).undrain},
@@ -123,8 +120,8 @@ func (d *demoCluster) read(ctx context.Context, argument string) error {
 	pages := demoPages
 	if argument != "" {
 		var err error
-		if pages, err = strconv.Atoi(argument); err != nil || pages < 1 || pages > maxDemoPages {
-			return fmt.Errorf("run: 1 to %d pages", maxDemoPages)
+		if pages, err = strconv.Atoi(argument); err != nil || pages < 1 || pages > demoPages {
+			return fmt.Errorf("run: 1 to %s pages: the demo's web has no more", count(demoPages))
 		}
 	}
 	connect, err := d.connect()

@@ -227,6 +227,7 @@ func TestNodesAndDrain(t *testing.T) {
 	b := newBench(t)
 	b.api.nodes = []string{nodeAs("ALIVE", false, 20, 1300)}
 	b.shoal("cluster", "nodes").want(t, exitOK, "ALIVE", "fetcher", "nonvoter", "20 (10 moving)", "1,300", "12.3", "1.5 s ago")
+	b.shoal("cluster", "nodes").want(t, exitOK, "The control plane has no leader")
 	b.shoal("cluster", "nodes", "--json").want(t, exitOK, `"pagesPerSecond": 12.34`)
 	b.shoal("fetcher", "drain", "f1").want(t, exitOK, "f1 drains")
 	b.shoal("fetcher", "drain", "f2").want(t, exitFailed)

@@ -120,6 +120,9 @@ func (n *node) identify() error {
 			return fmt.Errorf("--roles: the identity of node %q is not good for %s", n.name, role)
 		}
 	}
+	if n.config.Cluster.Bootstrap && !n.has(identity.ControlPlane) {
+		return errFounder
+	}
 	if n.has("apiserver") {
 		return apiserver.PlaceSignInKey(n.config.Data, n.identity.SignInKey)
 	}

@@ -12,7 +12,7 @@ import (
 
 const (
 	topEvery  = time.Second
-	topWithin = 2 * time.Second // for one look at the service
+	topWithin = 5 * time.Second // for one look at the service, which takes some 4 s without a leader
 )
 
 type topCommand struct {

@@ -252,6 +252,7 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 			Join: cluster.Join, Bootstrap: cluster.Bootstrap, LeaveOnStop: cluster.LeaveOnStop}
 	}
 	settings.Clock, settings.IDs, settings.Services = n.clock, n.ids, n.services.shared
+	settings.Services.Rebind = config.RebindServices
 	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))

@@ -43,6 +43,7 @@ type ServeConfig struct {
 	MaxHostRate        float64 // what a scraper may ask for
 	MaxHostConnections int
 	NoRateLimits       bool // of API calls
+	RebindServices     bool // see controlplane.Services
 	FetchWorkers       int  // requests of the fetcher under way, at most; 0: the fetcher's own measure
 
 	// SnapshotEntries is after how many Raft entries a snapshot is taken; it is looked at every so many milliseconds, too.
@@ -71,8 +72,6 @@ type ServicesConfig struct {
 	KafkaPrefix   string `group:"services" help:"Before the names of topics." default:"shoal." placeholder:"TEXT"`
 	KafkaReplicas int    `group:"services" help:"Replicas of new topics; 0: three, or one for each broker." default:"0"`
 	RedisPrefix   string `group:"services" help:"Before the names of keys." default:"shoal:" placeholder:"TEXT"`
-	// RebindServices is for a cluster that moves to other services.
-	RebindServices bool `group:"services" help:"This node's Kafka and database are the cluster's from now on; give it to the first node that starts after all were stopped."`
 }
 
 // Traces says where spans go and how many calls begin some.
@@ -126,6 +125,7 @@ type serveCommand struct {
 	MaxHostRate        float64           `help:"Most request starts per second that a scraper may ask for." default:"10"`
 	MaxHostConnections int               `help:"Most connections to a host that a scraper may ask for." default:"8"`
 	NoRateLimits       bool              `help:"Do not limit how often API calls may be made."`
+	RebindServices     bool              `help:"Kafka and the database of this node are the cluster's from now on. For the first node that starts after all were stopped."`
 
 	FetchWorkers int           `hidden:"" help:"Requests that the fetcher has under way, at most." default:"0"`
 	FetchTimeout time.Duration `hidden:"" help:"Of one try at a page." default:"30s"`
@@ -291,7 +291,7 @@ func (c *serveCommand) config() ServeConfig {
 		EgressAllow: c.EgressAllow, Origins: c.EgressOrigin,
 		HostRate: c.HostRate, HostConnections: c.HostConnections,
 		MaxHostRate: c.MaxHostRate, MaxHostConnections: c.MaxHostConnections,
-		NoRateLimits: c.NoRateLimits, FetchWorkers: c.FetchWorkers, SnapshotEntries: c.RaftSnapshotEntries,
+		NoRateLimits: c.NoRateLimits, RebindServices: c.RebindServices, FetchWorkers: c.FetchWorkers, SnapshotEntries: c.RaftSnapshotEntries,
 	}
 	if c.Identity != "" {
 		config.Cluster = &ClusterConfig{Identity: c.Identity, Listen: c.ClusterListen, GossipListen: c.GossipListen,

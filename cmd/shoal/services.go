@@ -52,7 +52,6 @@ func openServices(ctx context.Context, config ServicesConfig, node, dir string, 
 	if s.shared, err = s.identify(ctx); err != nil {
 		return nil, err
 	}
-	s.shared.Rebind = config.RebindServices
 	return s, nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,6 +42,10 @@ func TestClusterIssuesIdentities(t *testing.T) {
 	want := identity.Peer{Cluster: "prod", Node: "all", Roles: []string{"billing", "apiserver"}}
 	if diff := cmp.Diff(want, issued.Peer); diff != "" {
 		t.Error(diff)
+	}
+	founder := ServeConfig{Data: t.TempDir(), Cluster: &ClusterConfig{Identity: other, Bootstrap: true}}
+	if err := runNode(t.Context(), founder, nil); !errors.Is(err, errFounder) {
+		t.Errorf("a node that is no control plane's founds a cluster: %v", err)
 	}
 	if !issued.SignInKey.Equal(authority.SignInKey) {
 		t.Error("the server would not accept the operator's tokens")

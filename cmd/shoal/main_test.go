@@ -215,6 +215,9 @@ func TestStatusAndToken(t *testing.T) {
 	b := newBench(t)
 	b.shoal("status").want(t, exitOK, "64 of 64 owned", "units out        1,234", "lag of receipts  3 records")
 	b.shoal("token", "--customer", "acme").want(t, exitOK, "token of acme\n")
+	b.api.leader, b.api.nodes = "", []string{`{"name":"cp1","roles":["controlplane"],"state":"FAILED","suffrage":"VOTER"}`}
+	b.shoal("status").want(t, exitOK, "none: the control plane has no leader; voters as seen here: cp1 failed")
+	b.shoal("top", "--once").want(t, exitOK, "NO LEADER in term 3", "cp1            failed")
 }
 
 func nodeAs(state string, draining bool, shards, open int) string {

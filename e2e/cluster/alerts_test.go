@@ -103,7 +103,7 @@ func troubles() []trouble {
 					w.must(n.Start())
 				}
 			}},
-		{name: "no fetcher", alerts: []string{"ShoalShardWithoutOwner"},
+		{name: "no fetcher", alerts: []string{"ShoalRoleMissing", "ShoalMarkersLate"},
 			strike: func(w *watched) {
 				for _, n := range w.With(cluster.Fetcher) {
 					n.Kill()

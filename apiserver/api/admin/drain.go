@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"slices"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -45,7 +44,7 @@ func Undrain(s api.Services) *operation.Operation {
 // drain passes the order on. Taking one back is never refused: a node may have lost the role since.
 func drain(ctx context.Context, s api.Services, view *client.View, name string, draining bool) (operation.None, error) {
 	for _, node := range view.Nodes() {
-		if draining && node.Name == name && !slices.Contains(node.Roles, "fetcher") {
+		if draining && node.Name == name && node.Capacity == 0 {
 			return operation.None{}, fault.Invalid(fault.InvalidRequest, "name",
 				"node %q is no fetcher: it has nothing to hand over", name)
 		}

@@ -27,6 +27,9 @@ type Config struct {
 	Roles    []string
 	Version  string
 	Capacity uint32 // weight of this node's fetcher when shards are dealt out; 0: it has none
+	// Services are the log and the row store by the names that they have of their own; a node whose names are not the
+	// cluster's ends with the error other_services.
+	Services Services
 
 	Clock clock.Clock
 	IDs   ids.Source
@@ -84,6 +87,12 @@ func Defaults() Config {
 		Snapshots: Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
 		Point:     func(string) {}, Logger: slog.Default(),
 	}
+}
+
+// Services name what all nodes of a cluster work on together. "" is one of the process's own.
+type Services struct {
+	Log, Rows string
+	Rebind    bool // they are the cluster's from now on, whatever was before
 }
 
 // DefaultPrices is the price table of the specification (2.9).

@@ -111,7 +111,8 @@ func (s *Server) createCluster(ctx context.Context) (cluster *state.Cluster, ok 
 	}
 	secret := s.cfg.IDs.New()
 	first := command.CreateClusterPayload{ID: s.clusterID(), Shards: s.cfg.Shards, FreeGrant: s.cfg.FreeGrant,
-		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: s.cfg.Prices}
+		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: s.cfg.Prices,
+		Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows}
 	if _, err := s.proposeHere(ctx, first); err != nil {
 		return nil, false
 	}

@@ -13,6 +13,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 const controlPlane = identity.ControlPlane
@@ -35,6 +36,33 @@ func TestNodesJoinOneByOne(t *testing.T) {
 	r.untilServers("a* b* c* d* e* f g")
 	r.until("all are registered", func() bool { return r.registered() == "a b c d e f g" })
 	r.sameState()
+}
+
+// Without a majority a node tells by itself who is there.
+func TestNodesWithoutALeader(t *testing.T) {
+	r := newReef(t)
+	r.found("a")
+	r.add("b", controlPlane)
+	r.add("c", controlPlane)
+	f := r.add("f", identity.Fetcher, identity.APIServer)
+	r.untilServers("a* b* c* f")
+	r.until("all are registered", func() bool { return r.registered() == "a b c f" })
+	r.kill("b")
+	r.kill("c")
+	r.until("f tells what it sees", func() bool {
+		nodes, err := f.Nodes(t.Context())
+		var seen []string
+		for _, n := range nodes {
+			seen = append(seen, fmt.Sprint(n.Name, " ", n.State, " ", n.Suffrage))
+		}
+		return err == nil &&
+			strings.Join(seen, ", ") == "a ALIVE VOTER, b FAILED VOTER, c FAILED VOTER, f ALIVE NONVOTER"
+	})
+	asking, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := f.Fresh(asking); fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "no leader") {
+		t.Errorf("a read that needs the leader: %v", err)
+	}
 }
 
 func TestDeadVoterIsReplaced(t *testing.T) {

@@ -3,24 +3,69 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
 )
+
+// leaderPatience is how long a look at the nodes waits for the leader's answer.
+const leaderPatience = 2 * time.Second
 
 // Nodes implements client.Client.
 func (c caller) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	var nodes []client.NodeStatus
-	err := c.s.retry(ctx, func() (err error) {
-		nodes, err = c.s.nodesHere(ctx)
+	asking, cancel := context.WithTimeout(ctx, leaderPatience)
+	defer cancel()
+	err := c.s.retry(asking, func() (err error) {
+		nodes, err = c.s.nodesHere(asking)
 		if errors.Is(err, raft.ErrNotLeader) {
 			nodes = nil
-			err = c.s.forward(ctx, methodNodes, nothing{}, &nodes)
+			err = c.s.forward(asking, methodNodes, nothing{}, &nodes)
 		}
 		return err
 	})
-	return nodes, err
+	switch {
+	case err == nil || asking.Err() == nil || ctx.Err() != nil:
+		return nodes, err
+	case c.s.leader() != "":
+		return nil, fault.Wrap(fault.Unavailable, err, "the control plane's leader does not answer")
+	}
+	return c.s.nodesAlone(ctx)
+}
+
+// leader is the node that leads, as far as this node knows; "" for none.
+func (s *Server) leader() string {
+	n, err := s.gate.enter()
+	if err != nil {
+		return ""
+	}
+	defer s.gate.leave()
+	_, leader := n.LeaderWithID()
+	return string(leader)
+}
+
+// nodesAlone describes the nodes while there is no leader, by what this node knows: its copy of the state, Raft's servers
+// and who gossips.
+func (s *Server) nodesAlone(ctx context.Context) ([]client.NodeStatus, error) {
+	suffrages, err := s.suffrages(ctx)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "the control plane has no leader")
+	}
+	view := s.machine.fsm.Store().View()
+	owned := map[string]int{}
+	for _, shard := range view.Shards() {
+		owned[shard.Owner]++
+	}
+	list := make([]client.NodeStatus, 0, len(view.Nodes()))
+	for _, node := range view.Nodes() {
+		list = append(list, client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version,
+			Capacity: node.Capacity, Boot: node.Boot, Draining: node.Draining, State: s.presence(node.Name),
+			Shards: owned[node.Name], HeardMillis: -1, Suffrage: suffrages[node.Name]})
+	}
+	return list, nil
 }
 
 // nodesHere describes the nodes, which the leader alone can. It is one attempt.

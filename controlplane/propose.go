@@ -130,7 +130,11 @@ func (s *Server) retry(ctx context.Context, ask func() error) error {
 			}
 		}
 		if ctx.Err() != nil {
-			return fault.Wrap(fault.Unavailable, errors.Join(ctx.Err(), err), "the outcome is not known yet; ask again")
+			text := "the outcome is not known yet; ask again"
+			if errors.Is(err, errLeaderless) {
+				text = "the control plane has no leader; " + text
+			}
+			return fault.Wrap(fault.Unavailable, errors.Join(ctx.Err(), err), "%s", text)
 		}
 	}
 }

@@ -114,8 +114,12 @@ func (s *Server) Run(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	var routines sync.WaitGroup
 	routines.Go(func() { s.watchLeaders(inner, raft) })
-	routines.Go(func() { s.register(inner, raft) })
-	var strange error
+	var strange, refused error
+	routines.Go(func() {
+		if refused = s.register(inner, raft); refused != nil {
+			cancel()
+		}
+	})
 	if raft.members != nil {
 		routines.Go(func() {
 			if strange = s.belong(inner, raft); strange != nil {
@@ -126,10 +130,10 @@ func (s *Server) Run(ctx context.Context) error {
 	err = s.follow(inner, raft.LeaderCh())
 	cancel()
 	routines.Wait()
-	if s.cfg.Cluster.gossips() && s.cfg.Cluster.LeaveOnStop && err == nil && strange == nil {
+	if s.cfg.Cluster.gossips() && s.cfg.Cluster.LeaveOnStop && err == nil && strange == nil && refused == nil {
 		s.leave(raft)
 	}
-	return errors.Join(err, strange, s.stop(raft))
+	return errors.Join(err, strange, refused, s.stop(raft))
 }
 
 // open opens the port, when the node is one of several, and starts Raft.
@@ -178,25 +182,27 @@ func (s *Server) stateReplaced() {
 }
 
 // register makes this start of the node known, and again when it was removed or the state replaced by one that does not
-// know it.
-func (s *Server) register(ctx context.Context, n *node) {
+// know it. It fails when the node works on other services than the cluster.
+func (s *Server) register(ctx context.Context, n *node) error {
 	node := command.RegisterNodePayload{Name: s.cfg.Node, Boot: s.cfg.Boot, Roles: s.cfg.Roles, Version: s.cfg.Version,
-		Capacity: s.cfg.Capacity}
+		Capacity: s.cfg.Capacity, Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows, Rebind: s.cfg.Services.Rebind}
 	if n.port != nil {
 		node.Address = n.port.Address()
 	}
 	for known := false; ; {
 		if !s.awaitAdmission(ctx, n) {
-			return
+			return nil
 		}
-		_, err := s.propose(ctx, s.cfg.IDs.New(), node, nil)
+		result, err := s.propose(ctx, s.cfg.IDs.New(), node, nil)
 		if err == nil {
 			_, err = s.fresh(ctx)
 		}
 		switch {
+		case err == nil && result.Err != nil:
+			return fmt.Errorf("controlplane: %w", result.Err)
 		case err != nil:
 			if !s.pause(ctx, time.Second) {
-				return
+				return nil
 			}
 			s.cfg.Logger.Warn("this node is not registered yet", "error", err)
 			continue
@@ -211,7 +217,7 @@ func (s *Server) register(ctx context.Context, n *node) {
 			}
 			select {
 			case <-ctx.Done():
-				return
+				return nil
 			case <-changed: // it was removed, for one
 			case <-s.again:
 			}

@@ -60,6 +60,38 @@ func TestStateOutlivesARestart(t *testing.T) {
 }
 
 // What is on disk while the server works is what a kill leaves.
+// What a node stores elsewhere would be charged and never be seen.
+func TestNodeOfOtherServicesEnds(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	with := func(log, rows string, rebind bool) Config {
+		other := cfg
+		other.Boot, other.Services = cfg.IDs.New(), Services{Log: log, Rows: rows, Rebind: rebind}
+		return other
+	}
+	serve(t, with("", "rows a", false)).stop() // the first says which they are
+	serve(t, with("kafka a", "rows a", false)).stop()
+	for _, c := range []Config{with("kafka b", "rows a", false), with("kafka a", "rows b", false)} {
+		server, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Run(patient(t)); fault.CodeOf(err) != fault.OtherServices {
+			t.Errorf("a node on %+v: %v", c.Services, err)
+		}
+		select {
+		case <-server.Ready():
+			t.Error("it was ready")
+		default:
+		}
+	}
+	serve(t, with("kafka a", "rows a", false)).stop()
+	serve(t, with("kafka b", "rows b", true)).stop()
+	view := fresh(t, serve(t, with("kafka b", "rows b", false)))
+	if c := view.Cluster(); c.Log != "kafka b" || c.Rows != "rows b" {
+		t.Errorf("the cluster's services are %q and %q", c.Log, c.Rows)
+	}
+}
+
 func TestStateOutlivesAKill(t *testing.T) {
 	cfg := testConfig(t, t.TempDir())
 	first := serve(t, cfg)

@@ -13,13 +13,64 @@ import (
 	"time"
 )
 
-// A cluster in one process, with nothing installed: it reads the demo web, loses its leader, grows, and drains a fetcher.
+// A cluster in one process, with nothing installed: it reads the demo web, loses its leader, grows, drains a fetcher, and
+// goes on with its data when it is started again, where no node has a majority by itself.
 func TestClusterDemoInOneProcess(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
 	first := freePorts(t, 2+3*13) // two API servers, and three for each of 13 nodes
-	command := exec.CommandContext(ctx, binary(t), "cluster", "demo", "--data", t.TempDir(),
-		"--listen", fmt.Sprintf("127.0.0.1:%d", first), "--base-port", strconv.Itoa(first+2))
+	arguments := []string{"cluster", "demo", "--data", t.TempDir(), "--listen", fmt.Sprintf("127.0.0.1:%d", first),
+		"--base-port", strconv.Itoa(first + 2)}
+
+	d := startDemo(t, arguments...)
+	d.expect("COMPLETED: 1,958 rows, 2,000 pages, 42 failed links")
+	d.expect("takes commands")
+	d.say("kill leader")
+	d.expect("is gone")
+	d.say("run 300")
+	d.expect("COMPLETED: ")
+	d.say("add fetcher")
+	d.expect("fetcher4 has joined")
+	d.say("drain fetcher1")
+	d.expect("fetcher1: DRAINED, 0 shards, 0 tasks open")
+	d.say("run 3000")
+	d.expect("run: 1 to 2,000 pages: the demo's web has no more")
+	d.say("dance")
+	d.expect(`no command "dance"`)
+	d.say("start cp9")
+	d.expect(`no node "cp9"`)
+	d.say("nodes")
+	d.expect("fetcher4  ALIVE")
+	d.quit()
+
+	d = startDemo(t, arguments...)
+	d.expect("Found from earlier: 2 runs")
+	d.expect("COMPLETED: 1,958 rows, 2,000 pages, 42 failed links")
+	d.expect("takes commands")
+	for _, node := range []string{"cp1", "cp2", "cp3"} {
+		d.say("kill " + node)
+		d.expect(node + " is gone")
+	}
+	d.say("start cp1")
+	d.expect("cp1 is starting")
+	d.say("start cp2") // which cp1 waits for
+	d.expect("cp2 is starting")
+	d.expect(" runs.")
+	d.expect(" runs.")
+	d.quit()
+}
+
+// demo is a cluster demo that is told what to do.
+type demo struct {
+	t     *testing.T
+	tell  io.Writer
+	lines *bufio.Scanner
+	ended chan error
+}
+
+func startDemo(t *testing.T, arguments ...string) *demo {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
+	command := exec.CommandContext(ctx, binary(t), arguments...)
 	said, told := io.Pipe()
 	command.Stdout, command.Stderr = told, told
 	tell, err := command.StdinPipe()
@@ -29,53 +80,43 @@ func TestClusterDemoInOneProcess(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
+	d := &demo{t: t, tell: tell, lines: bufio.NewScanner(said), ended: make(chan error, 1)}
 	go func() {
 		err := command.Wait()
 		_ = told.Close()
-		ended <- err
+		d.ended <- err
 	}()
-	lines := bufio.NewScanner(said)
-	expect := func(text string) string {
-		t.Helper()
-		var heard []string
-		for lines.Scan() {
-			if heard = append(heard, lines.Text()); strings.Contains(lines.Text(), text) {
-				return lines.Text()
-			}
-		}
-		t.Fatalf("it never said %q, but:\n%s", text, strings.Join(heard, "\n"))
-		return ""
-	}
-	say := func(line string) {
-		t.Helper()
-		if _, err := io.WriteString(tell, line+"\n"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return d
+}
 
-	expect("COMPLETED: 1,958 rows, 2,000 pages, 42 failed links")
-	expect("takes commands")
-	say("kill leader")
-	expect("is gone")
-	say("run 300")
-	expect("COMPLETED: ")
-	say("add fetcher")
-	expect("fetcher4 has joined")
-	say("drain fetcher1")
-	expect("fetcher1: DRAINED, 0 shards, 0 tasks open")
-	say("dance")
-	expect(`no command "dance"`)
-	say("start cp9")
-	expect(`no node "cp9"`)
-	say("nodes")
-	expect("fetcher4  ALIVE")
-	say("quit")
-	for lines.Scan() { // until it ends
+// expect reads on until it says a text.
+func (d *demo) expect(text string) {
+	d.t.Helper()
+	var heard []string
+	for d.lines.Scan() {
+		if heard = append(heard, d.lines.Text()); strings.Contains(d.lines.Text(), text) {
+			return
+		}
+	}
+	d.t.Fatalf("it never said %q, but:\n%s", text, strings.Join(heard, "\n"))
+}
+
+func (d *demo) say(line string) {
+	d.t.Helper()
+	if _, err := io.WriteString(d.tell, line+"\n"); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// quit ends it.
+func (d *demo) quit() {
+	d.t.Helper()
+	d.say("quit")
+	for d.lines.Scan() { // until it ends
 		continue
 	}
-	if err := <-ended; err != nil {
-		t.Error(err)
+	if err := <-d.ended; err != nil {
+		d.t.Error(err)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"shoal.dev/shoal/apiserver"
@@ -94,6 +96,22 @@ Example:
   shoal serve --identity fetcher7.pem --join cp1:7401 --kafka-brokers k:9092 --clickhouse-url http://c:8123/default`
 }
 
+// maxCertDays is about the life of an authority.
+const maxCertDays = 3650
+
+// Validate checks what a flag alone cannot.
+func (c *clusterCertCommand) Validate() error {
+	for _, role := range c.Roles {
+		if !slices.Contains(roleNames(), role) {
+			return fmt.Errorf("--roles: %q is none of %s", role, strings.Join(roleNames(), ", "))
+		}
+	}
+	if c.Days < 1 || c.Days > maxCertDays {
+		return fmt.Errorf("--days: 1 to %d", maxCertDays)
+	}
+	return nil
+}
+
 // Run issues an identity. A file that is there stays.
 func (c *clusterCertCommand) Run(t *terminal) error {
 	authority, err := identity.ReadAuthority(c.authority())
@@ -103,9 +121,6 @@ func (c *clusterCertCommand) Run(t *terminal) error {
 	}
 	if err != nil {
 		return err
-	}
-	if c.Days < 1 {
-		return usagef("--days: at least 1")
 	}
 	issued, err := authority.Issue(c.Node, c.Roles, t.clock.Now(), time.Duration(c.Days)*24*time.Hour)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -23,9 +24,9 @@ func TestClusterIssuesIdentities(t *testing.T) {
 
 	cert("f1", "--roles", "fetcher").want(t, exitOK, filepath.Join(dir, "f1.pem"))
 	cert("f1", "--roles", "fetcher").want(t, exitFailed, "is there already")
-	cert("x", "--roles", "cook").want(t, exitUsage, "cook")
+	cert("x", "--roles", "cook").want(t, exitUsage, "--roles: \"cook\" is none of")
 	cert("x", "--roles", "fetcher", "--days", "0").want(t, exitUsage, "--days")
-	cert("x", "--roles", "fetcher", "--days", "100000").want(t, exitUsage, "authority")
+	cert("x", "--roles", "fetcher", "--days", "99999").want(t, exitUsage, "--days: 1 to 3650")
 	cert("../x", "--roles", "fetcher").want(t, exitUsage, "../x")
 	other := filepath.Join(t.TempDir(), "all.pem")
 	cert("all", "--roles", "apiserver,billing", "--out", other).want(t, exitOK, other)
@@ -41,6 +42,10 @@ func TestClusterIssuesIdentities(t *testing.T) {
 	want := identity.Peer{Cluster: "prod", Node: "all", Roles: []string{"billing", "apiserver"}}
 	if diff := cmp.Diff(want, issued.Peer); diff != "" {
 		t.Error(diff)
+	}
+	founder := ServeConfig{Data: t.TempDir(), Cluster: &ClusterConfig{Identity: other, Bootstrap: true}}
+	if err := runNode(t.Context(), founder, nil); !errors.Is(err, errFounder) {
+		t.Errorf("a node that is no control plane's founds a cluster: %v", err)
 	}
 	if !issued.SignInKey.Equal(authority.SignInKey) {
 		t.Error("the server would not accept the operator's tokens")

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"shoal.dev/shoal/controlplane/identity"
@@ -128,12 +129,14 @@ type demoCluster struct {
 	authority *identity.Authority
 	launch    launcher
 	nodes     []*demoNode
+	starting  sync.WaitGroup // those that wait until a node serves
 }
 
 // demoNode is one of them. Its place decides its ports, so it has the same after a restart.
 type demoNode struct {
 	name, role string
 	config     ServeConfig
+	unused     bool    // it was made just now, and never started
 	running    running // nil: it is stopped
 }
 
@@ -141,7 +144,7 @@ func (n *demoNode) server() string { return "http://" + n.config.Listen }
 
 // launcher starts nodes: as processes, or in this one (launch.go).
 type launcher interface {
-	// launch starts a node and returns when it serves, or when ctx ends.
+	// launch starts a node; nil and an error when it cannot.
 	launch(ctx context.Context, config ServeConfig) (running, error)
 	// close ends what the nodes shared, once they have stopped.
 	close() error
@@ -151,6 +154,8 @@ type launcher interface {
 
 // running is a node that was started.
 type running interface {
+	// await returns when it serves, and with an error when it has ended or ctx has.
+	await(ctx context.Context) error
 	// stop ends it in order.
 	stop() error
 	// kill ends it as a crash does, where that is possible.
@@ -202,7 +207,9 @@ func (d *demoCluster) add(name, role string) (*demoNode, error) {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
 	file := filepath.Join(dir, "identity.pem")
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+	_, err := os.Stat(file)
+	unused := errors.Is(err, fs.ErrNotExist)
+	if unused {
 		issued, err := d.authority.Issue(name, []string{role}, d.t.clock.Now(), demoValid)
 		if err != nil {
 			return nil, err
@@ -224,7 +231,7 @@ func (d *demoCluster) add(name, role string) (*demoNode, error) {
 		Origins:     map[string]string{d.web.Pattern(): d.web.Addr()},
 		HostRate:    1, HostConnections: 2, MaxHostRate: demoRate, MaxHostConnections: demoConnections,
 	}
-	n := &demoNode{name: name, role: role, config: config}
+	n := &demoNode{name: name, role: role, config: config, unused: unused}
 	d.nodes = append(d.nodes, n)
 	return n, nil
 }
@@ -244,31 +251,72 @@ func (d *demoCluster) apiAddress(role string) string {
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// start starts nodes: the first alone, since it may found the cluster, the others together.
+// start starts nodes: the first alone where it may found the cluster, and otherwise all together, since a majority of
+// the control plane serves and none of it alone.
 func (d *demoCluster) start(ctx context.Context, nodes ...*demoNode) error {
 	ctx, cancel := context.WithTimeout(ctx, nodeStarts)
 	defer cancel()
 	failed := make(chan error, len(nodes))
-	begin := func(n *demoNode) {
-		r, err := d.launch.launch(ctx, n.config)
-		if err != nil {
-			err = fmt.Errorf("%s: %w (its log is in %s)", n.name, err, n.config.Data)
+	begin := func(n *demoNode) { failed <- d.begin(ctx, n) }
+	alone := 0
+	if first := nodes[0]; first.unused {
+		alone = 1
+		if err := d.begin(ctx, first); err != nil {
+			return err
 		}
-		n.running = r
-		failed <- err
 	}
-	begin(nodes[0])
-	err := <-failed
-	if err != nil {
-		return err
-	}
-	for _, n := range nodes[1:] {
+	for _, n := range nodes[alone:] {
 		go begin(n)
 	}
-	for range nodes[1:] {
+	var err error
+	for range nodes[alone:] {
 		err = errors.Join(err, <-failed)
 	}
 	return err
+}
+
+// begin starts a node and waits until it serves.
+func (d *demoCluster) begin(ctx context.Context, n *demoNode) error {
+	if err := d.launchNode(ctx, n); err != nil {
+		return err
+	}
+	return n.await(ctx)
+}
+
+func (d *demoCluster) launchNode(ctx context.Context, n *demoNode) error {
+	r, err := d.launch.launch(ctx, n.config)
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.name, err)
+	}
+	n.running, n.unused = r, false
+	return nil
+}
+
+// await waits until a node that was launched serves.
+func (n *demoNode) await(ctx context.Context) error {
+	if err := n.running.await(ctx); err != nil {
+		return fmt.Errorf("%s: %w (its log is in %s)", n.name, err, n.config.Data)
+	}
+	return nil
+}
+
+// startLater starts a node and says so when it serves, which may be once others do: they can be started meanwhile.
+func (d *demoCluster) startLater(ctx context.Context, n *demoNode, done string) error {
+	if err := d.launchNode(ctx, n); err != nil {
+		return err
+	}
+	d.t.notef("%s is starting. It serves once a majority of the control plane runs.", n.name)
+	waiting := *n // of this start, whatever becomes of the node
+	d.starting.Go(func() {
+		err := waiting.await(ctx)
+		switch {
+		case err == nil:
+			d.t.notef("%s %s.", n.name, done)
+		case ctx.Err() == nil:
+			d.t.notef("%v", err)
+		}
+	})
+	return nil
 }
 
 // close stops all nodes, in the reverse of the order in which they were started.
@@ -279,6 +327,7 @@ func (d *demoCluster) close() error {
 			err = errors.Join(err, n.running.stop())
 		}
 	}
+	d.starting.Wait() // every node has ended
 	return errors.Join(err, d.launch.close())
 }
 

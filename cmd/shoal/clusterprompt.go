@@ -10,9 +10,6 @@ import (
 	"strings"
 )
 
-// maxDemoPages bounds one run of the prompt's.
-const maxDemoPages = 1_000_000
-
 // demoWord is what one can tell the cluster demo.
 type demoWord struct {
 	name, argument, help string
@@ -22,7 +19,7 @@ type demoWord struct {
 func demoWords() []demoWord {
 	return []demoWord{
 		{"nodes", "", "the nodes, who leads, who has which shards", (*demoCluster).list},
-		{"run", "[PAGES]", "read pages of the demo web, 2,000 unless told otherwise", (*demoCluster).read},
+		{"run", "[PAGES]", "read pages of the demo web: all of its 2,000, unless told otherwise", (*demoCluster).read},
 		{"add", "[ROLE]", "start one more node: a fetcher, unless told otherwise", (*demoCluster).grow},
 		{"drain", "NODE", "have a fetcher hand over its work", (*demoCluster).drain},
 		{"undrain", "NODE", "give it work again", (*demoCluster).undrain},
@@ -123,8 +120,8 @@ func (d *demoCluster) read(ctx context.Context, argument string) error {
 	pages := demoPages
 	if argument != "" {
 		var err error
-		if pages, err = strconv.Atoi(argument); err != nil || pages < 1 || pages > maxDemoPages {
-			return fmt.Errorf("run: 1 to %d pages", maxDemoPages)
+		if pages, err = strconv.Atoi(argument); err != nil || pages < 1 || pages > demoPages {
+			return fmt.Errorf("run: 1 to %s pages: the demo's web has no more", count(demoPages))
 		}
 	}
 	connect, err := d.connect()
@@ -146,14 +143,10 @@ func (d *demoCluster) grow(ctx context.Context, role string) error {
 		number++
 	}
 	n, err := d.add(role+strconv.Itoa(number), role)
-	if err == nil {
-		err = d.start(ctx, n)
-	}
 	if err != nil {
 		return err
 	}
-	d.t.notef("%s has joined.", n.name)
-	return nil
+	return d.startLater(ctx, n, "has joined")
 }
 
 func (d *demoCluster) drain(ctx context.Context, name string) error {
@@ -211,12 +204,8 @@ func (d *demoCluster) killNode(ctx context.Context, name string) error {
 
 func (d *demoCluster) startNode(ctx context.Context, name string) error {
 	n, err := d.named(name, false)
-	if err == nil {
-		err = d.start(ctx, n)
-	}
 	if err != nil {
 		return err
 	}
-	d.t.notef("%s runs.", name)
-	return nil
+	return d.startLater(ctx, n, "runs")
 }

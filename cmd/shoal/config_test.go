@@ -58,6 +58,22 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 		{[]string{"--capacity", "1001"}, "--capacity"},
 		{[]string{"--gossip-listen", "nowhere"}, "--gossip-listen: want HOST:PORT"},
 		{[]string{"--kafka-replicas", "-1"}, "--kafka-replicas"},
+		{[]string{"--kafka-prefix", "a b/"}, "--kafka-prefix"},
+		{[]string{"--stop-grace=-3s"}, "--stop-grace"},
+		{[]string{"--trace-ratio", "4"}, "--trace-ratio"},
+		{[]string{"--trace-ratio", "4", "--trace-endpoint", "http://127.0.0.1:4318"}, "--trace-ratio"},
+		{[]string{"--trace-endpoint", "nonsense"}, "--trace-endpoint"},
+		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d", "--roles", "fetcher",
+			"--bootstrap"}, "--bootstrap: only a node with the role controlplane"},
+		{[]string{"--cluster-listen", "0.0.0.0:0"}, "--cluster-listen: want HOST:PORT, with a port from 1"},
+		{[]string{"--gossip-listen", "0.0.0.0:70000"}, "--gossip-listen: want HOST:PORT, with a port from 1"},
+		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d", "--join", "127.0.0.1:99999"},
+			"--join: \"127.0.0.1:99999\": want HOST:PORT, with a port from 1"},
+		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d", "--join", "nohost"},
+			"--join: \"nohost\": want HOST:PORT"},
+		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d", "--join", ":7401"},
+			"--join: \":7401\": want HOST:PORT, with a host"},
+		{[]string{"--advertise", "cp1:7400"}, "--advertise: \"cp1:7400\": want a host"},
 	} {
 		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, exitUsage, c.says)
 	}

@@ -18,7 +18,7 @@ import (
 
 // What the demo does.
 const (
-	demoPages       = 2000
+	demoPages       = 2000 // all that the demo's web has
 	demoGroup       = "demo"
 	demoTemplate    = "demo products"
 	demoRate        = 20 // request starts per second and host, of the demo's own scraper only

@@ -34,6 +34,7 @@ type fakeAPI struct {
 	lastEventID []string
 	balance     int64
 	recounts    string
+	leader      string             // of the control plane, "" for none
 	nodes       []string           // the one node, at each look; the last one stays
 	refuse      map[string]problem // by METHOD path; "*" for all
 	entries     []map[string]any
@@ -58,7 +59,7 @@ const (
 
 func newFakeAPI(t *testing.T) *fakeAPI {
 	f := &fakeAPI{
-		bodies: map[string]string{}, types: map[string]string{}, refuse: map[string]problem{}, recounts: "[]",
+		bodies: map[string]string{}, types: map[string]string{}, refuse: map[string]problem{}, recounts: "[]", leader: "n1",
 		groups:  []map[string]any{{"id": "66f0c2a1b7d4e8f9000000aa", "name": "news", "dataTable": "news", "startType": "MANUAL"}},
 		entries: []map[string]any{},
 	}
@@ -179,7 +180,7 @@ func (f *fakeAPI) answer(r *http.Request, name string, body []byte) any {
 		return map[string]any{"id": "e1", "type": "ADJUSTMENT", "status": "APPLIED", "amountMicros": in.AmountMicros,
 			"balanceAfterMicros": f.balance, "source": nil, "jobId": nil, "lines": []any{}}
 	case "GET /api/admin/status":
-		return map[string]any{"node": "n1", "roles": []string{"controlplane", "fetcher"}, "leader": "n1", "term": 3,
+		return map[string]any{"node": "n1", "roles": []string{"controlplane", "fetcher"}, "leader": f.leader, "term": 3,
 			"applied": 42, "commands": 40, "shards": 64, "owned": 64, "openJobs": 1, "out": 1234,
 			"lag": map[string]any{"tasks": 1, "pages": 2, "receipts": 3}}
 	case "GET /api/admin/nodes":

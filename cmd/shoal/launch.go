@@ -37,7 +37,7 @@ func (*processes) where() string { return "each a process of its own" }
 func (*processes) close() error { return nil }
 
 // launch starts a process whose output goes into its data directory.
-func (p *processes) launch(ctx context.Context, config ServeConfig) (running, error) {
+func (p *processes) launch(_ context.Context, config ServeConfig) (running, error) {
 	output, err := os.OpenFile(filepath.Join(config.Data, "output"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -50,26 +50,27 @@ func (p *processes) launch(ctx context.Context, config ServeConfig) (running, er
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	r := &process{command: command, done: make(chan struct{})}
+	r := &process{command: command, done: make(chan struct{}), ready: "http://" + config.OpsListen + "/api/readyz"}
 	go func() {
 		r.err = command.Wait()
 		close(r.done)
 	}()
-	return r, r.awaitReady(ctx, "http://"+config.OpsListen+"/api/readyz")
+	return r, nil
 }
 
 // process is a node that is one.
 type process struct {
 	command *exec.Cmd
+	ready   string // URL that answers whether it is
 	done    chan struct{}
 	err     error // once done
 }
 
-func (p *process) awaitReady(ctx context.Context, address string) error {
+func (p *process) await(ctx context.Context) error {
 	client := &http.Client{Timeout: 5 * time.Second}
 	defer client.CloseIdleConnections()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.ready, nil)
 		if err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ func (p *process) awaitReady(ctx context.Context, address string) error {
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("it has ended: %w", p.err)
+			return hasEnded(p.err)
 		case <-ctx.Done():
 			return errors.New("it does not become ready")
 		case <-time.After(readyEvery):
@@ -131,28 +132,40 @@ func (t *together) close() error { return t.on.close() }
 
 func (t *together) launch(ctx context.Context, config ServeConfig) (running, error) {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := &inProcess{cancel: cancel, done: make(chan struct{})}
-	ready := make(chan struct{})
-	config.Ready = func(string) { close(ready) }
+	r := &inProcess{cancel: cancel, ready: make(chan struct{}), done: make(chan struct{})}
+	config.Ready = func(string) { close(r.ready) }
 	go func() {
 		r.err = runNode(inner, config, t.on)
 		close(r.done)
 	}()
-	select {
-	case <-ready:
-		return r, nil
-	case <-r.done:
-		return r, fmt.Errorf("it has ended: %w", r.err)
-	case <-ctx.Done():
-		return r, errors.New("it does not become ready")
-	}
+	return r, nil
 }
 
 // inProcess is a node in this process.
 type inProcess struct {
 	cancel context.CancelFunc
+	ready  chan struct{}
 	done   chan struct{}
 	err    error // once done
+}
+
+func (n *inProcess) await(ctx context.Context) error {
+	select {
+	case <-n.ready:
+		return nil
+	case <-n.done:
+		return hasEnded(n.err)
+	case <-ctx.Done():
+		return errors.New("it does not become ready")
+	}
+}
+
+// hasEnded is the error of a node that ended instead of serving.
+func hasEnded(why error) error {
+	if why == nil {
+		return errors.New("it has ended")
+	}
+	return fmt.Errorf("it has ended: %w", why)
 }
 
 func (n *inProcess) ended() <-chan struct{} { return n.done }

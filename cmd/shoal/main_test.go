@@ -215,6 +215,9 @@ func TestStatusAndToken(t *testing.T) {
 	b := newBench(t)
 	b.shoal("status").want(t, exitOK, "64 of 64 owned", "units out        1,234", "lag of receipts  3 records")
 	b.shoal("token", "--customer", "acme").want(t, exitOK, "token of acme\n")
+	b.api.leader, b.api.nodes = "", []string{`{"name":"cp1","roles":["controlplane"],"state":"FAILED","suffrage":"VOTER"}`}
+	b.shoal("status").want(t, exitOK, "none: the control plane has no leader; voters as seen here: cp1 failed")
+	b.shoal("top", "--once").want(t, exitOK, "NO LEADER in term 3", "cp1            failed")
 }
 
 func nodeAs(state string, draining bool, shards, open int) string {
@@ -227,6 +230,7 @@ func TestNodesAndDrain(t *testing.T) {
 	b := newBench(t)
 	b.api.nodes = []string{nodeAs("ALIVE", false, 20, 1300)}
 	b.shoal("cluster", "nodes").want(t, exitOK, "ALIVE", "fetcher", "nonvoter", "20 (10 moving)", "1,300", "12.3", "1.5 s ago")
+	b.shoal("cluster", "nodes").want(t, exitOK, "The control plane has no leader")
 	b.shoal("cluster", "nodes", "--json").want(t, exitOK, `"pagesPerSecond": 12.34`)
 	b.shoal("fetcher", "drain", "f1").want(t, exitOK, "f1 drains")
 	b.shoal("fetcher", "drain", "f2").want(t, exitFailed)

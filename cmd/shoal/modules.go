@@ -121,6 +121,9 @@ func (n *node) identify() error {
 			return fmt.Errorf("--roles: the identity of node %q is not good for %s", n.name, role)
 		}
 	}
+	if n.config.Cluster.Bootstrap && !n.has(identity.ControlPlane) {
+		return errFounder
+	}
 	if n.has("apiserver") {
 		return apiserver.PlaceSignInKey(n.config.Data, n.identity.SignInKey)
 	}
@@ -251,7 +254,8 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 			Advertise: net.JoinHostPort(host, port), GossipListen: cluster.GossipListen, GossipAdvertise: host,
 			Join: cluster.Join, Bootstrap: cluster.Bootstrap, LeaveOnStop: cluster.LeaveOnStop}
 	}
-	settings.Clock, settings.IDs = n.clock, n.ids
+	settings.Clock, settings.IDs, settings.Services = n.clock, n.ids, n.services.shared
+	settings.Services.Rebind = config.RebindServices
 	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,12 +32,16 @@ func (c *clusterNodesCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	defer client.Close()
+	client.Impatient()
 	nodes, err := client.Nodes(ctx)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
 		return printJSON(t.out, nodes)
+	}
+	if !slices.ContainsFunc(nodes, leads) {
+		t.notef("The control plane has no leader. This is what the answering node knows by itself.")
 	}
 	rows := make([][]string, len(nodes))
 	for i := range nodes {
@@ -45,6 +50,8 @@ func (c *clusterNodesCommand) Run(ctx context.Context, t *terminal) error {
 	return printTable(t.out, []string{"NODE", "STATE", "ROLES", "VERSION", "RAFT", "LAG", "CAPACITY", "SHARDS", "OPEN", "PAGES/S",
 		"HEARD"}, rows)
 }
+
+func leads(n api.Node) bool { return n.Suffrage == "LEADER" }
 
 func nodeRow(n *api.Node) []string {
 	row := []string{n.Name, n.State, strings.Join(n.Roles, ","), n.Version, strings.ToLower(n.Suffrage),

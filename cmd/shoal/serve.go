@@ -3,13 +3,19 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"shoal.dev/shoal/controlplane/identity"
 )
 
 // ServeConfig is what a process of the service is told. runServe (modules.go) makes the roles from it.
@@ -37,6 +43,7 @@ type ServeConfig struct {
 	MaxHostRate        float64 // what a scraper may ask for
 	MaxHostConnections int
 	NoRateLimits       bool // of API calls
+	RebindServices     bool // see controlplane.Services
 	FetchWorkers       int  // requests of the fetcher under way, at most; 0: the fetcher's own measure
 
 	// SnapshotEntries is after how many Raft entries a snapshot is taken; it is looked at every so many milliseconds, too.
@@ -118,6 +125,7 @@ type serveCommand struct {
 	MaxHostRate        float64           `help:"Most request starts per second that a scraper may ask for." default:"10"`
 	MaxHostConnections int               `help:"Most connections to a host that a scraper may ask for." default:"8"`
 	NoRateLimits       bool              `help:"Do not limit how often API calls may be made."`
+	RebindServices     bool              `help:"Kafka and the database of this node are the cluster's from now on. For the first node that starts after all were stopped."`
 
 	FetchWorkers int           `hidden:"" help:"Requests that the fetcher has under way, at most." default:"0"`
 	FetchTimeout time.Duration `hidden:"" help:"Of one try at a page." default:"30s"`
@@ -147,8 +155,7 @@ func (c *serveCommand) Validate() error {
 			return fmt.Errorf("--roles: %q is none of %s", role, strings.Join(roleNames(), ", "))
 		}
 	}
-	for flag, address := range map[string]string{"--listen": c.Listen, "--cluster-listen": c.ClusterListen,
-		"--gossip-listen": c.GossipListen, "--ops-listen": c.OpsListen} {
+	for flag, address := range map[string]string{"--listen": c.Listen, "--ops-listen": c.OpsListen} {
 		if _, _, err := net.SplitHostPort(address); err != nil && address != "" {
 			return fmt.Errorf("%s: want HOST:PORT: %w", flag, err)
 		}
@@ -164,8 +171,12 @@ func (c *serveCommand) Validate() error {
 	switch {
 	case !(c.HostRate > 0) || c.HostRate > c.MaxHostRate:
 		return fmt.Errorf("--host-rate: above 0 and at most --max-host-rate (%g)", c.MaxHostRate)
-	case c.TraceEndpoint != "" && !(c.TraceRatio > 0 && c.TraceRatio <= 1):
+	case !(c.TraceRatio > 0 && c.TraceRatio <= 1):
 		return fmt.Errorf("--trace-ratio: above 0, at most 1")
+	case c.TraceEndpoint != "" && !isCollector(c.TraceEndpoint):
+		return fmt.Errorf("--trace-endpoint: want the URL of a collector, http:// or https://")
+	case c.StopGrace < 0:
+		return fmt.Errorf("--stop-grace: 0s or more")
 	case c.HostConnections < 1 || c.HostConnections > c.MaxHostConnections:
 		return fmt.Errorf("--host-connections: at least 1 and at most --max-host-connections (%d)", c.MaxHostConnections)
 	}
@@ -187,8 +198,63 @@ func (c *serveCommand) checkCluster() error {
 		return fmt.Errorf("--capacity: 1 to %d", maxCapacity)
 	case c.Services.KafkaReplicas < 0:
 		return fmt.Errorf("--kafka-replicas: 0 or more")
+	case !topicPrefix.MatchString(c.Services.KafkaPrefix):
+		return fmt.Errorf("--kafka-prefix: at most 200 letters, digits, dots, hyphens and underscores")
+	case c.Bootstrap && len(c.Roles) > 0 && !slices.Contains(c.Roles, identity.ControlPlane):
+		return errFounder
+	}
+	return c.checkAddresses()
+}
+
+// topicPrefix leaves room for what stands behind it: Kafka takes 249 characters.
+var topicPrefix = regexp.MustCompile(`^[A-Za-z0-9._-]{0,200}$`)
+
+var errFounder = errors.New("--bootstrap: only a node with the role " + identity.ControlPlane + " creates the cluster")
+
+func isCollector(address string) bool {
+	parsed, err := url.Parse(address)
+	return err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Host != ""
+}
+
+// checkAddresses refuses what no other node could be reached at: a slip there shows nowhere else.
+func (c *serveCommand) checkAddresses() error {
+	for _, one := range []struct{ flag, address string }{
+		{"--cluster-listen", c.ClusterListen}, {"--gossip-listen", c.GossipListen},
+	} {
+		if _, err := hostPort(one.address); err != nil {
+			return fmt.Errorf("%s: %w", one.flag, err)
+		}
+	}
+	for _, address := range c.Join {
+		if host, err := hostPort(address); err != nil || !isHost(host) {
+			return fmt.Errorf("--join: %q: %w", address, cmp.Or(err, errNoHost))
+		}
+	}
+	if c.Advertise != "" && !isHost(c.Advertise) {
+		return fmt.Errorf("--advertise: %q: want a host name or an IP address, without a port", c.Advertise)
 	}
 	return nil
+}
+
+var errNoHost = errors.New("want HOST:PORT, with a host name or an IP address")
+
+// hostPort is the host of an address whose port is one that others can call.
+func hostPort(address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("want HOST:PORT: %w", err)
+	}
+	if number, err := strconv.Atoi(port); err != nil || number < 1 || number > 65_535 {
+		return "", fmt.Errorf("want HOST:PORT, with a port from 1 to 65535, not %q", port)
+	}
+	return host, nil
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?$`)
+
+// isHost says whether text may be a host's name or IP address.
+func isHost(text string) bool {
+	return net.ParseIP(text) != nil || hostName.MatchString(text)
 }
 
 // maxCapacity keeps a slip of the hand from giving one fetcher everything.
@@ -225,7 +291,7 @@ func (c *serveCommand) config() ServeConfig {
 		EgressAllow: c.EgressAllow, Origins: c.EgressOrigin,
 		HostRate: c.HostRate, HostConnections: c.HostConnections,
 		MaxHostRate: c.MaxHostRate, MaxHostConnections: c.MaxHostConnections,
-		NoRateLimits: c.NoRateLimits, FetchWorkers: c.FetchWorkers, SnapshotEntries: c.RaftSnapshotEntries,
+		NoRateLimits: c.NoRateLimits, RebindServices: c.RebindServices, FetchWorkers: c.FetchWorkers, SnapshotEntries: c.RaftSnapshotEntries,
 	}
 	if c.Identity != "" {
 		config.Cluster = &ClusterConfig{Identity: c.Identity, Listen: c.ClusterListen, GossipListen: c.GossipListen,

@@ -24,6 +24,8 @@ type services struct {
 	log   stream.Log
 	store rowstore.Store
 	cache cache.Cache
+	// shared are the names of log and store, where they are not this process's own.
+	shared controlplane.Services
 	// state is the control plane's, once there is one.
 	state atomic.Pointer[controlclient.Client]
 }
@@ -47,7 +49,26 @@ func openServices(ctx context.Context, config ServicesConfig, node, dir string, 
 	if s.cache, err = s.openCache(ctx, config, log, now); err != nil {
 		return nil, err
 	}
+	if s.shared, err = s.identify(ctx); err != nil {
+		return nil, err
+	}
 	return s, nil
+}
+
+// identify asks log and store who they are.
+func (s *services) identify(ctx context.Context) (shared controlplane.Services, err error) {
+	type named interface {
+		Identity(ctx context.Context) (string, error)
+	}
+	if log, ok := s.log.(named); ok {
+		if shared.Log, err = log.Identity(ctx); err != nil {
+			return shared, err
+		}
+	}
+	if store, ok := s.store.(named); ok {
+		shared.Rows, err = store.Identity(ctx)
+	}
+	return shared, err
 }
 
 func openStream(ctx context.Context, config ServicesConfig, node string, log *slog.Logger, now clock.Clock) (stream.Log,

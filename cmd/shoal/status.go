@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
 )
 
 type statusCommand struct {
@@ -26,6 +28,7 @@ func (c *statusCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	defer client.Close()
+	client.Impatient()
 	status, err := client.Status(ctx)
 	if err != nil {
 		return err
@@ -33,10 +36,17 @@ func (c *statusCommand) Run(ctx context.Context, t *terminal) error {
 	if c.JSON {
 		return printJSON(t.out, status)
 	}
+	leader := status.Leader
+	if leader == "" {
+		leader = "none: the control plane has no leader"
+		if voters := votersSeen(ctx, client); voters != "" {
+			leader += "; voters as seen here: " + voters
+		}
+	}
 	pairs := [][]string{
 		{"server", client.Server()},
 		{"node", status.Node}, {"roles", strings.Join(status.Roles, ", ")},
-		{"leader", status.Leader}, {"term", strconv.FormatUint(status.Term, 10)},
+		{"leader", leader}, {"term", strconv.FormatUint(status.Term, 10)},
 		{"applied", "index " + strconv.FormatUint(status.Applied, 10)},
 		{"commands", strconv.FormatUint(status.Commands, 10) + " applied since the start"},
 		{"shards", strconv.Itoa(status.Owned) + " of " + strconv.Itoa(status.Shards) + " owned"},
@@ -46,4 +56,19 @@ func (c *statusCommand) Run(ctx context.Context, t *terminal) error {
 		pairs = append(pairs, []string{"lag of " + topic, plural(status.Lag[topic], "record")})
 	}
 	return printPairs(t.out, pairs)
+}
+
+// votersSeen names the voters and their states, "" when that is not known.
+func votersSeen(ctx context.Context, client *api.Client) string {
+	nodes, err := client.Nodes(ctx)
+	if err != nil {
+		return ""
+	}
+	var voters []string
+	for _, n := range nodes {
+		if n.Suffrage == "VOTER" {
+			voters = append(voters, n.Name+" "+strings.ToLower(n.State))
+		}
+	}
+	return strings.Join(voters, ", ")
 }

@@ -12,7 +12,7 @@ import (
 
 const (
 	topEvery  = time.Second
-	topWithin = 2 * time.Second // for one look at the service
+	topWithin = 5 * time.Second // for one look at the service, which takes some 4 s without a leader
 )
 
 type topCommand struct {
@@ -60,14 +60,16 @@ func (c *topCommand) Run(ctx context.Context, t *terminal) error {
 	return errors.Join(err, s.close())
 }
 
-// once prints a frame; rates need a second look.
+// once prints a frame; rates need a second look, and are nothing to wait for without a leader.
 func (c *topCommand) once(ctx context.Context, t *terminal, w *watch) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.clock.After(topEvery):
+	if w.status.Leader != "" {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.clock.After(topEvery):
+		}
+		w.look(ctx)
 	}
-	w.look(ctx)
 	if w.problem != nil {
 		return w.problem
 	}

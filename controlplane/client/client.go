@@ -95,7 +95,8 @@ type Client interface {
 	Heartbeat(ctx context.Context, beat Heartbeat) (Leases, error)
 	// Status describes the cluster for people.
 	Status(ctx context.Context) (Status, error)
-	// Nodes describes every registered node, by name, as the leader sees it.
+	// Nodes describes every registered node, by name, as the leader sees it. While there is no leader it tells within
+	// seconds what this node knows by itself: then no node's Suffrage is RaftLeader.
 	Nodes(ctx context.Context) ([]NodeStatus, error)
 }
 

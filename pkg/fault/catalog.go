@@ -67,6 +67,7 @@ const (
 	SchemaGone            Code = "schema_missing"
 	PreviewRequired       Code = "PREVIEW_REQUIRED"
 	CascadeDrift          Code = "CASCADE_COUNT_DRIFT"
+	OtherServices         Code = "other_services"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -151,6 +152,7 @@ var catalog = map[Code]Entry{
 	SchemaGone:            {400, "The scraper's schema is gone"},
 	PreviewRequired:       {409, "A preview is required"},
 	CascadeDrift:          {409, "What hangs on it has changed"},
+	OtherServices:         {409, "Another log or row store than the cluster's"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

@@ -50,6 +50,14 @@ func TestStatus(t *testing.T) {
 			Has: map[string]any{"node": "test", "leader": "test", "roles": []any{}, "lag": map[string]any{"tasks": 7}}},
 		apitest.Scenario{Name: "key", As: apitest.User, Do: "GET /api/admin/status", Status: 401, Code: "unauthorized"},
 	)
+	s.Client.Fail(clienttest.Down())
+	s.Run(t,
+		apitest.Scenario{Name: "admin, without a leader", As: apitest.Admin, Do: "GET /api/admin/status", Status: 200},
+		apitest.Scenario{Name: "key, without a leader", As: apitest.User, Do: "GET /api/admin/status", Status: 503,
+			Code: "unavailable"},
+		apitest.Scenario{Name: "no admin, without a leader", As: apitest.SignIn, Do: "GET /api/admin/status", Status: 401,
+			Code: "unauthorized"},
+	)
 }
 
 func TestRecount(t *testing.T) {
@@ -71,6 +79,7 @@ func TestRecount(t *testing.T) {
 func TestNodes(t *testing.T) {
 	s := apitest.Start(t)
 	s.Client.Must(t, client.RegisterNode{Name: "f1", Boot: ids.ID{1}, Roles: []string{"fetcher"}, Version: "v9", Capacity: 3})
+	s.Client.Must(t, client.RegisterNode{Name: "ingest1", Boot: ids.ID{2}, Roles: []string{"ingest"}})
 	const nodes, drain = "GET /api/admin/nodes", "PUT /api/admin/nodes/f1/drain"
 	s.Run(t,
 		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: nodes, Status: 401, Code: "unauthorized"},
@@ -79,6 +88,9 @@ func TestNodes(t *testing.T) {
 			"0.roles": []any{"fetcher"}, "0.version": "v9", "0.capacity": 3, "0.state": "ALIVE", "0.draining": false,
 			"0.leaseAgeMillis": 0, "0.boot": ids.ID{1}.String()}},
 		apitest.Scenario{Name: "no such node", As: apitest.Admin, Do: "PUT /api/admin/nodes/f2/drain", Status: 400, Code: "not_found"},
+		apitest.Scenario{Name: "no fetcher", As: apitest.Admin, Do: "PUT /api/admin/nodes/ingest1/drain", Status: 400,
+			Code: "invalid_request", Has: map[string]any{"detail": "name: node \"ingest1\" is no fetcher: it has nothing to hand over"}},
+		apitest.Scenario{Name: "taken back all the same", As: apitest.Admin, Do: "DELETE /api/admin/nodes/ingest1/drain", Status: 204},
 		apitest.Scenario{Name: "drain", As: apitest.Admin, Do: drain, Status: 204},
 		apitest.Scenario{Name: "it drains", As: apitest.Admin, Do: nodes, Status: 200,
 			Has: map[string]any{"0.draining": true, "0.state": "DRAINED"}},

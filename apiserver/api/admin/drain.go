@@ -25,8 +25,8 @@ func Drain(s api.Services) *operation.Operation {
 			"there are. GET /api/admin/nodes shows the progress: the node is done when it is DRAINED. The order holds, over " +
 			"restarts of the node too, until it is taken back. Repeating it changes nothing.",
 		Access: auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
-	}, func(ctx context.Context, _ *operation.Caller, in *drainRequest) (operation.None, error) {
-		return drain(ctx, s, in.Name, true)
+	}, func(ctx context.Context, from *operation.Caller, in *drainRequest) (operation.None, error) {
+		return drain(ctx, s, from.View, in.Name, true)
 	})
 }
 
@@ -36,12 +36,19 @@ func Undrain(s api.Services) *operation.Operation {
 		ID: "svc_admin_undrain_node", Routes: operation.Routes("DELETE /api/admin/nodes/{name}/drain"), Group: group,
 		Summary: "Takes a drain back: the node's fetcher gets its share of the shards again",
 		Access:  auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
-	}, func(ctx context.Context, _ *operation.Caller, in *drainRequest) (operation.None, error) {
-		return drain(ctx, s, in.Name, false)
+	}, func(ctx context.Context, from *operation.Caller, in *drainRequest) (operation.None, error) {
+		return drain(ctx, s, from.View, in.Name, false)
 	})
 }
 
-func drain(ctx context.Context, s api.Services, name string, draining bool) (operation.None, error) {
+// drain passes the order on. Taking one back is never refused: a node may have lost the role since.
+func drain(ctx context.Context, s api.Services, view *client.View, name string, draining bool) (operation.None, error) {
+	for _, node := range view.Nodes() {
+		if draining && node.Name == name && node.Capacity == 0 {
+			return operation.None{}, fault.Invalid(fault.InvalidRequest, "name",
+				"node %q is no fetcher: it has nothing to hand over", name)
+		}
+	}
 	_, err := s.Client.Do(ctx, client.DrainNode{Name: name, Draining: draining}, nil)
 	return operation.None{}, err
 }

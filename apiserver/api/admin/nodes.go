@@ -45,7 +45,9 @@ func Nodes(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_nodes", Routes: operation.Routes("GET /api/admin/nodes"), Group: group,
 		Summary: "Lists the nodes of the cluster by name, as the leader sees them",
-		Access:  auth.Admin, Rate: limits.Read,
+		Description: "While the control plane has no leader it lists what the answering node knows by itself: no node is the " +
+			"LEADER then, and nothing is known of heartbeats.",
+		Access: auth.Admin, Rate: limits.Read, Leaderless: true,
 	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) ([]Node, error) {
 		found, err := s.Client.Nodes(ctx)
 		nodes := make([]Node, len(found))

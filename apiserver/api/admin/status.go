@@ -31,7 +31,7 @@ func Status(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_status", Routes: operation.Routes("GET /api/admin/status"), Group: group,
 		Summary: "Answers roles, Raft, shards and lag as the answering node sees them",
-		Access:  auth.Admin, Rate: limits.Read,
+		Access:  auth.Admin, Rate: limits.Read, Leaderless: true,
 	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) (ClusterStatus, error) {
 		c, err := s.Client.Status(ctx)
 		if err != nil {

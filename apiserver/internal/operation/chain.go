@@ -23,7 +23,12 @@ import (
 // faults: unauthorized, invalid_request, unavailable.
 type Authenticator interface {
 	Authenticate(ctx context.Context, authorization, customerRef string) (auth.Principal, *client.View, error)
+	// AuthenticateHere does so for tokens by what this node knows, which may be old.
+	AuthenticateHere(authorization string) (auth.Principal, *client.View, error)
 }
+
+// leaderPatience is how long operations that do without the control plane's leader wait for it.
+const leaderPatience = time.Second
 
 // Observer counts calls.
 type Observer interface {
@@ -204,8 +209,7 @@ func (x *exchange) identify(ctx context.Context) error {
 	if x.op.Access == auth.Public {
 		return x.take(ctx, "address "+x.rc.RemoteIP().String(), x.op.Rate)
 	}
-	h := &x.rc.Request.Header
-	principal, view, err := x.Auth.Authenticate(ctx, string(h.Peek("Authorization")), string(h.Peek("X-Customer-Ref")))
+	principal, view, err := x.authenticate(ctx)
 	if err != nil {
 		if limited := x.take(ctx, "address "+x.rc.RemoteIP().String(), limits.Anonymous); limited != nil {
 			return limited
@@ -218,6 +222,21 @@ func (x *exchange) identify(ctx context.Context) error {
 		class = limits.SignIn
 	}
 	return x.take(ctx, principal.Holder(), class)
+}
+
+func (x *exchange) authenticate(ctx context.Context) (auth.Principal, *client.View, error) {
+	h := &x.rc.Request.Header
+	credential, customer := string(h.Peek("Authorization")), string(h.Peek("X-Customer-Ref"))
+	if !x.op.Leaderless {
+		return x.Auth.Authenticate(ctx, credential, customer)
+	}
+	asking, cancel := context.WithTimeout(ctx, leaderPatience)
+	defer cancel()
+	principal, view, err := x.Auth.Authenticate(asking, credential, customer)
+	if fault.CodeOf(err) == fault.Unavailable {
+		return x.Auth.AuthenticateHere(credential)
+	}
+	return principal, view, err
 }
 
 // take takes the call from a bucket and says on the answer what is left.

@@ -34,6 +34,10 @@ func (everyone) Authenticate(_ context.Context, authorization, _ string) (auth.P
 	return auth.Principal{Customer: "alice", Subject: "alice"}, nil, nil
 }
 
+func (e everyone) AuthenticateHere(authorization string) (auth.Principal, *client.View, error) {
+	return e.Authenticate(context.Background(), authorization, "")
+}
+
 type rig struct {
 	t     *testing.T
 	clock *clock.Manual

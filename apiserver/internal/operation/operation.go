@@ -68,8 +68,10 @@ type Declaration struct {
 	Access      auth.Access
 	Rate        limits.Class
 	Idempotency Idempotency
-	Status      int        // of success: 200 unless told; an operation that answers None has 204
-	Invalid     fault.Code // of refused input that has no code of its own: invalid_request unless told
+	// Leaderless: it answers while the control plane has no leader, too; Caller.View may be old then.
+	Leaderless bool
+	Status     int        // of success: 200 unless told; an operation that answers None has 204
+	Invalid    fault.Code // of refused input that has no code of its own: invalid_request unless told
 	// Errors are the codes that the handler itself can answer, beside those that the declaration implies.
 	Errors  []fault.Code
 	Timeout time.Duration // for everything but a stream of events: 30 s unless told

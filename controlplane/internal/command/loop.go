@@ -13,13 +13,17 @@ type CreateClusterPayload struct {
 	Shards     uint16        `cbor:"2,keyasint"` // 1 or more
 	FreeGrant  int64         `cbor:"3,keyasint"`
 	HashSecret uint64        `cbor:"4,keyasint"`
-	Prices     []model.Price `cbor:"5,keyasint"` // the first price table
+	Prices     []model.Price `cbor:"5,keyasint"`           // the first price table
+	Log        string        `cbor:"6,keyasint,omitempty"` // the leader's, as in RegisterNodePayload
+	Rows       string        `cbor:"7,keyasint,omitempty"`
 }
 
 // Number implements Payload.
 func (CreateClusterPayload) Number() Number { return CreateCluster }
 
-// RegisterNodePayload makes a started process known; claims of its earlier starts are dropped. Result: nil.
+// RegisterNodePayload makes a started process known; claims of its earlier starts are dropped. Result: nil. One that works
+// on another log or row store than the cluster (the first node's) is refused with other_services: what it fetches and
+// stores would be charged and never be seen.
 type RegisterNodePayload struct {
 	Name     string   `cbor:"1,keyasint"`
 	Boot     ids.ID   `cbor:"2,keyasint"`
@@ -27,6 +31,9 @@ type RegisterNodePayload struct {
 	Address  string   `cbor:"4,keyasint,omitempty"`
 	Version  string   `cbor:"5,keyasint,omitempty"`
 	Capacity uint32   `cbor:"6,keyasint,omitempty"`
+	Log      string   `cbor:"7,keyasint,omitempty"` // how the log names itself, "" for a process's own
+	Rows     string   `cbor:"8,keyasint,omitempty"` // how the row store does
+	Rebind   bool     `cbor:"9,keyasint,omitempty"` // these are the cluster's from now on
 }
 
 // Number implements Payload.

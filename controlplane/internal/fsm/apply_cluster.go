@@ -10,7 +10,8 @@ func createCluster(tx *state.Tx, p command.CreateClusterPayload) (None, error) {
 	if tx.Cluster() != nil {
 		return None{}, nil
 	}
-	tx.PutCluster(&state.Cluster{ID: p.ID, Shards: p.Shards, FreeGrant: p.FreeGrant, CreatedAt: tx.Now, HashSecret: p.HashSecret})
+	tx.PutCluster(&state.Cluster{ID: p.ID, Shards: p.Shards, FreeGrant: p.FreeGrant, CreatedAt: tx.Now, HashSecret: p.HashSecret,
+		Log: p.Log, Rows: p.Rows})
 	tx.PutPrices(&state.PriceTable{Version: 1, Rows: p.Prices})
 	for number := range p.Shards {
 		tx.PutShard(&state.Shard{Number: number})
@@ -19,6 +20,9 @@ func createCluster(tx *state.Tx, p command.CreateClusterPayload) (None, error) {
 }
 
 func registerNode(tx *state.Tx, p command.RegisterNodePayload) (None, error) {
+	if err := bindServices(tx, p); err != nil {
+		return None{}, err
+	}
 	for _, c := range tx.ClaimsUnderWay(p.Name) {
 		if c.Boot != p.Boot {
 			dropClaim(tx, c) // its caller died with the process
@@ -28,6 +32,32 @@ func registerNode(tx *state.Tx, p command.RegisterNodePayload) (None, error) {
 	tx.PutNode(&state.Node{Name: p.Name, Boot: p.Boot, Roles: p.Roles, Address: p.Address, Version: p.Version,
 		Capacity: p.Capacity, JoinedAt: tx.Now, Draining: earlier != nil && earlier.Draining})
 	return None{}, nil
+}
+
+// bindServices refuses a node of other services. The first node that names some says which are the cluster's.
+func bindServices(tx *state.Tx, p command.RegisterNodePayload) error {
+	current := tx.Cluster()
+	if current == nil {
+		return nil
+	}
+	cluster := *current
+	for _, service := range []struct {
+		what       string
+		own, bound *string
+	}{{"log", &p.Log, &cluster.Log}, {"row store", &p.Rows, &cluster.Rows}} {
+		switch {
+		case *service.own == "":
+		case *service.bound == "" || p.Rebind:
+			*service.bound = *service.own
+		case *service.own != *service.bound:
+			return fault.New(fault.OtherServices, "node %q works on another %s (%s) than the cluster (%s)", p.Name,
+				service.what, *service.own, *service.bound)
+		}
+	}
+	if cluster != *current {
+		tx.PutCluster(&cluster)
+	}
+	return nil
 }
 
 func drainNode(tx *state.Tx, p command.DrainNodePayload) (None, error) {

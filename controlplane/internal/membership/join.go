@@ -7,8 +7,10 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // healEvery is how many probes lie between two looks for addresses of Join at which nobody is known.
@@ -17,12 +19,21 @@ const healEvery = 10
 // keepJoined looks for the others until ctx ends: often while nobody is known, seldom afterwards, which joins again what
 // a long partition, or a start before the others, has kept apart.
 func (m *Membership) keepJoined(ctx context.Context) {
+	var warned time.Time
 	for {
 		wait := m.cfg.Probe
-		if _, err := m.Contact(ctx); err != nil && ctx.Err() == nil {
+		_, err := m.Contact(ctx)
+		alone, now := len(m.addresses()) == 0, m.cfg.Clock.Now()
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case alone && (warned.IsZero() || now.Sub(warned) >= complaints):
+			warned = now
+			m.cfg.Logger.Warn("gossip: nobody answers at the addresses to join; are they gossip addresses of members, and "+
+				"is this node's identity of the same authority?", "join", m.cfg.Join, "error", strings.Join(strings.Fields(err.Error()), " "))
+		default:
 			m.cfg.Logger.Debug("gossip: no answer at an address to join", "error", err)
 		}
-		if len(m.addresses()) > 0 {
+		if !alone {
 			wait *= healEvery
 		}
 		select {

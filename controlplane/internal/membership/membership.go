@@ -28,7 +28,7 @@ const (
 	KeyBytes     = 32 // of the gossip key
 	maxAddresses = 64 // tried in one round of joining
 	joinAtOnce   = 8
-	complaints   = 10 * time.Second // between two log lines about the same name
+	complaints   = 10 * time.Second // between two log lines about the same name, or about nobody's answer
 )
 
 // Config makes a member.

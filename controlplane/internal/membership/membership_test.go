@@ -106,6 +106,32 @@ func TestJoiningGoesOnUntilSomebodyAnswers(t *testing.T) {
 	until(t, early, "the node that came late", sees("a b"))
 }
 
+// A node that nobody answers says so, and why, and no more often than it is worth reading.
+func TestNobodyAnswersIsTold(t *testing.T) {
+	other := testConfig("z")
+	other.Key = bytes.Repeat([]byte{8}, KeyBytes) // of another authority
+	foreign := address(open(t, other))
+	for _, c := range []struct{ join, says string }{
+		{"127.0.0.1:1", "127.0.0.1:1"}, {"127.0.0.1:99999", "is not one"}, {"nohost", "HOST:PORT"}, {foreign, "error="},
+	} {
+		log := &logged{}
+		cfg := testConfig("a", c.join)
+		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+		m := open(t, cfg)
+		log.until(t, "nobody answers at the addresses to join")
+		for range 3 {
+			if _, err := m.Contact(t.Context()); err == nil {
+				t.Errorf("%s answers", c.join)
+			}
+		}
+		text := log.String()
+		if strings.Count(text, "nobody answers") != 1 || !strings.Contains(text, "level=WARN") ||
+			!strings.Contains(text, c.join) || !strings.Contains(text, c.says) {
+			t.Errorf("to join %s: %s", c.join, text)
+		}
+	}
+}
+
 func TestWhatANodeSaysReachesTheOthers(t *testing.T) {
 	a := open(t, testConfig("a"))
 	b := open(t, testConfig("b", address(a)))
@@ -184,11 +210,13 @@ func (l *logged) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-func (l *logged) holds(text string) bool {
+func (l *logged) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), text)
+	return l.text.String()
 }
+
+func (l *logged) holds(text string) bool { return strings.Contains(l.String(), text) }
 
 func (l *logged) until(t *testing.T, text string) {
 	t.Helper()

@@ -253,6 +253,10 @@ type Cluster struct {
 	FreeGrant  int64  `cbor:"3,keyasint"` // free requests of a new wallet
 	CreatedAt  int64  `cbor:"4,keyasint"`
 	HashSecret uint64 `cbor:"5,keyasint"` // seed of URL hashes
+	// Log and Rows name the log and the row store that all nodes work on, as they name themselves; "" when they are a
+	// process's own, or not known yet.
+	Log  string `cbor:"6,keyasint,omitempty"`
+	Rows string `cbor:"7,keyasint,omitempty"`
 }
 
 // Books are the system's accounts of the ledger; the customers' stand in their wallets. Every movement is between two

@@ -3,7 +3,7 @@ package state
 import "fmt"
 
 // Succeed makes a restored state fit to follow another one in its cluster: it takes over from it what is about machines,
-// not about customers. That is the cluster's id, the nodes, and who fetches which shard, because a fetcher at work holds a
+// not about customers. That is the cluster's id and services, the nodes, and who fetches which shard, because a fetcher at work holds a
 // lease by the state of today; the number of the newest dispatch and the index, which never count back; and the time. It
 // fails when the states have different numbers of shards.
 func (s *Store) Succeed(before *Store) error {
@@ -20,7 +20,7 @@ func (s *Store) Succeed(before *Store) error {
 	s.mu.Unlock()
 	return s.Update(index, now, func(tx *Tx) error {
 		cluster := *mine.Cluster()
-		cluster.ID = old.Cluster().ID
+		cluster.ID, cluster.Log, cluster.Rows = old.Cluster().ID, old.Cluster().Log, old.Cluster().Rows
 		tx.PutCluster(&cluster)
 		for _, node := range mine.Nodes() {
 			tx.RemoveNode(node)

@@ -166,6 +166,9 @@ func TestBrokenConnections(t *testing.T) {
 func process(t *testing.T) (pidFile string) {
 	t.Helper()
 	if pidFile = os.Getenv("CLICKHOUSE_PIDFILE"); pidFile == "" {
+		if os.Getenv("SHOAL_CLUSTER_SUITE") != "" {
+			t.Fatal("CLICKHOUSE_PIDFILE has to name the server's pid file")
+		}
 		t.Skip("CLICKHOUSE_PIDFILE is not set: the server is not ours to stop")
 	}
 	return pidFile

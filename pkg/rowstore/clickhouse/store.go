@@ -157,6 +157,20 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	return s, nil
 }
 
+// Identity names the database itself: two stores are one if and only if theirs are equal. A server without such names has
+// the empty one.
+func (s *Store) Identity(ctx context.Context) (string, error) {
+	found, err := read(ctx, s, "SELECT toString(uuid) FROM system.tables WHERE database = "+text(s.db)+" AND name = 'rows'",
+		func(rows driver.Rows) (id string, err error) { return id, rows.Scan(&id) })
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("row store: identity: %w", err)
+	case len(found) == 0 || found[0] == "00000000-0000-0000-0000-000000000000":
+		return "", nil
+	}
+	return "clickhouse " + s.db + " " + found[0], nil
+}
+
 func (s *Store) prepare(ctx context.Context) (err error) {
 	if s.encode, err = record.NewCodec(); err != nil {
 		return fmt.Errorf("row store: %w", err)

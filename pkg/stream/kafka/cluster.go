@@ -153,6 +153,20 @@ func (c *cluster) layout(ctx context.Context) (layout, error) {
 	return layout{response.(*metadata.Response).Topics}, nil
 }
 
+// Identity names the log itself: two logs are one if and only if theirs are equal. It outlives topics that are deleted and
+// made anew. Brokers that do not say what cluster they are have the empty one.
+func (l *Log) Identity(ctx context.Context) (string, error) {
+	response, err := l.cluster.transport.RoundTrip(ctx, l.cluster.client.Addr, &metadata.Request{TopicNames: l.cluster.names})
+	if err != nil {
+		return "", fmt.Errorf("kafka: identity: %w", err)
+	}
+	id := response.(*metadata.Response).ClusterID
+	if id == "" {
+		return "", nil
+	}
+	return "kafka " + id + " " + l.cluster.config.Prefix, nil
+}
+
 // leader is a broker's id, or -1 when it is not known.
 func (l layout) leader(topic stream.Topic, partition int) int32 {
 	partitions := l.topics[topic].Partitions

@@ -27,6 +27,8 @@ func catalog(s api.Services) []*operation.Operation {
 		scrapers.List(s),
 		runs.Start(s),
 		runs.Stop(s),
+		runs.Sample(s),
+		scrapers.Parameters(),
 		// 4.3 Scraper jobs
 		jobs.History(s),
 		jobs.Errors(s),

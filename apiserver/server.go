@@ -59,6 +59,8 @@ type Config struct {
 	Rates        map[string]Rate
 	// Limiter counts calls and open streams: for all servers together when it is shared, for this one when nil.
 	Limiter cache.Limiter
+	// Values keeps samples for an hour: for all servers when it is shared, for this one when nil.
+	Values cache.Values
 	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of a host.
 	MaxHostRate        float64
 	MaxHostConnections int
@@ -123,6 +125,9 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Limiter == nil {
 		cfg.Limiter = cache.NewLocal(cfg.Clock)
 	}
+	if cfg.Values == nil {
+		cfg.Values = cache.NewLocal(cfg.Clock)
+	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewMetrics()
 	}
@@ -186,7 +191,7 @@ func newLimiter(cfg Config) (limits.Limiter, error) {
 func (s *Server) operations() ([]*operation.Operation, error) {
 	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock, IDs: s.cfg.IDs,
 		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot, Lag: s.cfg.Lag, Recount: s.cfg.Recount, Guard: s.cfg.Guard,
-		Operator: s.cfg.Operator,
+		Operator: s.cfg.Operator, Values: s.cfg.Values,
 		Ceilings: api.Ceilings{RequestsPerSecond: s.cfg.MaxHostRate, Connections: s.cfg.MaxHostConnections}}
 	var document []byte
 	ops := append(catalog(services),

@@ -11,6 +11,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -34,6 +35,8 @@ type Services struct {
 	Operator client.Operator
 	// Guard says which addresses may be crawled.
 	Guard Guard
+	// Values keeps what may be lost, samples for an hour.
+	Values cache.Values
 	// Ceilings are the most that a scraper may ask of its hosts.
 	Ceilings Ceilings
 }

@@ -52,6 +52,7 @@ const (
 	WalletInsufficient    Code = "WALLET_INSUFFICIENT_BALANCE"
 	LimitReached          Code = "limit_reached"
 	RateLimited           Code = "rate_limited"
+	DailyLimitReached     Code = "daily_limit_reached"
 	TooManyStreams        Code = "too_many_streams"
 	PayloadTooLarge       Code = "payload_too_large"
 	LengthRequired        Code = "length_required"
@@ -63,6 +64,7 @@ const (
 	QuorumAtRisk          Code = "quorum_at_risk"
 	InvalidBackup         Code = "invalid_backup"
 	OtherCluster          Code = "other_cluster"
+	SourceUnreachable     Code = "source_unreachable"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -129,6 +131,7 @@ var catalog = map[Code]Entry{
 	WalletInsufficient:    {402, "Wallet balance insufficient"},
 	LimitReached:          {402, "Limit reached"},
 	RateLimited:           {429, "Too many requests"},
+	DailyLimitReached:     {429, "Limit of the day reached"},
 	TooManyStreams:        {429, "Too many open streams"},
 	PayloadTooLarge:       {413, "Payload too large"},
 	LengthRequired:        {413, "Content-Length required"},
@@ -140,6 +143,7 @@ var catalog = map[Code]Entry{
 	QuorumAtRisk:          {409, "No majority would be left"},
 	InvalidBackup:         {400, "Not a whole backup"},
 	OtherCluster:          {409, "Another cluster's backup"},
+	SourceUnreachable:     {502, "Source unreachable"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

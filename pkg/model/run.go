@@ -27,6 +27,17 @@ const (
 	MaxChargeReached    StopReason = "MAX_CHARGE_REACHED"
 )
 
+// Source says which call made a run (specification 2.9).
+type Source string
+
+// The sources. All but SourceRun make trials: runs of one address that only their caller and the ledger see.
+const (
+	SourceRun         Source = "RUN"
+	SourceSample      Source = "SAMPLE"
+	SourcePreviewURL  Source = "PREVIEW_URL"
+	SourcePreviewCurl Source = "PREVIEW_CURL"
+)
+
 // Scope is what an API key may do (specification 5).
 type Scope string
 

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/extract/marketplace"
 	"shoal.dev/shoal/pkg/extract/multiple"
 	"shoal.dev/shoal/pkg/extract/single"
 	"shoal.dev/shoal/pkg/fault"
@@ -19,7 +20,11 @@ type scraperType struct {
 var catalog = []scraperType{
 	{model.SingleProduct, single.Compile},
 	{model.MultipleProducts, multiple.Compile},
+	{model.Marketplace, marketplace.Compile},
 }
+
+// Tags are those of the plugins that read the pages of list runs.
+func Tags() []string { return marketplace.Tags() }
 
 func lookup(name model.ScraperType) *scraperType {
 	for i := range catalog {

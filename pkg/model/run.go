@@ -77,6 +77,7 @@ type SchemaRef struct {
 type ScraperConfig struct {
 	RetentionCount *int        `json:"retentionCount,omitempty" cbor:"1,keyasint,omitempty" doc:"Keep only the newest runs, at least 1; not in this version"`
 	Politeness     *Politeness `json:"politeness,omitempty" cbor:"2,keyasint,omitempty"`
+	EndpointTag    string      `json:"endpointTag,omitempty" cbor:"3,keyasint,omitempty" doc:"Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told"`
 }
 
 // PostProcessRule is stored as written (specification 2.2).
@@ -108,6 +109,9 @@ func (s *Scraper) Recipe() Recipe {
 	r := Recipe{Type: s.Type, Fields: s.ItemsConfig, Pagination: s.SourceConfig.Pagination}
 	if s.Config != nil && s.Config.Politeness != nil {
 		r.Politeness = *s.Config.Politeness
+	}
+	if s.Config != nil {
+		r.Endpoint = s.Config.EndpointTag
 	}
 	return r
 }

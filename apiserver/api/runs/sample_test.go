@@ -56,7 +56,7 @@ func (r *rig) awaitTrial(ctx context.Context) *client.Job {
 				return job
 			}
 		}
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func TestSampleIsGivenUp(t *testing.T) {
 				t.Fatalf("%s: the run goes on", why)
 			}
 			r.Clock.Advance(time.Second)
-			time.Sleep(time.Millisecond)
+			<-time.After(time.Millisecond)
 		}
 		r.Client.CloseRun(t, job.ID)
 	}

@@ -50,6 +50,9 @@ func check(s api.Services, spec *model.Scraper, listed bool) fault.List {
 	}
 	if spec.Config != nil {
 		c.config(spec.Config)
+		if spec.Config.EndpointTag != "" && spec.Type != model.Marketplace {
+			c.invalid("config.endpointTag", "only scrapers of the type MARKETPLACE have one")
+		}
 	}
 	return c.faults
 }

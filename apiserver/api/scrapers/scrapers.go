@@ -21,7 +21,7 @@ type Recipe struct {
 	ID               ids.ID                  `json:"id" doc:"Empty or omitted: create"`
 	Name             string                  `json:"name" required:"true" min:"1" max:"200" doc:"Unique per customer"`
 	GroupRef         ids.ID                  `json:"groupRef" required:"true" doc:"Id of the owning group"`
-	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"This version runs SINGLE_PRODUCT and MULTIPLE_PRODUCTS"`
+	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"This version runs SINGLE_PRODUCT, MULTIPLE_PRODUCTS and MARKETPLACE"`
 	SourceConfig     model.SourceConfig      `json:"sourceConfig" required:"true"`
 	ItemsConfig      []model.Field           `json:"itemsConfig" doc:"The fields of a row, in their order"`
 	PostProcessRules []model.PostProcessRule `json:"postProcessRules" doc:"Not in this version"`

@@ -1,0 +1,11 @@
+// Package search owns the plugin for result lists of shops, of a search or of a category: one row for each product, in the
+// order of the page.
+package search
+
+import "shoal.dev/shoal/pkg/extract/marketplace/internal/shop"
+
+// Tag names the plugin.
+const Tag = "/plugin/marketplace/search"
+
+// Read reads a page.
+func Read(r *shop.Reader, p *shop.Page) []shop.Product { return r.List(p) }

@@ -16,6 +16,9 @@ const (
 	File               ScraperType = "FILE"
 )
 
+// Detection is the type of what previews run: its rows are proposals of scrapers. No scraper that is saved has it.
+const Detection ScraperType = "DETECTION"
+
 // FieldKind says what of the selected element becomes the value.
 type FieldKind string
 

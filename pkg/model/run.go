@@ -62,10 +62,11 @@ type Scraper struct {
 
 // SourceConfig says where a scraper reads.
 type SourceConfig struct {
-	URL        string      `json:"url,omitempty" cbor:"1,keyasint,omitempty" doc:"Start address, http or https"`
-	Pagination *Pagination `json:"pagination,omitempty" cbor:"2,keyasint,omitempty"`
-	Curl       string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" doc:"Not in this version"`
-	Prelaunch  *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty" doc:"Not in this version"`
+	URL               string      `json:"url,omitempty" cbor:"1,keyasint,omitempty" doc:"Start address, http or https"`
+	Pagination        *Pagination `json:"pagination,omitempty" cbor:"2,keyasint,omitempty"`
+	Curl              string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" doc:"Not in this version"`
+	Prelaunch         *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty" doc:"Not in this version"`
+	TryWithHiddenData bool        `json:"tryWithHiddenData,omitempty" cbor:"10,keyasint,omitempty" doc:"Of APPLICATION_LD_JSON: read microdata and RDFa where JSON-LD states nothing"`
 }
 
 // SchemaRef names an extraction schema.
@@ -106,7 +107,8 @@ type TokenRule struct {
 
 // Recipe is what a fetcher needs of the scraper.
 func (s *Scraper) Recipe() Recipe {
-	r := Recipe{Type: s.Type, Fields: s.ItemsConfig, Pagination: s.SourceConfig.Pagination}
+	r := Recipe{Type: s.Type, Fields: s.ItemsConfig, Pagination: s.SourceConfig.Pagination,
+		HiddenData: s.SourceConfig.TryWithHiddenData}
 	if s.Config != nil && s.Config.Politeness != nil {
 		r.Politeness = *s.Config.Politeness
 	}

@@ -1,8 +1,8 @@
 package extract
 
 import (
-	"shoal.dev/shoal/pkg/extract/detect"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/extract/ldjson"
 	"shoal.dev/shoal/pkg/extract/marketplace"
 	"shoal.dev/shoal/pkg/extract/multiple"
 	"shoal.dev/shoal/pkg/extract/single"
@@ -21,29 +21,12 @@ type scraperType struct {
 var catalog = []scraperType{
 	{model.SingleProduct, single.Compile},
 	{model.MultipleProducts, multiple.Compile},
+	{model.ApplicationLDJSON, ldjson.Compile},
 	{model.Marketplace, marketplace.Compile},
 }
 
 // Tags are those of the plugins that read the pages of list runs.
 func Tags() []string { return marketplace.Tags() }
-
-// detection is none of the catalog: it runs the others.
-func detection(r model.Recipe) (rows.Maker, fault.List) {
-	return detect.Compile(r, propose, marketplace.Tags())
-}
-
-// propose makes the rows of a page by a recipe, without anything that would have to be asked for.
-func propose(r model.Recipe, p Page) ([][]byte, error) {
-	e, err := Compile(r)
-	if err != nil {
-		return nil, err
-	}
-	result, err := e.Extract(p)
-	if err == nil && result.Ask != nil {
-		result, err = e.Extract(p, Page{Code: fault.PageTimeout})
-	}
-	return result.Rows, err
-}
 
 func lookup(name model.ScraperType) *scraperType {
 	if name == model.Detection {

@@ -88,6 +88,8 @@ const (
 	PageInvalidURL        Code = "invalid_url"
 	PageAttemptsExhausted Code = "attempts_exhausted"
 	PageRecipeMissing     Code = "recipe_missing"
+	PageRowRejected       Code = "row_rejected"
+	PageModel             Code = "model_unavailable"
 )
 
 // catalog is the closed list: a code that is not here does not exist.
@@ -164,6 +166,8 @@ var catalog = map[Code]Entry{
 	PageInvalidURL:        {0, "The address is invalid"},
 	PageAttemptsExhausted: {0, "Given up after repeated losses"},
 	PageRecipeMissing:     {0, "The run's recipe is gone"},
+	PageRowRejected:       {0, "No row of the page fits the schema"},
+	PageModel:             {0, "The language model gave no answer"},
 }
 
 // Catalog is a copy of the closed list, for documentation and tests.

@@ -332,6 +332,32 @@ func (p *parser) pair(r rune) rune {
 	return utf8.RuneError
 }
 
+// Item is an object as an item without type: its members are properties, nested objects items.
+func (j *JSON) Item() *Item {
+	it := &Item{}
+	var values func([]Value, *JSON) []Value
+	values = func(list []Value, j *JSON) []Value {
+		switch j.Kind {
+		case Null:
+		case Array:
+			for i := range j.Members {
+				list = values(list, &j.Members[i].Value)
+			}
+		case Object:
+			list = append(list, Value{Kind: Entity, Item: j.Item()})
+		default:
+			list = append(list, Value{Kind: j.Kind, Text: j.Text})
+		}
+		return list
+	}
+	for i := range j.Members {
+		if found := values(nil, &j.Members[i].Value); len(found) > 0 {
+			it.Props = append(it.Props, Prop{j.Members[i].Name, found})
+		}
+	}
+	return it
+}
+
 // Append appends the value as valid JSON. Of members of one name only the last is written.
 func (j *JSON) Append(dst []byte) []byte {
 	switch j.Kind {

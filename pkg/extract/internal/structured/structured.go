@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/nlnwa/whatwg-url/url"
 	"golang.org/x/net/html"
 )
 
@@ -21,7 +22,7 @@ const (
 	maxDepth  = 64         // of nested JSON
 	maxValues = 200_000    // JSON values, and as many properties of items
 	maxPairs  = 5_000      // labelled values, and as many meta elements
-	maxText   = 32_000_000 // bytes of text copied out of elements
+	maxText   = 16_000_000 // bytes of text copied out of elements
 	maxParsed = 64_000_000 // bytes given to the parser of JSON, again and again where scripts look like data
 )
 
@@ -54,9 +55,11 @@ type Data struct {
 	Canonical string   // absolute address of link rel=canonical
 	Lang      string   // of the html element
 
-	Cut bool // a bound left something out
+	Root *html.Node // of the page's parse tree; nil for a document that is JSON-LD itself
+	Cut  bool       // a bound left something out
 
 	byID map[string]*Item
+	base *url.Url
 }
 
 // Item is a typed thing with properties.
@@ -146,6 +149,9 @@ func (d *Data) Follow(it *Item) *Item {
 	return it
 }
 
+// Resolve is a link of the page as an absolute address, or as written where it is none.
+func (d *Data) Resolve(link string) string { return (&reader{base: d.base}).resolve(link) }
+
 // MetaValue is the content of the first of the meta elements that has one, "" if none does; case does not count.
 func (d *Data) MetaValue(names ...string) string {
 	for _, name := range names {
@@ -172,7 +178,7 @@ func Read(body []byte, pageURL string) (*Data, error) {
 
 // ReadTree is Read for a page that is parsed already.
 func ReadTree(root *html.Node, pageURL string) *Data {
-	r := reader{data: new(Data), root: root, base: baseOf(root, pageURL)}
+	r := reader{data: &Data{Root: root}, root: root, base: baseOf(root, pageURL)}
 	r.walk(root)
 	r.finishFlight()
 	if r.hasScopes {
@@ -181,7 +187,7 @@ func ReadTree(root *html.Node, pageURL string) *Data {
 	if r.hasTypeof {
 		r.readRDFa()
 	}
-	r.data.byID = byID(r.data.Items)
+	r.data.byID, r.data.base = byID(r.data.Items), r.base
 	return r.data
 }
 

@@ -15,7 +15,9 @@ type (
 )
 
 // detection is none of the catalog: it runs the others.
-func detection(r model.Recipe) (rows.Maker, fault.List) { return detect.Compile(r, propose, marketplace.Tags()) }
+func detection(r model.Recipe) (rows.Maker, fault.List) {
+	return detect.Compile(r, propose, marketplace.Tags())
+}
 
 // propose makes the rows of a page by a recipe, without anything that would have to be asked for.
 func propose(r model.Recipe, p Page) ([][]byte, error) {

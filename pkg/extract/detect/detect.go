@@ -62,11 +62,13 @@ func Compile(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List) {
 	return rows.Maker{Read: func(pages []page.Page, out *rows.Writer) (rows.More, error) {
 		d := &detection{recipe: r, page: pages[0], run: run, tags: tags, schemas: schemas}
 		for _, c := range d.candidates() {
-			row, err := json.Marshal(c)
-			if err != nil {
+			var row bytes.Buffer
+			encoder := json.NewEncoder(&row)
+			encoder.SetEscapeHTML(false) // rows stay as they are
+			if err := encoder.Encode(c); err != nil {
 				return rows.More{}, fault.Wrap(fault.PageUnparsable, err, "a proposal cannot be written")
 			}
-			if err := out.Whole(row); err != nil {
+			if err := out.Whole(bytes.TrimSpace(row.Bytes())); err != nil {
 				return rows.More{}, err
 			}
 		}
@@ -163,17 +165,21 @@ func (d *detection) html() {
 	d.own()
 	d.stated(topic)
 	lists := p.lists()
+	product := p.product(lists)
+	if has(product, "price") && !topic.listed {
+		topic.single = true
+	}
 	d.shops(topic, lists)
 	next := p.next()
 	for i, l := range lists {
 		d.list(p, l, i, topic, next)
 	}
-	if fields := p.product(lists); fields != nil {
+	if product != nil {
 		score := 70.0
 		if !topic.single && len(lists) > 0 {
 			score = 35
 		}
-		d.try("product", score, model.Scraper{Type: model.SingleProduct, ItemsConfig: fields}, nil)
+		d.try("product", score, model.Scraper{Type: model.SingleProduct, ItemsConfig: product}, nil)
 	}
 	d.schema(topic)
 }
@@ -303,9 +309,28 @@ func (p *probe) fieldSelector(items string, holders []*html.Node, f field) strin
 		if inner := p.sel.within(holders, f.nodes); inner != "" {
 			return items + " " + inner
 		}
+		if joined := p.joined(items, holders, f); joined != "" {
+			return joined
+		}
 	}
 	nodes := slices.DeleteFunc(slices.Clone(f.nodes), func(n *html.Node) bool { return n == nil })
 	return p.sel.group(nodes)
+}
+
+// joined finds a field that stands at several places, by a selector for each.
+func (p *probe) joined(items string, holders []*html.Node, f field) string {
+	var whole, inner []string
+	for _, nodes := range f.parts {
+		css := p.sel.within(holders, nodes)
+		if css == "" {
+			return ""
+		}
+		inner, whole = append(inner, css), append(whole, items+" "+css)
+	}
+	if len(inner) == 0 || !p.sel.firsts(strings.Join(inner, ", "), holders, f.nodes) {
+		return ""
+	}
+	return strings.Join(whole, ", ")
 }
 
 // nextLinks are how pages commonly mark the link to the next one.

@@ -19,8 +19,9 @@ type field struct {
 	name  string
 	kind  model.FieldKind
 	attr  string
-	nodes []*html.Node // by item, nil where an item has none
-	share float64      // of the items that have it
+	nodes []*html.Node   // by item, nil where an item has none
+	share float64        // of the items that have it
+	parts [][]*html.Node // where it is made of several leaves: theirs
 }
 
 // leaf is where something stands within items: the elements on the way there.
@@ -100,16 +101,9 @@ func (p *probe) visit(item, n *html.Node, place string, add func(n *html.Node, p
 		return
 	}
 	if n != item {
-		called := classesOf(n)
-		called = slices.DeleteFunc(called, isUtility)
+		called := slices.DeleteFunc(classesOf(n), isUtility)
 		slices.Sort(called)
-		place += "/" + n.Data
-		if prop := attribute(n, "itemprop"); prop != "" {
-			place += "#" + prop
-		}
-		if len(called) > 0 {
-			place += "." + called[0]
-		}
+		place += "/" + n.Data + "#" + attribute(n, "itemprop") + "." + strings.Join(called, ".")
 	}
 	text := hasOwnText(n)
 	if text {
@@ -226,8 +220,11 @@ func (n *naming) struck(l *leaf) bool {
 			return true
 		}
 	}
-	return n.calls(l, 2, "old", "was", "regular", "compare", "list", "rrp", "before", "crossed", "strike", "original", "retail", "msrp", "uvp", "statt")
+	return n.calls(l, 2, formerly...)
 }
+
+// formerly are words for a price before a reduction.
+var formerly = []string{"old", "was", "regular", "compare", "list", "rrp", "before", "crossed", "strike", "original", "retail", "msrp", "uvp", "statt"}
 
 var (
 	amount = regexp.MustCompile(`^[0-9][0-9.,' ]*$`)
@@ -243,6 +240,7 @@ func (n *naming) prices() {
 		}
 		return float64(l.have)
 	})
+	now := func(l *leaf) bool { return !n.struck(l) && n.isPrice(l) && l.attr == "" }
 	found := n.best("price", func(l *leaf) float64 {
 		if n.struck(l) || !n.isPrice(l) || l.attr == "aria-label" {
 			return 0
@@ -266,12 +264,46 @@ func (n *naming) prices() {
 			}
 		}
 	}
+	if found != nil && found.attr == "" {
+		n.join("price", now)
+	}
 	// The same amount stands in elements around its own.
 	for _, l := range n.leaves {
 		if !n.taken[l] && n.isPrice(l) {
 			n.taken[l] = true
 		}
 	}
+}
+
+// join adds to a field what other leaves have where its own has nothing: a price stands elsewhere when it is reduced.
+func (n *naming) join(name string, fits func(*leaf) bool) {
+	f := &n.fields[slices.IndexFunc(n.fields, func(f field) bool { return f.name == name })]
+	for _, l := range n.leaves {
+		if n.taken[l] || !fits(l) || slices.ContainsFunc(l.nodes, func(at *html.Node) bool { return at != nil && overlaps(f.nodes, at) }) {
+			continue
+		}
+		if f.parts == nil {
+			f.parts = [][]*html.Node{f.nodes}
+			f.nodes = slices.Clone(f.nodes)
+		}
+		f.parts = append(f.parts, l.nodes)
+		n.taken[l] = true
+		have := 0
+		for i, at := range l.nodes {
+			if f.nodes[i] == nil {
+				f.nodes[i] = at
+			}
+			if f.nodes[i] != nil {
+				have++
+			}
+		}
+		f.share = float64(have) / float64(len(n.items))
+	}
+}
+
+// overlaps says whether an element holds one of the nodes or stands in one.
+func overlaps(nodes []*html.Node, n *html.Node) bool {
+	return slices.ContainsFunc(nodes, func(have *html.Node) bool { return have != nil && (holds(have, n) || holds(n, have)) })
 }
 
 func (n *naming) isPrice(l *leaf) bool {

@@ -107,7 +107,7 @@ func (s *selectors) first(n *html.Node) string {
 	}
 	own := simple(n)
 	for _, css := range own {
-		if len(s.all(css)) == 1 && fits(css) {
+		if (css != n.Data || telling[css]) && len(s.all(css)) == 1 && fits(css) {
 			return css
 		}
 	}
@@ -121,7 +121,7 @@ func (s *selectors) first(n *html.Node) string {
 			holders = append([]string{"#" + id}, holders...)
 		}
 		for _, holder := range holders {
-			if holder == at.Data && at.Data != "main" && at.Data != "article" {
+			if holder == at.Data && !telling[at.Data] {
 				continue
 			}
 			for _, css := range own {
@@ -139,6 +139,10 @@ func (s *selectors) first(n *html.Node) string {
 	}
 	return ""
 }
+
+// telling are the elements whose names say enough to look in them.
+var telling = map[string]bool{"main": true, "article": true, "ins": true, "del": true, "s": true, "strike": true, "h1": true, "h2": true, "form": true,
+	"figure": true, "dd": true}
 
 // amounts are the price of what the heading names, and what it was before.
 func (p *probe) amounts(heading *html.Node, lists []list) []model.Field {
@@ -159,9 +163,9 @@ func (p *probe) amounts(heading *html.Node, lists []list) []model.Field {
 	}
 	now, before := p.shown(heading, lists)
 	if css := p.selectorOf(now); css != "" && !has(fields, "price") {
-		fields = append(fields, text("price", css))
+		fields = append(fields, text("price", p.unreduced(css, now)))
 	}
-	if css := p.selectorOf(before); css != "" {
+	if css := p.crossed(before); css != "" {
 		fields = append(fields, text("listPrice", css))
 	}
 	return fields
@@ -172,6 +176,62 @@ func (p *probe) selectorOf(n *html.Node) string {
 		return ""
 	}
 	return p.sel.first(n)
+}
+
+// unreduced adds to the selector of a reduced price where the price stands on pages of things that are not.
+func (p *probe) unreduced(css string, n *html.Node) string {
+	ins := ancestor(n, named("ins"))
+	if ins == nil || ins.Parent == nil {
+		return css
+	}
+	for _, holder := range simple(ins.Parent) {
+		if holder == ins.Parent.Data {
+			break
+		}
+		for _, own := range simple(n) {
+			reduced, full := holder+" ins "+own, holder+" > "+own
+			if matches := p.sel.all(reduced + ", " + full); len(matches) > 0 && matches[0] == n {
+				return reduced + ", " + full
+			}
+		}
+	}
+	return css
+}
+
+// crossed is a selector of a price before a reduction: by what says that it is one, so that it finds nothing where
+// nothing is reduced.
+func (p *probe) crossed(n *html.Node) string {
+	if n == nil {
+		return ""
+	}
+	by := ancestor(n, named("del", "s", "strike"))
+	if by == nil {
+		by = ancestor(n, func(at *html.Node) bool {
+			return slices.ContainsFunc(words(at), func(w string) bool { return slices.Contains(formerly, w) })
+		})
+	}
+	if by == nil {
+		return ""
+	}
+	var list []string
+	for _, holder := range simple(by) {
+		former := telling[by.Data] || slices.ContainsFunc(split(holder), func(w string) bool { return slices.Contains(formerly, w) })
+		switch {
+		case !former || holder == by.Data && !telling[holder]:
+		case by == n:
+			list = append(list, holder)
+		default:
+			for _, own := range simple(n) {
+				list = append(list, holder+" "+own)
+			}
+		}
+	}
+	for _, css := range list {
+		if matches := p.sel.all(css); len(matches) > 0 && matches[0] == n {
+			return css
+		}
+	}
+	return ""
 }
 
 // shown are the elements with the prices that stand nearest to the heading, in order behind it.
@@ -201,15 +261,17 @@ func (p *probe) shown(heading *html.Node, lists []list) (now, before *html.Node)
 	return now, before
 }
 
-// innerPrice says whether an element in this one is the price as well.
+// innerPrice says whether an element in this one is the price rather: with less around it, or with a name.
 func innerPrice(n *html.Node, content string) bool {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if c.Type == html.ElementNode && len(words(c)) > 0 && price.Is(textOf(c)) && textOf(c) == content {
-			return true
+	found := false
+	elements(n, func(c *html.Node) bool {
+		if c != n && !found {
+			inner := textOf(c)
+			found = price.Is(inner) && (inner != content || len(words(c)) > 0 || len(words(n)) == 0)
 		}
-	}
-	// Two amounts in one: the one that counts and the one before.
-	return strings.Count(content, "€") > 1 || strings.Count(content, "$") > 1 || strings.Count(content, "£") > 1
+		return !found
+	})
+	return found
 }
 
 func inLists(lists []list, n *html.Node) bool {
@@ -225,24 +287,59 @@ func (p *probe) labelled(heading *html.Node, lists []list, have []model.Field) [
 		}
 	}
 	var fields []model.Field
+	used := map[string]bool{}
 	for _, mark := range marks {
 		if has(have, mark.name) || mark.name == "date" || mark.name == "category" || mark.name == "location" || mark.name == "company" {
 			continue
 		}
 		var found *html.Node
 		elements(around, func(n *html.Node) bool {
-			if found != nil || inLists(lists, n) || ancestor(n, aside) != nil {
+			if found != nil && !holds(found, n) || inLists(lists, n) || ancestor(n, aside) != nil {
 				return false
 			}
 			called := slices.ContainsFunc(words(n), func(w string) bool { return slices.Contains(mark.words, w) })
-			if content := textOf(n); called && hasOwnText(n) && content != "" && len(content) < 2_000 && mark.fits(content) {
-				found = n
+			content := textOf(n)
+			if called && (hasOwnText(n) || mark.name == "description" && !holds(n, heading)) && content != "" && mark.fits(content) && !price.Is(content) {
+				found = n // and what is in it, if that is called so, too
 			}
-			return found == nil
+			return true
 		})
-		if css := p.selectorOf(found); css != "" {
+		if css := p.selectorOf(found); css != "" && !used[css] {
+			used[css] = true
 			fields = append(fields, text(mark.name, css))
 		}
 	}
+	if picture := p.picture(around, lists); !has(have, "image") && picture.Selector != "" {
+		fields = append(fields, picture)
+	}
 	return fields
+}
+
+// picture is the first large image near the heading: one that stands where images of things stand.
+func (p *probe) picture(around *html.Node, lists []list) model.Field {
+	var found model.Field
+	elements(around, func(n *html.Node) bool {
+		if found.Selector != "" || inLists(lists, n) || ancestor(n, aside) != nil {
+			return false
+		}
+		if n.Data != "img" {
+			return true
+		}
+		place := ancestor(n, func(at *html.Node) bool {
+			return slices.ContainsFunc(words(at), func(w string) bool {
+				return slices.Contains([]string{"gallery", "image", "images", "photo", "photos", "media", "picture", "cover"}, w)
+			})
+		})
+		if place == nil || !holds(around, place) {
+			return true
+		}
+		for _, name := range [...]string{"data-src", "data-original", "src"} {
+			if value := attribute(n, name); value != "" && !strings.HasPrefix(value, "data:") {
+				found = attr("image", p.selectorOf(n), name)
+				break
+			}
+		}
+		return true
+	})
+	return found
 }

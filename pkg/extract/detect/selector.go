@@ -26,17 +26,13 @@ func (s *selectors) all(css string) []*html.Node {
 	return matches
 }
 
-// in are the matches of a selector that stand in an element, or are it.
+// in are the matches of a selector that stand in an element.
 func (s *selectors) in(css string, n *html.Node) []*html.Node {
 	group, err := cascadia.ParseGroup(css)
 	if err != nil {
 		return nil
 	}
-	matches := cascadia.QueryAll(n, group)
-	if n.Type == html.ElementNode && group.Match(n) {
-		matches = append([]*html.Node{n}, matches...)
-	}
-	return matches
+	return cascadia.QueryAll(n, group)
 }
 
 // simple are the compounds that may name an element, the most telling first; all of them match it.
@@ -92,7 +88,7 @@ func (s *selectors) group(nodes []*html.Node) string {
 	want := func(css string) bool { return slices.Equal(s.all(css), nodes) }
 	own := common(nodes)
 	for _, css := range own {
-		if want(css) {
+		if css != nodes[0].Data && want(css) { // a mere tr or li would be another one's elsewhere
 			return css
 		}
 	}
@@ -101,9 +97,9 @@ func (s *selectors) group(nodes []*html.Node) string {
 	for range 6 {
 		for i, n := range around {
 			around[i] = n.Parent
-			if n.Parent == nil || n.Parent.Type != html.ElementNode || n.Parent.Data == "html" {
-				return ""
-			}
+		}
+		if slices.ContainsFunc(around, func(n *html.Node) bool { return n == nil || n.Type != html.ElementNode || n.Data == "html" }) {
+			break
 		}
 		holders := common(slices.Compact(slices.Clone(around)))
 		if id := attribute(around[0], "id"); identifier.MatchString(id) && isStable(id) && sameNode(around) {
@@ -119,6 +115,9 @@ func (s *selectors) group(nodes []*html.Node) string {
 			}
 		}
 	}
+	if css := nodes[0].Data; slices.Contains(own, css) && want(css) {
+		return css
+	}
 	return ""
 }
 
@@ -129,6 +128,22 @@ func sameNode(nodes []*html.Node) bool {
 		}
 	}
 	return true
+}
+
+// firsts says whether a selector's first match in each holder is its node. Where a holder has none, the selector may
+// find something else now and then.
+func (s *selectors) firsts(css string, holders, nodes []*html.Node) bool {
+	good := 0
+	for i, holder := range holders {
+		matches := s.in(css, holder)
+		switch {
+		case nodes[i] == nil && len(matches) == 0, nodes[i] != nil && len(matches) > 0 && matches[0] == nodes[i]:
+			good++
+		case nodes[i] != nil:
+			return false
+		}
+	}
+	return good*10 >= len(holders)*9
 }
 
 // within finds a selector whose first match in each holder is its node; nodes may be nil where a holder has none. "" when
@@ -143,19 +158,7 @@ func (s *selectors) within(holders, nodes []*html.Node) string {
 	if len(sample) == 0 {
 		return ""
 	}
-	fits := func(css string) bool {
-		good := 0
-		for i, holder := range holders {
-			matches := s.in(css, holder)
-			switch {
-			case nodes[i] == nil && len(matches) == 0, nodes[i] != nil && len(matches) > 0 && matches[0] == nodes[i]:
-				good++
-			case nodes[i] != nil:
-				return false
-			}
-		}
-		return good*10 >= len(holders)*9
-	}
+	fits := func(css string) bool { return s.firsts(css, holders, nodes) }
 	own := common(sample)
 	for _, css := range own {
 		if fits(css) {

@@ -115,8 +115,9 @@ func proposers() map[command.Number]string {
 		command.ReleaseClaim: identity.APIServer, command.LaunchRun: identity.APIServer,
 		command.StopRun: identity.APIServer, command.AdjustWallet: identity.APIServer,
 		command.PutPrices: identity.APIServer, command.DrainNode: identity.APIServer,
-		command.RemoveNode: identity.APIServer,
-		command.Settle:     identity.Billing,
+		command.RemoveNode: identity.APIServer, command.PutSchema: identity.APIServer,
+		command.DeleteSchema: identity.APIServer, command.PreviewDelete: identity.APIServer,
+		command.Settle: identity.Billing,
 	}
 }
 

@@ -65,6 +65,10 @@ const (
 	InvalidBackup         Code = "invalid_backup"
 	OtherCluster          Code = "other_cluster"
 	SourceUnreachable     Code = "source_unreachable"
+	SchemaNotFound        Code = "schema_not_found"
+	SchemaGone            Code = "schema_missing"
+	PreviewRequired       Code = "PREVIEW_REQUIRED"
+	CascadeDrift          Code = "CASCADE_COUNT_DRIFT"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -146,6 +150,10 @@ var catalog = map[Code]Entry{
 	InvalidBackup:         {400, "Not a whole backup"},
 	OtherCluster:          {409, "Another cluster's backup"},
 	SourceUnreachable:     {502, "Source unreachable"},
+	SchemaNotFound:        {404, "Schema not found"},
+	SchemaGone:            {400, "The scraper's schema is gone"},
+	PreviewRequired:       {409, "A preview is required"},
+	CascadeDrift:          {409, "What hangs on it has changed"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

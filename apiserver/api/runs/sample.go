@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zeebo/xxh3"
+
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -38,13 +40,17 @@ func Sample(s api.Services) *operation.Operation {
 			"like any other, unless the sample comes from the cache; the rows are answered and not kept. At most 1,000 rows " +
 			"and about 768 KiB are answered. The call waits up to 55 s; who hangs up ends the run.",
 		Access: auth.Read, Rate: limits.Sample, Timeout: TrialTimeout,
-		Errors: append([]fault.Code{fault.NotFound, fault.TypeNotRunnable}, TrialErrors...),
+		Errors: append([]fault.Code{fault.NotFound, fault.TypeNotRunnable, fault.SchemaGone}, TrialErrors...),
 	}, func(ctx context.Context, from *operation.Caller, in *sampleRequest) ([]json.RawMessage, error) {
 		scraper, err := scrapers.Own(from.View, from.Customer, in.ID, "id")
 		if err != nil { // 400 here, where other operations have 404 (specification 7)
 			return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
 		}
-		key := fmt.Sprintf("sample %s %d", scraper.ID, scraper.Revision)
+		recipe, ok := from.View.RecipeOf(from.Customer, &scraper.Spec)
+		if !ok {
+			return nil, fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there")
+		}
+		key := fmt.Sprintf("sample %s %d %x", scraper.ID, scraper.Revision, xxh3.Hash(recipe.Schema))
 		if in.UseCache {
 			if kept, found := s.Values.Get(ctx, key); found {
 				var rows []json.RawMessage
@@ -54,6 +60,7 @@ func Sample(s api.Services) *operation.Operation {
 			}
 		}
 		trial, err := sampleOf(ctx, s, from, scraper)
+		trial.Recipe = recipe
 		if err != nil {
 			return nil, err
 		}
@@ -68,15 +75,11 @@ func Sample(s api.Services) *operation.Operation {
 	})
 }
 
-// sampleOf is the trial of a scraper's first page.
+// sampleOf is the trial of a scraper's first page, without the recipe.
 func sampleOf(ctx context.Context, s api.Services, from *operation.Caller, scraper *client.Scraper) (Trial, error) {
 	none := Trial{}
-	recipe := from.View.Recipe(scraper.ID, scraper.Revision)
-	if recipe == nil {
-		return none, fault.New(fault.Unavailable, "the scraper was changed meanwhile")
-	}
 	trial := Trial{Source: model.SourceSample, URL: scraper.Spec.SourceConfig.URL, Field: "sourceConfig.url",
-		Recipe: recipe.Recipe, Scraper: scraper.ID, Group: scraper.Group}
+		Scraper: scraper.ID, Group: scraper.Group}
 	if trial.URL != "" {
 		return trial, nil
 	}

@@ -27,7 +27,7 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	if err != nil {
 		return none, err
 	}
-	if p.NewScraper != nil {
+	if known := tx.Scraper(scraper.ID); known == nil || known.Revision != scraper.Revision {
 		saveScraper(tx, &scraper)
 	}
 	job := newJob(tx, &p, prices)
@@ -78,7 +78,8 @@ func begin(tx *state.Tx, job *state.Job, entry *state.Entry) {
 	tx.PutEntry(entry)
 }
 
-// launchedScraper is the scraper of a launch: the customer's own, or the new one of a list run, checked and not written.
+// launchedScraper is the scraper of a launch: the customer's own, with its schema as it is now, or the new one of a list
+// run, checked and not written.
 func launchedScraper(tx *state.Tx, p *command.LaunchRunPayload) (state.Scraper, error) {
 	if p.NewScraper != nil {
 		return checkScraper(tx, p.NewScraper)
@@ -87,7 +88,8 @@ func launchedScraper(tx *state.Tx, p *command.LaunchRunPayload) (state.Scraper, 
 	if scraper == nil || scraper.Customer != p.Customer {
 		return state.Scraper{}, fault.New(fault.ScraperNotFound, "no scraper has this id")
 	}
-	return *scraper, nil
+	launched := *scraper
+	return launched, revise(tx, &launched)
 }
 
 // priceOf is the price of a row in a table.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,7 +74,8 @@ func (d *detection) run(ctx context.Context, s api.Services, from *operation.Cal
 	if err := d.check(from); err != nil {
 		return nil, err
 	}
-	key := fmt.Sprintf("preview %s %x", from.Customer, xxh3.HashString128(d.key).Bytes())
+	d.trial.Recipe.Schema = schemasOf(from)
+	key := fmt.Sprintf("preview %s %x %x", from.Customer, xxh3.HashString128(d.key).Bytes(), xxh3.Hash(d.trial.Recipe.Schema))
 	rows, found := []json.RawMessage{}, false
 	if d.useCache {
 		if old, ok := s.Values.Get(ctx, key); ok {
@@ -99,6 +101,29 @@ func (d *detection) run(ctx context.Context, s api.Services, from *operation.Cal
 		candidates = append(candidates, Candidate{ScraperDTO: d.scraper(&p.Scraper), SampleData: p.SampleData, ExecutionTimeSec: took})
 	}
 	return candidates, nil
+}
+
+// maxSchemas bounds the schemas that a preview may propose, in bytes together.
+const maxSchemas = 128 << 10
+
+// schemasOf are the schemas that AI_CONF may be proposed with, as a detection takes them: the customer's own, then the
+// global ones, of each the newest first.
+func schemasOf(from *operation.Caller) []byte {
+	list, size := []extract.Schema{}, 0
+	for _, owner := range []string{from.Customer, ""} {
+		schemas := from.View.Schemas(owner)
+		slices.Reverse(schemas)
+		for _, s := range schemas {
+			if size += len(s.Content); size <= maxSchemas {
+				list = append(list, extract.Schema{ID: s.ID.String(), Type: s.Type, Content: s.Content})
+			}
+		}
+	}
+	encoded, err := json.Marshal(list)
+	if err != nil {
+		return []byte("[]") // a content that is no JSON is never saved
+	}
+	return encoded
 }
 
 // scraper is a proposal in the form in which it can be saved.

@@ -7,58 +7,18 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// loop plays the loop for the next trial that is launched: page is what becomes of its one address. It returns the trial
-// as it was when it came.
+// loop plays the loop for the next trial: page is what becomes of its one address.
 func (r *rig) loop(t *testing.T, page *model.Page) func() *client.Job {
 	t.Helper()
-	var job *client.Job
-	var done sync.WaitGroup
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	done.Go(func() {
-		defer cancel()
-		if job = r.awaitTrial(ctx); job == nil {
-			t.Error("no trial was launched")
-			return
-		}
-		r.Client.Dispatch(t, job.ID, 0)
-		page.Job, page.Fetch, page.URL, page.Last, page.At = job.ID, r.IDs.New(), "https://shop.test/", true, 1
-		receipts, err := r.store.PutPages(ctx, []rowstore.PageWrite{{Page: page,
-			Job: rowstore.Job{ID: job.ID, Customer: job.Customer, Group: job.Group, Scraper: job.Scraper, Started: 1}}})
-		if err == nil {
-			err = r.Client.Settle(ctx, []model.Receipt{*receipts[0]}, nil)
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		r.Client.CloseRun(t, job.ID)
-	})
-	return func() *client.Job {
-		done.Wait()
-		return job
-	}
-}
-
-// awaitTrial waits until a trial is open; nil when ctx has ended.
-func (r *rig) awaitTrial(ctx context.Context) *client.Job {
-	for ctx.Err() == nil {
-		for _, job := range r.Client.View().OpenJobs() {
-			if job.Trial() {
-				return job
-			}
-		}
-		<-time.After(time.Millisecond)
-	}
-	return nil
+	return r.PlayTrial(t, r.store, func(model.Recipe) *model.Page { return page })
 }
 
 func delivered(rows ...string) *model.Page {
@@ -173,7 +133,7 @@ func TestSampleIsGivenUp(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		job := r.awaitTrial(ctx)
+		job := r.AwaitTrial(ctx)
 		if job == nil {
 			t.Fatalf("%s: no trial was launched", why)
 		}
@@ -201,7 +161,7 @@ func TestSampleIsGivenUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if r.awaitTrial(ctx) == nil {
+	if r.AwaitTrial(ctx) == nil {
 		t.Fatal("no trial was launched")
 	}
 	if err := conn.Close(); err != nil {

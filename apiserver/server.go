@@ -27,6 +27,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/telemetry"
 )
@@ -75,6 +76,8 @@ type Config struct {
 	Recount func(ctx context.Context, view *client.View) ([]Recounted, error)
 	// Operator is what administrators do to the cluster; nil: not from here.
 	Operator client.Operator
+	// SearchEngines are what SEARCH_ENGINE_SEARCH may ask, the default first.
+	SearchEngines []model.SearchEngine
 	// Node and Boot name the process in the control plane.
 	Node string
 	Boot ids.ID
@@ -191,7 +194,7 @@ func newLimiter(cfg Config) (limits.Limiter, error) {
 func (s *Server) operations() ([]*operation.Operation, error) {
 	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock, IDs: s.cfg.IDs,
 		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot, Lag: s.cfg.Lag, Recount: s.cfg.Recount, Guard: s.cfg.Guard,
-		Operator: s.cfg.Operator, Values: s.cfg.Values,
+		Operator: s.cfg.Operator, Values: s.cfg.Values, Engines: s.cfg.SearchEngines,
 		Ceilings: api.Ceilings{RequestsPerSecond: s.cfg.MaxHostRate, Connections: s.cfg.MaxHostConnections}}
 	var document []byte
 	ops := append(catalog(services),

@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -37,6 +38,8 @@ type Services struct {
 	Guard Guard
 	// Values keeps what may be lost, samples for an hour.
 	Values cache.Values
+	// Engines are the search engines that the operator has configured, the default first.
+	Engines []model.SearchEngine
 	// Ceilings are the most that a scraper may ask of its hosts.
 	Ceilings Ceilings
 }

@@ -65,6 +65,7 @@ const (
 	InvalidBackup         Code = "invalid_backup"
 	OtherCluster          Code = "other_cluster"
 	SourceUnreachable     Code = "source_unreachable"
+	SearchNotConfigured   Code = "search_engine_not_configured"
 	SchemaNotFound        Code = "schema_not_found"
 	SchemaGone            Code = "schema_missing"
 	PreviewRequired       Code = "PREVIEW_REQUIRED"
@@ -150,6 +151,7 @@ var catalog = map[Code]Entry{
 	InvalidBackup:         {400, "Not a whole backup"},
 	OtherCluster:          {409, "Another cluster's backup"},
 	SourceUnreachable:     {502, "Source unreachable"},
+	SearchNotConfigured:   {400, "No such search engine"},
 	SchemaNotFound:        {404, "Schema not found"},
 	SchemaGone:            {400, "The scraper's schema is gone"},
 	PreviewRequired:       {409, "A preview is required"},

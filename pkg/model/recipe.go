@@ -92,6 +92,8 @@ type Recipe struct {
 	Endpoint string `cbor:"9,keyasint,omitempty"`
 	// HiddenData asks for more than the page states plainly (tryWithHiddenData).
 	HiddenData bool `cbor:"10,keyasint,omitempty"`
+	// Search is the engine of SEARCH_ENGINE_SEARCH; nil until the first launch.
+	Search *SearchEngine `cbor:"20,keyasint,omitempty"`
 }
 
 // Politeness is what a scraper asks of its hosts (decision 17). Zero values mean the operator's defaults; the operator's

@@ -58,6 +58,8 @@ type Scraper struct {
 	PostProcessRules []PostProcessRule `json:"postProcessRules,omitempty" cbor:"6,keyasint,omitempty"`
 	Schedule         string            `json:"schedule,omitempty" cbor:"7,keyasint,omitempty"`
 	Config           *ScraperConfig    `json:"config,omitempty" cbor:"8,keyasint,omitempty"`
+	// Search is the engine of the newest launch, nobody's to write: searches belong to the operator's engines.
+	Search *SearchEngine `json:"-" cbor:"9,keyasint,omitempty"`
 }
 
 // SourceConfig says where a scraper reads.
@@ -67,6 +69,8 @@ type SourceConfig struct {
 	Curl              string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" doc:"Not in this version"`
 	Prelaunch         *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty" doc:"Not in this version"`
 	TryWithHiddenData bool        `json:"tryWithHiddenData,omitempty" cbor:"10,keyasint,omitempty" doc:"Of APPLICATION_LD_JSON: read microdata and RDFa where JSON-LD states nothing"`
+	Queries           []string    `json:"queries,omitempty" cbor:"11,keyasint,omitempty" doc:"Of SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters"`
+	Engine            string      `json:"engine,omitempty" cbor:"12,keyasint,omitempty" doc:"Of SEARCH_ENGINE_SEARCH: name of one of the server's search engines; its first one unless told"`
 }
 
 // SchemaRef names an extraction schema.
@@ -114,6 +118,9 @@ func (s *Scraper) Recipe() Recipe {
 	}
 	if s.Config != nil {
 		r.Endpoint = s.Config.EndpointTag
+	}
+	if s.Type == SearchEngineSearch {
+		s.search(&r)
 	}
 	return r
 }

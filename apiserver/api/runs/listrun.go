@@ -234,7 +234,9 @@ func (p *plan) makeScraper() error {
 		if err != nil {
 			return err
 		}
-		spec = template.Spec
+		if spec = template.Spec; spec.Type == model.SearchEngineSearch {
+			return fault.Invalid(fault.TypeNotRunnable, "templateScraperId", "a search has queries, not addresses")
+		}
 		spec.Name, spec.Schedule, spec.SourceConfig = b.Name, "", model.SourceConfig{Pagination: spec.SourceConfig.Pagination}
 	}
 	if faults := extract.Validate(spec.Recipe()); len(faults) > 0 {

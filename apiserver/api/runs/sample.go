@@ -40,13 +40,19 @@ func Sample(s api.Services) *operation.Operation {
 			"like any other, unless the sample comes from the cache; the rows are answered and not kept. At most 1,000 rows " +
 			"and about 768 KiB are answered. The call waits up to 55 s; who hangs up ends the run.",
 		Access: auth.Read, Rate: limits.Sample, Timeout: TrialTimeout,
-		Errors: append([]fault.Code{fault.NotFound, fault.TypeNotRunnable, fault.SchemaGone}, TrialErrors...),
+		Errors: append([]fault.Code{fault.NotFound, fault.TypeNotRunnable, fault.SchemaGone, fault.SearchNotConfigured}, TrialErrors...),
 	}, func(ctx context.Context, from *operation.Caller, in *sampleRequest) ([]json.RawMessage, error) {
 		scraper, err := scrapers.Own(from.View, from.Customer, in.ID, "id")
 		if err != nil { // 400 here, where other operations have 404 (specification 7)
 			return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
 		}
-		recipe, ok := from.View.RecipeOf(from.Customer, &scraper.Spec)
+		spec := scraper.Spec
+		if spec.Type == model.SearchEngineSearch {
+			if spec.Search, err = engineOf(s, &spec.SourceConfig); err != nil {
+				return nil, err
+			}
+		}
+		recipe, ok := from.View.RecipeOf(from.Customer, &spec)
 		if !ok {
 			return nil, fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there")
 		}
@@ -81,6 +87,14 @@ func sampleOf(ctx context.Context, s api.Services, from *operation.Caller, scrap
 	trial := Trial{Source: model.SourceSample, URL: scraper.Spec.SourceConfig.URL, Field: "sourceConfig.url",
 		Scraper: scraper.ID, Group: scraper.Group}
 	if trial.URL != "" {
+		return trial, nil
+	}
+	if scraper.Spec.Type == model.SearchEngineSearch {
+		begin, _, err := start(s, scraper)
+		if err != nil {
+			return none, err
+		}
+		trial.URL, trial.Field = begin.urls[0], begin.field
 		return trial, nil
 	}
 	job := from.View.Job(scraper.LastJob)

@@ -36,8 +36,13 @@ func check(s api.Services, spec *model.Scraper, listed bool) fault.List {
 	if strings.TrimSpace(spec.Name) == "" {
 		c.invalid("name", "must not be blank")
 	}
-	c.source(&spec.SourceConfig, listed)
-	c.pagination(spec.SourceConfig.Pagination)
+	c.search(spec)
+	c.source(&spec.SourceConfig, listed || spec.Type == model.SearchEngineSearch)
+	if spec.Type != model.SearchEngineSearch {
+		c.pagination(spec.SourceConfig.Pagination)
+	} else if p := spec.SourceConfig.Pagination; p != nil {
+		c.within("sourceConfig.pagination.max", p.Max, 1, model.MaxMaxPages)
+	}
 	c.recipe(spec)
 	if spec.Schema != nil {
 		c.missing("schema", "extraction schemas are")

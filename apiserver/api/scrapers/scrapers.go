@@ -95,7 +95,7 @@ func newScraper(v *client.View, s *client.Scraper) Scraper {
 
 func newSuper(v *client.View, s *client.Scraper) SuperScraper {
 	super := SuperScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s.ID),
-		ConfigValid: len(extract.Validate(s.Spec.Recipe())) == 0 && (s.ListRun || s.Spec.SourceConfig.URL != "")}
+		ConfigValid: len(extract.Validate(s.Spec.Recipe())) == 0 && (s.ListRun || s.Spec.SourceConfig.URL != "" || len(s.Spec.SourceConfig.Queries) > 0)}
 	if s.Spec.Schema != nil {
 		super.Schema = &Schema{ID: s.Spec.Schema.ID}
 	}

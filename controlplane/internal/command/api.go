@@ -127,7 +127,9 @@ type LaunchRunPayload struct {
 	IgnoresRobots bool               `cbor:"11,keyasint,omitempty"`
 	// Trace is the span of the call, for the leader that sees the run begin; nil: the run is not traced. It is no state.
 	Trace []byte `cbor:"12,keyasint,omitempty"`
-	Trial *Trial `cbor:"13,keyasint,omitempty"`
+	Trial *Trial `cbor:"20,keyasint,omitempty"`
+	// Search is the engine of a scraper of the type SEARCH_ENGINE_SEARCH as it is now: the scraper keeps it with its recipe.
+	Search *model.SearchEngine `cbor:"21,keyasint,omitempty"`
 }
 
 // Trial makes the run a sample or a preview. It runs a recipe of its own beside whatever runs Scraper has; Scraper, which

@@ -32,7 +32,7 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	}
 	job := newJob(tx, &p, prices)
 	job.Group, job.Scraper, job.Revision = scraper.Group, scraper.ID, scraper.Revision
-	job.MaxPages = uint32(scraper.Spec.SourceConfig.Pagination.MaxPages())
+	job.MaxPages = uint32(scraper.Spec.Recipe().Pagination.MaxPages())
 	begin(tx, job, &state.Entry{Source: model.SourceRun, Scraper: scraper.ID, Group: scraper.Group})
 	latest := *tx.Scraper(scraper.ID)
 	latest.LastJob = p.Job
@@ -89,6 +89,9 @@ func launchedScraper(tx *state.Tx, p *command.LaunchRunPayload) (state.Scraper, 
 		return state.Scraper{}, fault.New(fault.ScraperNotFound, "no scraper has this id")
 	}
 	launched := *scraper
+	if launched.Spec.Type == model.SearchEngineSearch {
+		launched.Spec.Search = p.Search
+	}
 	return launched, revise(tx, &launched)
 }
 

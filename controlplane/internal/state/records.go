@@ -142,8 +142,8 @@ type Job struct {
 	IgnoresRobots bool `cbor:"27,keyasint,omitempty"`
 	// Source is the call that a trial was made by, "" of a run. A trial belongs to no group and, by Scraper, to itself, so
 	// that nothing which is read by group or scraper has it.
-	Source model.Source `cbor:"28,keyasint,omitempty"`
-	Key    ids.ID       `cbor:"29,keyasint,omitempty"` // the key whose trials of the day it is one of; zero: none
+	Source model.Source `cbor:"40,keyasint,omitempty"`
+	Key    ids.ID       `cbor:"41,keyasint,omitempty"` // the key whose trials of the day it is one of; zero: none
 }
 
 // Trial says whether the run is a sample or a preview: it is no part of the history or the data.

@@ -340,16 +340,17 @@ var nextLinks = []string{`a[rel="next"]`, "a.next", ".next > a", `.pagination a[
 // next is the pagination of a page that links to the next one, nil otherwise.
 func (p *probe) next() *model.Pagination {
 	for _, css := range nextLinks {
-		for _, n := range p.sel.all(css) {
-			link, err := p.base.Parse(strings.TrimSpace(attribute(n, "href")))
-			if err != nil || attribute(n, "href") == "" || strings.HasPrefix(attribute(n, "href"), "#") {
-				break
-			}
-			link.Fragment = ""
-			if link.Host == p.base.Host && link.String() != p.base.String() && p.sel.all(css)[0] == n {
-				return &model.Pagination{Type: model.NextLink, Selector: css}
-			}
-			break
+		matches := p.sel.all(css)
+		if len(matches) == 0 {
+			continue
+		}
+		href := strings.TrimSpace(attribute(matches[0], "href"))
+		link, err := p.base.Parse(href)
+		if err != nil || href == "" || href[0] == '#' {
+			continue
+		}
+		if link.Fragment = ""; link.Host == p.base.Host && link.String() != p.base.String() {
+			return &model.Pagination{Type: model.NextLink, Selector: css}
 		}
 	}
 	return nil

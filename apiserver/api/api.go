@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rules/ecb"
 )
 
 // Services is what handlers work with.
@@ -40,6 +41,8 @@ type Services struct {
 	Values cache.Values
 	// Engines are the search engines that the operator has configured, the default first.
 	Engines []model.SearchEngine
+	// ExchangeRates are what currency rules convert by.
+	ExchangeRates ecb.Rates
 	// Ceilings are the most that a scraper may ask of its hosts.
 	Ceilings Ceilings
 }

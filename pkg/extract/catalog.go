@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"shoal.dev/shoal/pkg/extract/aiconf"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/ldjson"
 	"shoal.dev/shoal/pkg/extract/marketplace"
@@ -23,6 +24,7 @@ var catalog = []scraperType{
 	{model.SingleProduct, single.Compile},
 	{model.MultipleProducts, multiple.Compile},
 	{model.ApplicationLDJSON, ldjson.Compile},
+	{model.AIConf, aiconf.Compile},
 	{model.Marketplace, marketplace.Compile},
 	{model.SearchEngineSearch, search.Compile},
 }

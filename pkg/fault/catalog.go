@@ -87,6 +87,7 @@ const (
 	PageStatus            Code = "http_status"
 	PageBlocked           Code = "blocked"
 	PageNotHTML           Code = "not_html"
+	PageNotJSON           Code = "not_json"
 	PageUnparsable        Code = "unparsable"
 	PageNoRows            Code = "no_rows"
 	PageRowTooLarge       Code = "row_too_large"
@@ -170,6 +171,7 @@ var catalog = map[Code]Entry{
 	PageStatus:            {0, "The site answered with an error status"},
 	PageBlocked:           {0, "The site showed a bot or login wall"},
 	PageNotHTML:           {0, "The answer is not a page"},
+	PageNotJSON:           {0, "The answer is not JSON"},
 	PageUnparsable:        {0, "The page cannot be parsed"},
 	PageNoRows:            {0, "No row on the page"},
 	PageRowTooLarge:       {0, "A row is too large"},

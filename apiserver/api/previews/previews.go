@@ -42,7 +42,7 @@ type detection struct {
 	id, group ids.ID
 	name      string
 	useCache  bool
-	key       string // of the cache
+	key       string // of the cache, "" for none
 	trial     runs.Trial
 	source    model.SourceConfig // of what is proposed
 }
@@ -87,7 +87,7 @@ func (d *detection) run(ctx context.Context, s api.Services, from *operation.Cal
 		if rows, err = runs.Try(ctx, s, from, d.operation, d.trial); err != nil {
 			return nil, err
 		}
-		if data, err := json.Marshal(rows); err == nil {
+		if data, err := json.Marshal(rows); err == nil && d.key != "" {
 			s.Values.Set(ctx, key, data, kept)
 		}
 	}

@@ -111,7 +111,56 @@ func TestFromURL(t *testing.T) {
 		refused("ftp", fmt.Sprintf(`{"name":"n","url":"ftp://shop.test/","groupId":%q}`, r.group), "INVALID_URL", "url", 400),
 		refused("bad field", r.body(`,"itemsConfig":[{"name":"a","selector":"[","kind":"TEXT"}]`), "schema_validation_failed", "itemsConfig[0].selector", 400),
 		refused("no such host", fmt.Sprintf(`{"name":"n","url":"https://shop.invalid/","groupId":%q}`, r.group), "source_unreachable", "", 502),
-		apitest.Scenario{Name: "curl", As: apitest.User, Do: "POST /api/scraper-simple/curl-based", Status: 400, Code: "not_supported",
-			Body: fmt.Sprintf(`{"name":"n","curl":"curl https://shop.test/","groupId":%q}`, r.group)},
+	)
+}
+
+func TestFromCurl(t *testing.T) {
+	r := start(t)
+	const do = "POST /api/scraper-simple/curl-based"
+	body := func(command string) string {
+		return fmt.Sprintf(`{"name":"goods","groupId":%q,"curl":%q}`, r.group, command)
+	}
+	const command = "curl 'https://shop.test/api?page=1' -H 'X-Key: 1'"
+	wait := r.page(t, "application/json", `{"total":2,"items":[{"id":1,"name":"Blue one","price":{"amount":1.50}},{"id":2,"name":"Red one","price":{"amount":2}}]}`)
+	r.Run(t, apitest.Scenario{Name: "JSON", As: apitest.Reader, Do: do, Body: body(command), Status: 200, Has: map[string]any{
+		"0.scraperDTO.type": "MULTIPLE_PRODUCTS", "0.scraperDTO.sourceConfig.curl": command, "0.scraperDTO.itemsConfig.0.selector": "$.items[*].name",
+		"0.sampleData.0": map[string]any{"name": "Blue one", "id": 1, "price_amount": 1.5}}})
+	job := wait()
+	r.Run(t,
+		apitest.Scenario{Name: "in the ledger", As: apitest.User, Do: "GET /api/wallet/transactions", Status: 200, Has: map[string]any{
+			"content.0.source": "PREVIEW_CURL", "content.0.jobId": job.ID}},
+		apitest.Scenario{Name: "file", As: apitest.User, Do: do, Body: body("curl https://shop.test/ -d @/etc/passwd"), Status: 400,
+			Code: "schema_validation_failed", Has: map[string]any{"errors.0.field": "curl"}},
+		apitest.Scenario{Name: "placeholder", As: apitest.User, Do: do, Body: body("curl https://shop.test/{{BUILD}}"), Status: 400,
+			Code: "schema_validation_failed", Has: map[string]any{"errors.0.field": "curl"}},
+		apitest.Scenario{Name: "private", As: apitest.User, Do: do, Body: body("curl http://127.0.0.1/"), Status: 400,
+			Code: "INVALID_URL", Has: map[string]any{"errors.0.field": "curl"}},
+	)
+}
+
+func TestFields(t *testing.T) {
+	r := start(t)
+	const do = "POST /api/scraper-simple/preview-from-url"
+	wait := r.page(t, "text/html", `<!doctype html><title>x</title><h1>Oak chair</h1><script type="application/ld+json">{"@context":"https://schema.org","@type":"Product",
+		"name":"Oak chair","sku":"OC-1","offers":{"@type":"Offer","price":129.5,"priceCurrency":"EUR"}}</script><table><tr><th>Weight</th><td>7 kg</td></tr></table>`)
+	r.Run(t, apitest.Scenario{Name: "fields", As: apitest.Reader, Do: do, Status: 200,
+		Body: `{"url":"https://shop.test/chair","fields":["title","price","sku","weight","colour"]}`,
+		Has: map[string]any{"url": "https://shop.test/chair", "elapsedMs": 0, "fields.title": "Oak chair", "fields.sku": "OC-1", "fields.weight": "7 kg",
+			"fields.colour": nil},
+		Check: func(t *testing.T, a apitest.Answer) {
+			if a.Text("fields.price") != "129.5" {
+				t.Errorf("price is %v", a.Text("fields.price"))
+			}
+		}})
+	wait()
+	wait = r.page(t, "text/html", "<p>nothing")
+	r.Run(t, apitest.Scenario{Name: "nothing", As: apitest.User, Do: do, Body: `{"url":"https://shop.test/chair","fields":["price"]}`, Status: 200,
+		Has: map[string]any{"fields": map[string]any{"price": nil}}})
+	wait()
+	r.Run(t,
+		apitest.Scenario{Name: "no fields", As: apitest.User, Do: do, Body: `{"url":"https://shop.test/","fields":[]}`, Status: 400, Code: "invalid_request"},
+		apitest.Scenario{Name: "bad fields", As: apitest.User, Do: do, Body: `{"url":"https://shop.test/","fields":["a","a"," ","_b"]}`, Status: 400,
+			Code: "invalid_request", Has: map[string]any{"errors.0.field": "fields[1]", "errors.2.field": "fields[3]"}},
+		apitest.Scenario{Name: "private", As: apitest.User, Do: do, Body: `{"url":"http://[::1]/","fields":["a"]}`, Status: 400, Code: "INVALID_URL"},
 	)
 }

@@ -31,8 +31,8 @@ func Start(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: runID, Routes: operation.Routes("GET /api/scraper/{id}/run", "POST /api/scraper/{id}/run"), Group: group,
 		Summary: "Launches a run of a scraper",
-		Description: "Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The start address is checked (it resolves and may be reached), not fetched. The same Idempotency-Key " +
-			"within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.",
+		Description: "The start address is checked (it resolves and may be reached), not fetched. Scrapers of the type " +
+			"SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.",
 		Access: auth.Write, Rate: limits.Run, Idempotency: operation.Optional, Timeout: time.Minute,
 		Errors: append([]fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable, fault.StartURLsUnreachable, fault.SearchNotConfigured}, launchErrors...),
 	}, func(ctx context.Context, from *operation.Caller, in *runRequest) (Run, error) {
@@ -78,9 +78,12 @@ func runnable(from *operation.Caller, id ids.ID) (*client.Scraper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if scraper.Spec.SourceConfig.URL == "" && len(scraper.Spec.SourceConfig.Queries) == 0 {
+	if scrapers.StartURL(&scraper.Spec) == "" && len(scraper.Spec.SourceConfig.Queries) == 0 {
 		return nil, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
 			"the scraper of a list run has no start address; run its list through POST /api/scraper/url-list-run")
+	}
+	if _, ok := from.View.RecipeOf(from.Customer, &scraper.Spec); !ok {
+		return nil, fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there any more")
 	}
 	return scraper, errors.Join(idle(from.View, id), affordable(from.View, from.Customer))
 }

@@ -84,7 +84,7 @@ func Sample(s api.Services) *operation.Operation {
 // sampleOf is the trial of a scraper's first page, without the recipe.
 func sampleOf(ctx context.Context, s api.Services, from *operation.Caller, scraper *client.Scraper) (Trial, error) {
 	none := Trial{}
-	trial := Trial{Source: model.SourceSample, URL: scraper.Spec.SourceConfig.URL, Field: "sourceConfig.url",
+	trial := Trial{Source: model.SourceSample, URL: scrapers.StartURL(&scraper.Spec), Field: "sourceConfig.url",
 		Scraper: scraper.ID, Group: scraper.Group}
 	if trial.URL != "" {
 		return trial, nil

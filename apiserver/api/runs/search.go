@@ -2,6 +2,7 @@ package runs
 
 import (
 	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
@@ -27,7 +28,7 @@ func engineOf(s api.Services, source *model.SourceConfig) (*model.SearchEngine, 
 func start(s api.Services, scraper *client.Scraper) (*listed, *model.SearchEngine, error) {
 	source := &scraper.Spec.SourceConfig
 	if scraper.Spec.Type != model.SearchEngineSearch {
-		return &listed{field: "sourceConfig.url", urls: []string{source.URL}}, nil, nil
+		return &listed{field: "sourceConfig.url", urls: []string{scrapers.StartURL(&scraper.Spec)}}, nil, nil
 	}
 	engine, err := engineOf(s, source)
 	if err != nil {

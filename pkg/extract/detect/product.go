@@ -246,7 +246,7 @@ func (p *probe) shown(heading *html.Node, lists []list) (now, before *html.Node)
 			return false
 		}
 		content := textOf(at)
-		if !behind || !price.Is(content) || innerPrice(at, content) {
+		if !behind || !isAmount(at, content) || innerPrice(at, content) {
 			return true
 		}
 		l := &leaf{nodes: []*html.Node{at}, values: []string{content}, have: 1}
@@ -261,13 +261,18 @@ func (p *probe) shown(heading *html.Node, lists []list) (now, before *html.Node)
 	return now, before
 }
 
+// isAmount says whether an element is a price: with a currency, or called so.
+func isAmount(n *html.Node, content string) bool {
+	return price.Is(content) || amount.MatchString(content) && len(content) <= 20 && slices.Contains(words(n), "price")
+}
+
 // innerPrice says whether an element in this one is the price rather: with less around it, or with a name.
 func innerPrice(n *html.Node, content string) bool {
 	found := false
 	elements(n, func(c *html.Node) bool {
 		if c != n && !found {
 			inner := textOf(c)
-			found = price.Is(inner) && (inner != content || len(words(c)) > 0 || len(words(n)) == 0)
+			found = isAmount(c, inner) && (inner != content || len(words(c)) > 0 || len(words(n)) == 0)
 		}
 		return !found
 	})

@@ -32,7 +32,8 @@ func Start(s api.Services) *operation.Operation {
 		ID: runID, Routes: operation.Routes("GET /api/scraper/{id}/run", "POST /api/scraper/{id}/run"), Group: group,
 		Summary: "Launches a run of a scraper",
 		Description: "The start address is checked (it resolves and may be reached), not fetched. Scrapers of the type " +
-			"SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.",
+			"SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key " +
+			"within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.",
 		Access: auth.Write, Rate: limits.Run, Idempotency: operation.Optional, Timeout: time.Minute,
 		Errors: append([]fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable, fault.StartURLsUnreachable, fault.SearchNotConfigured}, launchErrors...),
 	}, func(ctx context.Context, from *operation.Caller, in *runRequest) (Run, error) {

@@ -229,3 +229,109 @@ func TestProposalsRunAsShown(t *testing.T) {
 		})
 	}
 }
+
+func TestDetectJSON(t *testing.T) {
+	for _, c := range []struct {
+		name, body, want string
+		first            string
+	}{
+		{"a list in an answer", `{"page":1,"data":{"items":[{"id":1,"title":"A","price":{"value":1.50,"currency":"EUR"},"tags":["x"]},{"id":2,"title":"B","price":{"value":2}}]},"facets":[{"n":1,"v":"x"}]}`,
+			"json MULTIPLE_PRODUCTS 90 2 rows: title id price_value price_currency tags", `{"title":"A","id":1,"price_value":1.50,"price_currency":"EUR","tags":["x"]}`},
+		{"a bare list", `[{"name":"A","_id":"x","a b":1},{"name":"B","_id":"y"},{"name":"C","_id":"z"}]`,
+			"json MULTIPLE_PRODUCTS 90 3 rows: name id a b", `{"name":"A","id":"x","a b":1}`},
+		{"one thing", `{"name":"A","price":3,"seller":{"name":"S"}}`,
+			"json SINGLE_PRODUCT 60 1 rows: name price seller_name", `{"name":"A","price":3,"seller_name":"S"}`},
+		{"names in quotes", `{"it's":[{"na.me":"A","p":1},{"na.me":"B","p":2}]}`,
+			"json MULTIPLE_PRODUCTS 90 2 rows: na.me p", `{"na.me":"A","p":1}`},
+	} {
+		got := proposalsOf(t, model.Recipe{}, "application/json", c.body)
+		if len(got) == 0 || got[0].String() != c.want || string(got[0].SampleData[0]) != c.first {
+			t.Errorf("%s: got %v", c.name, got)
+			for _, p := range got {
+				t.Logf("%s %s", p.String(), p.SampleData)
+			}
+		}
+	}
+	for _, body := range []string{`3`, `[]`, `{}`, `[1,2]`, `{"a":`, `{"a":[[1]]}`} {
+		if got := proposalsOf(t, model.Recipe{}, "application/json", body); len(got) > 0 {
+			t.Errorf("%s: got %v", body, got)
+		}
+	}
+}
+
+// The schema that fits what the page is about is proposed, and what the caller names comes first.
+func TestDetectBySchemaAndFields(t *testing.T) {
+	schemas, err := json.Marshal([]Schema{
+		{ID: "1", Type: "ARTICLE", Content: json.RawMessage(`{"type":"object","properties":{"headline":{"type":"string"}},"required":["headline"]}`)},
+		{ID: "2", Type: "PRODUCT", Content: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"price":{"type":"number"}},"required":["name"]}`)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const body = `<!doctype html><h1 class="t">Oak chair</h1><script type="application/ld+json">{"@context":"https://schema.org","@type":"Product","name":"Oak chair","offers":{"@type":"Offer","price":129.5,"priceCurrency":"EUR"}}</script>`
+	got := proposalsOf(t, model.Recipe{Schema: schemas, Fields: []model.Field{{Name: "mine", Selector: ".t", Kind: model.Text}}}, "text/html", body)
+	var schema *Proposal
+	for i := range got {
+		if got[i].Strategy == "schema" {
+			schema = &got[i]
+		}
+	}
+	if schema == nil || schema.Scraper.Type != model.AIConf || schema.Scraper.Schema.ID != "2" || string(schema.SampleData[0]) != `{"name":"Oak chair","price":129.5}` {
+		t.Errorf("by schema: %v", schema)
+	}
+	if got[0].Strategy != "fields" || string(got[0].SampleData[0]) != `{"mine":"Oak chair"}` {
+		t.Errorf("first is %v", got[0])
+	}
+}
+
+// Pages that are made to take long are given up, and say little.
+func TestDetectOnHostilePages(t *testing.T) {
+	pages := map[string]string{
+		"siblings":      "<body>" + strings.Repeat("<div><a href=x>y</a></div>", 20_000),
+		"deep":          "<body>" + strings.Repeat("<div class=a>", 500) + "x",
+		"deep lists":    "<body>" + strings.Repeat("<ul><li class=a>x</li><li class=a>y</li><li class=a>z</li><li class=a>", 200),
+		"many classes":  "<body>" + strings.Repeat(`<div class="`+strings.Repeat("abc def ghi jkl mno ", 20)+`"><h3>t</h3><b>€1.00</b></div>`, 2_000),
+		"huge text":     "<body><p>" + strings.Repeat("€1.00 ", 200_000),
+		"one long word": "<body><h1>x</h1><b class=price>" + strings.Repeat("9", 1_000_000),
+		"no body":       "",
+	}
+	for name, body := range pages {
+		t.Run(name, func(t *testing.T) {
+			for _, p := range proposalsOf(t, model.Recipe{}, "text/html", body) {
+				if len(p.SampleData) == 0 {
+					t.Errorf("%s has no rows", p.String())
+				}
+			}
+		})
+	}
+}
+
+// Whatever a page holds, what is proposed compiles and has rows.
+func FuzzDetect(f *testing.F) {
+	for _, theme := range themes {
+		f.Add(render(f, theme.item, theme.wrap, things(1)))
+	}
+	f.Add(`{"items":[{"a":1},{"a":2}]}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		if len(body) > 1<<16 || strings.Count(body, "<") > 2_000 {
+			return
+		}
+		e := mustCompile(t, model.Recipe{Type: model.Detection})
+		for _, media := range []string{"text/html", "application/json"} {
+			got, err := e.Extract(Page{URL: "https://shop.test/", ContentType: media, Body: []byte(body)})
+			if err != nil {
+				continue
+			}
+			for _, row := range got.Rows {
+				var p Proposal
+				if err := json.Unmarshal(row, &p); err != nil || len(p.SampleData) == 0 {
+					t.Fatalf("%s: %v", row, err)
+				}
+				recipe := p.Scraper.Recipe()
+				if _, err := Compile(recipe); err != nil {
+					t.Errorf("%s does not compile: %v", row, err)
+				}
+			}
+		}
+	})
+}

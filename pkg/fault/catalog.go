@@ -52,7 +52,7 @@ const (
 	WalletInsufficient    Code = "WALLET_INSUFFICIENT_BALANCE"
 	LimitReached          Code = "limit_reached"
 	RateLimited           Code = "rate_limited"
-	DailyLimitReached     Code = "daily_limit_reached"
+	TrialLimitReached     Code = "trial_limit_reached"
 	TooManyStreams        Code = "too_many_streams"
 	PayloadTooLarge       Code = "payload_too_large"
 	LengthRequired        Code = "length_required"
@@ -139,7 +139,7 @@ var catalog = map[Code]Entry{
 	WalletInsufficient:    {402, "Wallet balance insufficient"},
 	LimitReached:          {402, "Limit reached"},
 	RateLimited:           {429, "Too many requests"},
-	DailyLimitReached:     {429, "Limit of the day reached"},
+	TrialLimitReached:     {429, "Limit of the day reached"},
 	TooManyStreams:        {429, "Too many open streams"},
 	PayloadTooLarge:       {413, "Payload too large"},
 	LengthRequired:        {413, "Content-Length required"},

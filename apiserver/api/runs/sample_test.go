@@ -120,7 +120,7 @@ func TestSamplesOfADay(t *testing.T) {
 		}
 		wait()
 	}
-	r.Run(t, apitest.Scenario{Name: "one more", As: apitest.Reader, Do: path, Status: 429, Code: "daily_limit_reached",
+	r.Run(t, apitest.Scenario{Name: "one more", As: apitest.Reader, Do: path, Status: 429, Code: "trial_limit_reached",
 		Headers: map[string]string{"Retry-After": "75355"}}) // 03:04:05 to midnight
 	r.nothingLeft(t)
 }

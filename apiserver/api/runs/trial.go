@@ -34,7 +34,7 @@ const (
 
 // TrialErrors are what Try can answer.
 var TrialErrors = []fault.Code{fault.InvalidURL, fault.SourceUnreachable, fault.WalletInsufficient, fault.LimitReached,
-	fault.DailyLimitReached}
+	fault.TrialLimitReached}
 
 // Trial is a run of one address that only its caller and the ledger see: a sample or a preview.
 type Trial struct {

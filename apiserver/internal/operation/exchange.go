@@ -123,7 +123,7 @@ func (x *exchange) fail(err error) {
 	switch {
 	case problem.Status == 401:
 		h.Set("WWW-Authenticate", "Bearer")
-	case problem.Code == fault.DailyLimitReached:
+	case problem.Code == fault.TrialLimitReached:
 		now := x.Clock.Now().UTC()
 		h.Set("Retry-After", seconds(now.Truncate(24*time.Hour).AddDate(0, 0, 1).Sub(now)))
 	case problem.Status == 429 || problem.Status == 503:

@@ -112,7 +112,7 @@ func (ReleaseClaimPayload) Number() Number { return ReleaseClaim }
 
 // LaunchRunPayload makes a run of a finished link list. With NewScraper the run's scraper is made in the same step (a
 // list run). Result: Launched. Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN, scraper_already_running,
-// WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not closed); of a trial also daily_limit_reached.
+// WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not closed); of a trial also trial_limit_reached.
 type LaunchRunPayload struct {
 	Job           ids.ID             `cbor:"1,keyasint"`
 	Entry         ids.ID             `cbor:"2,keyasint"` // its ledger entry

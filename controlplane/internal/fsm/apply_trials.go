@@ -55,7 +55,7 @@ func countTrial(tx *state.Tx, p *command.LaunchRunPayload) error {
 		key.TrialDay, key.Trials = day, 0
 	}
 	if key.Trials >= maxTrials {
-		return fault.New(fault.DailyLimitReached,
+		return fault.New(fault.TrialLimitReached,
 			"a key of the scope LLM_READ has %d billable samples and previews a day (UTC)", maxTrials)
 	}
 	key.Trials++

@@ -135,7 +135,7 @@ func TestTrialsOfADay(t *testing.T) {
 		b.must(p)
 		b.end(p.Job, n >= 5)
 	}
-	if err := b.do(preview()); fault.CodeOf(err) != fault.DailyLimitReached {
+	if err := b.do(preview()); fault.CodeOf(err) != fault.TrialLimitReached {
 		t.Fatalf("the 21st billable trial: %v", err)
 	}
 	b.must(b.trial(ids.ID{}, command.Trial{Source: model.SourcePreviewURL})) // another credential

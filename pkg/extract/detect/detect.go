@@ -91,6 +91,21 @@ type probe struct {
 	root *html.Node
 	base *url.URL
 	sel  *selectors
+	// beside are elements known to stand beside what the page is about, or not to.
+	beside map[*html.Node]bool
+}
+
+// isBeside says whether an element stands in a menu, a footer or the like.
+func (p *probe) isBeside(n *html.Node) bool {
+	if n == nil || n.Type != html.ElementNode {
+		return false
+	}
+	known, ok := p.beside[n]
+	if !ok {
+		known = aside(n) || p.isBeside(n.Parent)
+		p.beside[n] = known
+	}
+	return known
 }
 
 func (d *detection) candidates() []Candidate {
@@ -159,7 +174,7 @@ func (d *detection) html() {
 	if err != nil {
 		return
 	}
-	p := &probe{root: root, base: base, sel: &selectors{root: root, found: map[string][]*html.Node{}}}
+	p := &probe{root: root, base: base, sel: newSelectors(root), beside: map[*html.Node]bool{}}
 	data := structured.ReadTree(root, d.page.URL)
 	topic := topicOf(data)
 	d.own()
@@ -208,7 +223,7 @@ var kinds = []struct {
 
 func topicOf(data *structured.Data) topic {
 	var t topic
-	things := data.Items
+	things := slices.Clone(data.Items)
 	for _, item := range data.Items {
 		for _, v := range item.Get("mainEntity") {
 			if v.Item != nil {

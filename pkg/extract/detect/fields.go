@@ -37,7 +37,7 @@ type leaf struct {
 // fieldsOf finds and names what items have, the one that makes the rows first; none when it is nothing to speak of.
 func (p *probe) fieldsOf(items []*html.Node) []field {
 	leaves := p.leavesOf(items)
-	n := naming{items: items, leaves: leaves, taken: map[*leaf]bool{}}
+	n := naming{items: setOf(items), count: len(items), leaves: leaves, taken: map[*leaf]bool{}}
 	n.prices()
 	n.title()
 	n.link()
@@ -137,7 +137,8 @@ var valued = map[string][]string{"a": {"href"}, "img": {"data-src", "data-origin
 
 // naming gives leaves names.
 type naming struct {
-	items  []*html.Node
+	items  set
+	count  int
 	leaves []*leaf
 	taken  map[*leaf]bool
 	fields []field
@@ -149,7 +150,7 @@ func (n *naming) take(name string, l *leaf) {
 		return
 	}
 	n.taken[l] = true
-	f := field{name: name, kind: model.Text, attr: l.attr, nodes: l.nodes, share: float64(l.have) / float64(len(n.items))}
+	f := field{name: name, kind: model.Text, attr: l.attr, nodes: l.nodes, share: float64(l.have) / float64(n.count)}
 	if l.attr != "" {
 		f.kind = model.Attr
 	}
@@ -199,7 +200,7 @@ func (l *leaf) most(so func(string) bool) bool {
 func (n *naming) calls(l *leaf, depth int, any ...string) bool {
 	at := l.first()
 	for range depth + 1 {
-		if at == nil || slices.Contains(n.items, at) && at != l.first() {
+		if at == nil || n.items[at] && at != l.first() {
 			return false
 		}
 		for _, word := range words(at) {
@@ -214,7 +215,7 @@ func (n *naming) calls(l *leaf, depth int, any ...string) bool {
 
 // struck says whether a leaf stands in what is crossed out.
 func (n *naming) struck(l *leaf) bool {
-	for at := l.first(); at != nil && !slices.Contains(n.items, at); at = at.Parent {
+	for at := l.first(); at != nil && !n.items[at]; at = at.Parent {
 		switch at.Data {
 		case "del", "s", "strike":
 			return true
@@ -297,7 +298,7 @@ func (n *naming) join(name string, fits func(*leaf) bool) {
 				have++
 			}
 		}
-		f.share = float64(have) / float64(len(n.items))
+		f.share = float64(have) / float64(n.count)
 	}
 }
 
@@ -330,7 +331,7 @@ func isProse(v string) bool {
 
 func (n *naming) title() {
 	n.best("title", func(l *leaf) float64 {
-		if l.attr != "" || !l.most(isProse) || l.have*10 < len(n.items)*7 {
+		if l.attr != "" || !l.most(isProse) || l.have*10 < n.count*7 {
 			return 0
 		}
 		length := 0
@@ -343,7 +344,9 @@ func (n *naming) title() {
 			return 0
 		}
 		at := l.first()
-		if ancestor(at, func(a *html.Node) bool { return named("h1", "h2", "h3", "h4", "h5", "h6")(a) && within(n.items, a) }) != nil {
+		if ancestor(at, func(a *html.Node) bool {
+			return named("h1", "h2", "h3", "h4", "h5", "h6")(a) && n.items.inside(a) != nil
+		}) != nil {
 			score *= 3
 		}
 		if n.calls(l, 1, "title", "name", "heading", "headline", "subject", "titel", "nom") {
@@ -352,7 +355,7 @@ func (n *naming) title() {
 		if n.calls(l, 0, "brand", "vendor", "badge", "label", "tag", "category", "subtitle", "author", "date", "location", "company", "sku") {
 			score /= 5
 		}
-		if ancestor(at, func(a *html.Node) bool { return a.Data == "a" && within(n.items, a) }) != nil {
+		if ancestor(at, func(a *html.Node) bool { return a.Data == "a" && n.items.inside(a) != nil }) != nil {
 			score *= 1.5
 		}
 		if length < 4 {
@@ -363,11 +366,6 @@ func (n *naming) title() {
 		}
 		return score
 	})
-}
-
-// within says whether an element is one of the items or in one.
-func within(items []*html.Node, n *html.Node) bool {
-	return slices.ContainsFunc(items, func(item *html.Node) bool { return holds(item, n) })
 }
 
 func (n *naming) link() {
@@ -492,7 +490,7 @@ func (n *naming) rest() {
 		}
 	}
 	for _, l := range n.leaves {
-		if n.taken[l] || l.attr != "" || len(n.fields) >= maxFields || l.distinct < 2 || l.have*2 < len(n.items) {
+		if n.taken[l] || l.attr != "" || len(n.fields) >= maxFields || l.distinct < 2 || l.have*2 < n.count {
 			continue
 		}
 		repeats := 0

@@ -18,7 +18,8 @@ const (
 
 // list is a set of elements of one make: perhaps the items of a result list.
 type list struct {
-	items  []*html.Node // in document order, none in another
+	items  []*html.Node // in document order
+	set    set          // of items
 	fields []field      // the first one makes the rows
 	score  float64
 }
@@ -27,11 +28,11 @@ type list struct {
 func (p *probe) lists() []list {
 	var found []list
 	for _, group := range p.repeated() {
-		l := list{items: group}
+		l := list{items: group, set: setOf(group)}
 		if l.fields = p.fieldsOf(group); len(l.fields) == 0 {
 			continue
 		}
-		if l.score = l.worth(); l.score > 0 {
+		if l.score = l.worth(p.isBeside(group[0])); l.score > 0 {
 			found = append(found, l)
 		}
 	}
@@ -57,13 +58,40 @@ func compare(a, b float64) int {
 
 // sameItems says whether two lists are one, seen at different depths, or one a part of the other's items.
 func sameItems(a, b []*html.Node) bool {
+	is, around := setOf(a), map[*html.Node]bool{}
+	for _, n := range a {
+		for at := n; at != nil && !around[at]; at = at.Parent {
+			around[at] = true
+		}
+	}
 	shared := 0
-	for _, inner := range b {
-		if slices.ContainsFunc(a, func(outer *html.Node) bool { return holds(outer, inner) || holds(inner, outer) }) {
+	for _, n := range b {
+		if around[n] || is.inside(n) != nil {
 			shared++
 		}
 	}
 	return shared*2 > len(b)
+}
+
+// set is a set of elements.
+type set map[*html.Node]bool
+
+func setOf(nodes []*html.Node) set {
+	s := make(set, len(nodes))
+	for _, n := range nodes {
+		s[n] = true
+	}
+	return s
+}
+
+// inside is the element of the set that n is or stands in, nil if there is none.
+func (s set) inside(n *html.Node) *html.Node {
+	for ; n != nil; n = n.Parent {
+		if s[n] {
+			return n
+		}
+	}
+	return nil
 }
 
 // shape is what elements of one make have in common: the names of the elements around them, and the classes of the
@@ -157,7 +185,7 @@ func rich(nodes []*html.Node) []*html.Node {
 }
 
 // worth rates a list by what its items say and where it stands; 0 is no list of anything.
-func (l *list) worth() float64 {
+func (l *list) worth(beside bool) float64 {
 	weight, title, link := 0.0, false, false
 	for _, f := range l.fields {
 		weight += weights[f.name] * f.share
@@ -180,7 +208,7 @@ func (l *list) worth() float64 {
 		return 0
 	}
 	score := weight * logish(len(l.items)) * (0.5 + long/400)
-	if beside := ancestor(l.items[0], aside); beside != nil {
+	if beside {
 		score /= 6
 	}
 	if link {

@@ -237,12 +237,12 @@ func (p *probe) crossed(n *html.Node) string {
 // shown are the elements with the prices that stand nearest to the heading, in order behind it.
 func (p *probe) shown(heading *html.Node, lists []list) (now, before *html.Node) {
 	behind := false
-	n := naming{items: []*html.Node{p.root}}
+	n := naming{items: set{p.root: true}}
 	elements(p.root, func(at *html.Node) bool {
 		if at == heading {
 			behind = true
 		}
-		if now != nil && before != nil || ancestor(at, aside) != nil || inLists(lists, at) {
+		if now != nil && before != nil || p.isBeside(at) || inLists(lists, at) {
 			return false
 		}
 		content := textOf(at)
@@ -279,8 +279,9 @@ func innerPrice(n *html.Node, content string) bool {
 	return found
 }
 
+// inLists says whether an element stands in an item of a list.
 func inLists(lists []list, n *html.Node) bool {
-	return slices.ContainsFunc(lists, func(l list) bool { return within(l.items, n) })
+	return slices.ContainsFunc(lists, func(l list) bool { return l.set.inside(n) != nil })
 }
 
 // labelled are further fields whose elements say what they are, near the heading.
@@ -299,7 +300,7 @@ func (p *probe) labelled(heading *html.Node, lists []list, have []model.Field) [
 		}
 		var found *html.Node
 		elements(around, func(n *html.Node) bool {
-			if found != nil && !holds(found, n) || inLists(lists, n) || ancestor(n, aside) != nil {
+			if found != nil && !holds(found, n) || inLists(lists, n) || p.isBeside(n) {
 				return false
 			}
 			called := slices.ContainsFunc(words(n), func(w string) bool { return slices.Contains(mark.words, w) })
@@ -324,7 +325,7 @@ func (p *probe) labelled(heading *html.Node, lists []list, have []model.Field) [
 func (p *probe) picture(around *html.Node, lists []list) model.Field {
 	var found model.Field
 	elements(around, func(n *html.Node) bool {
-		if found.Selector != "" || inLists(lists, n) || ancestor(n, aside) != nil {
+		if found.Selector != "" || inLists(lists, n) || p.isBeside(n) {
 			return false
 		}
 		if n.Data != "img" {

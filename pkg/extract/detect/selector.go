@@ -8,17 +8,40 @@ import (
 	"golang.org/x/net/html"
 )
 
+// maxVisits bounds the elements that selectors are tried at, over a whole page: on pages that need more, some fields are
+// left out.
+const maxVisits = 20_000_000
+
 // selectors finds selectors of elements of one page, and tries them.
 type selectors struct {
 	root  *html.Node
 	found map[string][]*html.Node // by selector, in document order
+	size  map[*html.Node]int      // elements in an element that was searched
+	left  int                     // visits
+}
+
+func newSelectors(root *html.Node) *selectors {
+	return &selectors{root: root, found: map[string][]*html.Node{}, size: map[*html.Node]int{}, left: maxVisits}
+}
+
+// spend says whether an element may be searched.
+func (s *selectors) spend(n *html.Node) bool {
+	size, known := s.size[n]
+	if !known {
+		for range n.Descendants() {
+			size++
+		}
+		s.size[n] = size
+	}
+	s.left -= size + 1
+	return s.left >= 0
 }
 
 // all are the matches of a selector in the page.
 func (s *selectors) all(css string) []*html.Node {
 	matches, known := s.found[css]
 	if !known {
-		if group, err := cascadia.ParseGroup(css); err == nil {
+		if group, err := cascadia.ParseGroup(css); err == nil && s.spend(s.root) {
 			matches = cascadia.QueryAll(s.root, group)
 		}
 		s.found[css] = matches
@@ -29,7 +52,7 @@ func (s *selectors) all(css string) []*html.Node {
 // in are the matches of a selector that stand in an element.
 func (s *selectors) in(css string, n *html.Node) []*html.Node {
 	group, err := cascadia.ParseGroup(css)
-	if err != nil {
+	if err != nil || !s.spend(n) {
 		return nil
 	}
 	return cascadia.QueryAll(n, group)

@@ -119,8 +119,11 @@ func (s *Scraper) Recipe() Recipe {
 	if s.Config != nil {
 		r.Endpoint = s.Config.EndpointTag
 	}
-	if s.Type == SearchEngineSearch {
+	switch {
+	case s.Type == SearchEngineSearch:
 		s.search(&r)
+	case s.Type == Marketplace && r.Endpoint == "":
+		r.Endpoint = ProductPageTag
 	}
 	return r
 }

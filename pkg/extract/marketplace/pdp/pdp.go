@@ -1,10 +1,13 @@
 // Package pdp owns the plugin for product detail pages: one row a page, none when the page is about no product.
 package pdp
 
-import "shoal.dev/shoal/pkg/extract/marketplace/internal/shop"
+import (
+	"shoal.dev/shoal/pkg/extract/marketplace/internal/shop"
+	"shoal.dev/shoal/pkg/model"
+)
 
 // Tag names the plugin.
-const Tag = "/plugin/marketplace/pdp"
+const Tag = model.ProductPageTag
 
 // Read reads a page.
 func Read(r *shop.Reader, p *shop.Page) []shop.Product {

@@ -2,10 +2,13 @@
 // order of the page.
 package search
 
-import "shoal.dev/shoal/pkg/extract/marketplace/internal/shop"
+import (
+	"shoal.dev/shoal/pkg/extract/marketplace/internal/shop"
+	"shoal.dev/shoal/pkg/model"
+)
 
 // Tag names the plugin.
-const Tag = "/plugin/marketplace/search"
+const Tag = model.ProductListTag
 
 // Read reads a page.
 func Read(r *shop.Reader, p *shop.Page) []shop.Product { return r.List(p) }

@@ -1,7 +1,11 @@
 package model
 
-// SearchTag is the tag of the endpoint that searches are charged under.
-const SearchTag = "/plugin/search"
+// Tags of endpoints: what reads pages instead of fields, and has a price row "plugin:" + tag.
+const (
+	ProductPageTag = "/plugin/marketplace/pdp" // of MARKETPLACE, unless told otherwise
+	ProductListTag = "/plugin/marketplace/search"
+	SearchTag      = "/plugin/search" // of SEARCH_ENGINE_SEARCH
+)
 
 // SearchEngine is a search engine that the operator has configured.
 type SearchEngine struct {

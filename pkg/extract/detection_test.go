@@ -62,12 +62,12 @@ type wants map[string]func(thing) string
 func plain(s string) string { return strings.ReplaceAll(s, "&amp;", "&") }
 
 var (
-	title  = func(x thing) string { return plain(x.Title) }
-	link   = func(x thing) string { return x.URL }
-	image  = func(x thing) string { return x.Image }
-	amount = func(x thing) string { return x.Price }
-	before = func(x thing) string { return x.Before }
-	goods  = wants{"title": title, "url": link, "image": image, "price": amount}
+	title   = func(x thing) string { return plain(x.Title) }
+	address = func(x thing) string { return x.URL }
+	image   = func(x thing) string { return x.Image }
+	amount  = func(x thing) string { return x.Price }
+	before  = func(x thing) string { return x.Before }
+	goods   = wants{"title": title, "url": address, "image": image, "price": amount}
 )
 
 // themes are how sites make lists. Each stands between a menu and a footer of its own.
@@ -78,11 +78,11 @@ var themes = []struct {
 	wants wants
 }{
 	{"lists of items", `<li class="product type-product post-{{.N}} {{if .Before}}sale{{end}} product_cat-{{.Brand}}"><a href="{{.URL}}" class="product-link"><img src="{{.Image}}"><h2 class="product__title">{{.Title}}</h2>{{if .Rating}}<div class="star-rating"><span>{{.Rating}} out of 5</span></div>{{end}}<span class="price">{{if .Before}}<del><span class="amount">{{.Before}}</span></del> <ins><span class="amount">{{.Price}}</span></ins>{{else}}<span class="amount">{{.Price}}</span>{{end}}</span></a><a href="?add={{.N}}" class="button">Add to basket</a></li>`,
-		`<ul class="products columns-4">%s</ul>`, wants{"title": title, "url": link, "image": image, "price": amount, "listPrice": before}},
+		`<ul class="products columns-4">%s</ul>`, wants{"title": title, "url": address, "image": image, "price": amount, "listPrice": before}},
 	{"cards in rows", `{{if eq (rest .N) 0}}<div class="row mt-3">{{end}}<div class="col-md-4"><div class="card h-100"><a href="{{.URL}}"><img class="card-img-top" src="{{.Image}}" alt=""></a><div class="card-body"><h4 class="card-title"><a href="{{.URL}}">{{.Title}}</a></h4><h5>{{.Price}}</h5><p class="card-text">{{.Text}}</p></div><div class="card-footer"><small class="text-muted">{{.Rating}}</small></div></div></div>{{if eq (rest .N) 1}}</div>{{end}}`,
 		`<div class="container">%s</div>`, goods},
 	{"BEM", `<article class="tile tile--shadow" data-id="{{.N}}"><div class="tile__media"><img class="tile__image" src="data:image/gif;base64,R0lGOD" data-src="{{.Image}}"></div><div class="tile__brand">{{.Brand}}</div><h3 class="tile__name"><a href="{{.URL}}">{{.Title}}</a></h3>{{if .Before}}<span class="tile__price tile__price--old">{{.Before}}</span>{{end}}<span class="tile__price tile__price--now">{{.Price}}</span>{{if .Rating}}<span class="tile__rating">{{.Rating}}</span>{{end}}</article>`,
-		`<section class="results"><div class="results__list">%s</div></section>`, wants{"title": title, "url": link, "image": image, "price": amount,
+		`<section class="results"><div class="results__list">%s</div></section>`, wants{"title": title, "url": address, "image": image, "price": amount,
 			"listPrice": before, "brand": func(x thing) string { return x.Brand }, "rating": func(x thing) string { return x.Rating }}},
 	{"css modules", `<div class="ProductCard_root__x7AbQ"><a class="ProductCard_link__2kLmN" href="{{.URL}}"><div class="ProductCard_imageWrap__9fGhJ"><img src="{{.Image}}"></div><p class="ProductCard_title__Qw3rT">{{.Title}}</p></a><p class="ProductCard_price__Zx8cV">{{.Price}}</p></div>`,
 		`<div class="Grid_grid__pPo2i">%s</div>`, goods},
@@ -97,10 +97,10 @@ var themes = []struct {
 	{"whole items are links", `<a class="teaser-product" href="{{.URL}}"><img src="{{.Image}}"><span class="teaser-product-name">{{.Title}}</span><span class="teaser-product-price">{{.Price}}</span></a>`,
 		`<div class="teasers">%s</div>`, goods},
 	{"articles", `<article class="post post-{{.N}} hentry"><h2 class="entry-title"><a href="{{.URL}}" rel="bookmark">{{.Title}}</a></h2><div class="entry-meta"><time class="published" datetime="{{.Date}}">{{.Date}}</time> by <span class="author">{{.Brand}}</span></div><div class="entry-summary"><p>{{.Text}}</p></div></article>`,
-		`<main id="main">%s</main>`, wants{"title": title, "url": link, "date": func(x thing) string { return x.Date }, "description": func(x thing) string { return x.Text },
+		`<main id="main">%s</main>`, wants{"title": title, "url": address, "date": func(x thing) string { return x.Date }, "description": func(x thing) string { return x.Text },
 			"author": func(x thing) string { return x.Brand }}},
 	{"definition lists", `<div class="job"><dl><dt class="job-title"><a href="{{.URL}}">{{.Title}}</a></dt><dd class="job-company">{{.Brand}}</dd><dd class="job-location">Berlin {{.N}}</dd><dd class="job-summary">{{.Text}}</dd></dl></div>`,
-		`<div class="jobs">%s</div>`, wants{"title": title, "url": link, "company": func(x thing) string { return x.Brand },
+		`<div class="jobs">%s</div>`, wants{"title": title, "url": address, "company": func(x thing) string { return x.Brand },
 			"location": func(x thing) string { return fmt.Sprintf("Berlin %d", x.N) }, "description": func(x thing) string { return x.Text }}},
 	{"search results", `<div class="g"><div class="r"><a href="https://other.test{{.URL}}"><h3>{{.Title}}</h3></a><cite>other.test</cite></div><div class="s"><span class="st">{{.Text}}</span></div></div>`,
 		`<div id="search">%s</div>`, wants{"title": title, "url": func(x thing) string { return "https://other.test" + x.URL }, "description": func(x thing) string { return x.Text }}},

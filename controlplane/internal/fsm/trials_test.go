@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// bench is a state machine with a customer, a group and a scraper.
-type bench struct {
+// trials is a state machine with a customer, a group and a scraper.
+type trials struct {
 	*testing.T
 	m              *FSM
 	ids            ids.Sequence
@@ -20,8 +20,8 @@ type bench struct {
 	group, scraper ids.ID
 }
 
-func newBench(t *testing.T) *bench {
-	b := &bench{T: t, m: New(), now: 1}
+func newTrials(t *testing.T) *trials {
+	b := &trials{T: t, m: New(), now: 1}
 	b.must(command.CreateClusterPayload{ID: b.ids.New(), Shards: 1, FreeGrant: 5, Prices: testPrices})
 	b.must(command.OpenCustomerPayload{Customer: customer, Entry: b.ids.New()})
 	b.must(command.OpenCustomerPayload{Customer: "other", Entry: b.ids.New()})
@@ -33,7 +33,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-func (b *bench) do(payload command.Payload) error {
+func (b *trials) do(payload command.Payload) error {
 	b.Helper()
 	data, err := b.m.Encode(b.ids.New(), b.now, payload, nil)
 	if err != nil {
@@ -43,23 +43,23 @@ func (b *bench) do(payload command.Payload) error {
 	return b.m.Apply(b.index, data).Err
 }
 
-func (b *bench) must(payload command.Payload) {
+func (b *trials) must(payload command.Payload) {
 	b.Helper()
 	if err := b.do(payload); err != nil {
 		b.Fatalf("command %T: %v", payload, err)
 	}
 }
 
-func (b *bench) view() *state.View { return b.m.Store().View() }
+func (b *trials) view() *state.View { return b.m.Store().View() }
 
-func (b *bench) trial(scraper ids.ID, trial command.Trial) command.LaunchRunPayload {
+func (b *trials) trial(scraper ids.ID, trial command.Trial) command.LaunchRunPayload {
 	trial.Recipe = model.Recipe{Type: model.SingleProduct, Fields: []model.Field{{Name: "t", Selector: "h1", Kind: model.Text}}}
 	return command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: customer, Scraper: scraper, List: b.ids.New(),
 		Links: 1, Tiers: model.TiersOf(model.Plain), Trial: &trial}
 }
 
 // end settles the one page of a trial, and closes it.
-func (b *bench) end(job ids.ID, delivered bool) {
+func (b *trials) end(job ids.ID, delivered bool) {
 	b.Helper()
 	b.must(command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job, Seqs: []uint32{0}}}})
 	receipt := model.Receipt{Job: job, Outcome: model.Errored, Last: true}
@@ -72,7 +72,7 @@ func (b *bench) end(job ids.ID, delivered bool) {
 
 // A trial is charged and closed like a run, under its source, and leaves the scraper and its runs as they were.
 func TestTrial(t *testing.T) {
-	b := newBench(t)
+	b := newTrials(t)
 	run := command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: customer, Scraper: b.scraper, List: b.ids.New(),
 		Links: 1, Tiers: model.TiersOf(model.Plain)}
 	b.must(run)
@@ -124,7 +124,7 @@ func TestTrial(t *testing.T) {
 
 // A key that may only read has twenty billable trials a day; those that bring nothing are not counted.
 func TestTrialsOfADay(t *testing.T) {
-	b := newBench(t)
+	b := newTrials(t)
 	key := b.ids.New()
 	b.must(command.MintKeyPayload{ID: key, Customer: customer, Prefix: "abcdefg", Scope: model.ScopeLLMRead})
 	preview := func() command.LaunchRunPayload {
@@ -155,7 +155,7 @@ func TestTrialsOfADay(t *testing.T) {
 }
 
 func TestStopOneRun(t *testing.T) {
-	b := newBench(t)
+	b := newTrials(t)
 	p := b.trial(ids.ID{}, command.Trial{Source: model.SourcePreviewURL})
 	b.must(p)
 	for _, stop := range []command.StopRunPayload{{Customer: "other", Job: p.Job}, {Customer: customer, Job: ids.ID{9}}} {

@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/groups"
 	"shoal.dev/shoal/apiserver/api/jobs"
 	"shoal.dev/shoal/apiserver/api/keys"
+	"shoal.dev/shoal/apiserver/api/previews"
 	"shoal.dev/shoal/apiserver/api/runs"
 	"shoal.dev/shoal/apiserver/api/schemas"
 	"shoal.dev/shoal/apiserver/api/scrapers"
@@ -29,6 +30,12 @@ func catalog(s api.Services) []*operation.Operation {
 		scrapers.PreviewRule(s),
 		runs.Start(s),
 		runs.Stop(s),
+		runs.Sample(s),
+		scrapers.Parameters(),
+		// 4.2 Preview
+		previews.FromURL(s),
+		previews.FromCurl(s),
+		previews.Fields(s),
 		// 4.3 Scraper jobs
 		jobs.History(s),
 		jobs.Errors(s),

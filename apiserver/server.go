@@ -27,6 +27,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -62,6 +63,8 @@ type Config struct {
 	ExchangeRates ecb.Rates
 	// Limiter counts calls and open streams: for all servers together when it is shared, for this one when nil.
 	Limiter cache.Limiter
+	// Values keeps samples for an hour: for all servers when it is shared, for this one when nil.
+	Values cache.Values
 	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of a host.
 	MaxHostRate        float64
 	MaxHostConnections int
@@ -76,6 +79,8 @@ type Config struct {
 	Recount func(ctx context.Context, view *client.View) ([]Recounted, error)
 	// Operator is what administrators do to the cluster; nil: not from here.
 	Operator client.Operator
+	// SearchEngines are what SEARCH_ENGINE_SEARCH may ask, the default first.
+	SearchEngines []model.SearchEngine
 	// Node and Boot name the process in the control plane.
 	Node string
 	Boot ids.ID
@@ -128,6 +133,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	if cfg.Limiter == nil {
 		cfg.Limiter = cache.NewLocal(cfg.Clock)
+	}
+	if cfg.Values == nil {
+		cfg.Values = cache.NewLocal(cfg.Clock)
 	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewMetrics()
@@ -191,7 +199,7 @@ func newLimiter(cfg Config) (limits.Limiter, error) {
 func (s *Server) operations() ([]*operation.Operation, error) {
 	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock, IDs: s.cfg.IDs,
 		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot, Lag: s.cfg.Lag, Recount: s.cfg.Recount, Guard: s.cfg.Guard,
-		Operator: s.cfg.Operator, ExchangeRates: s.cfg.ExchangeRates,
+		Operator: s.cfg.Operator, ExchangeRates: s.cfg.ExchangeRates, Values: s.cfg.Values, Engines: s.cfg.SearchEngines,
 		Ceilings: api.Ceilings{RequestsPerSecond: s.cfg.MaxHostRate, Connections: s.cfg.MaxHostConnections}}
 	var document []byte
 	ops := append(catalog(services),

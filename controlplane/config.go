@@ -103,6 +103,7 @@ func DefaultPrices() []model.Price {
 		{RowKey: model.Super.PriceRow(), Kind: "TIER", Label: "Super (residential proxy)", Micros: 1500},
 		{RowKey: model.RenderSuper.PriceRow(), Kind: "TIER", Label: "Render plus Super", Micros: 3750},
 		{RowKey: "plugin:/plugin/marketplace/pdp", Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150},
+		{RowKey: "plugin:/plugin/marketplace/search", Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150},
 		{RowKey: "plugin:/plugin/search", Kind: "PLUGIN", Label: "Search-engine search", Micros: 1500},
 	}
 }

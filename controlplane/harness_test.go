@@ -22,11 +22,12 @@ type lists struct {
 	links   map[ids.ID][]rowstore.Link
 	records map[ids.ID]map[model.Unit]model.Receipt
 	sealed  map[ids.ID]bool
+	emptied map[ids.ID]bool // without rows
 }
 
 func newLists() *lists {
 	return &lists{links: map[ids.ID][]rowstore.Link{}, records: map[ids.ID]map[model.Unit]model.Receipt{},
-		sealed: map[ids.ID]bool{}}
+		sealed: map[ids.ID]bool{}, emptied: map[ids.ID]bool{}}
 }
 
 func (l *lists) add(list ids.ID, urls ...string) {
@@ -73,6 +74,16 @@ func (l *lists) DropList(_ context.Context, list ids.ID) error {
 }
 
 func (l *lists) Expire(context.Context, time.Time) error { return nil } // nothing here is old
+
+func (l *lists) DeleteJob(_ context.Context, job ids.ID, records bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if records {
+		delete(l.records, job)
+	}
+	l.emptied[job] = true
+	return nil
+}
 
 func (l *lists) has(list ids.ID) bool {
 	l.mu.Lock()

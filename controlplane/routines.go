@@ -20,6 +20,7 @@ const (
 	expireEvery     = 30 * time.Second
 	orphansEvery    = 5 * time.Minute
 	orphanAge       = 15 * time.Minute
+	trialKept       = 2 * time.Minute // longer than a call waits for the answer that it gives
 	expireRowsEvery = 24 * time.Hour
 )
 
@@ -190,8 +191,9 @@ func (l *leadership) due() bool {
 	return due
 }
 
-// dropOrphans removes link lists that no run and no call under way has. An intake holds its claim for as long as it
-// works, so a list that is older than any intake's beginning, or than this process when there is no other, is nobody's.
+// dropOrphans removes link lists that no run and no call under way has, and what trials have left. An intake holds its
+// claim for as long as it works, so a list that is older than any intake's beginning, or than this process when there is
+// no other, is nobody's.
 func (l *leadership) dropOrphans(ctx context.Context) error {
 	before := l.s.cfg.Clock.Now().Add(-orphanAge)
 	if nodes := l.view().Nodes(); len(nodes) <= 1 {
@@ -207,6 +209,12 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 			return err
 		}
 		for _, list := range lists {
+			if job := view.JobOfList(list.ID); job != nil && job.Trial() {
+				if err := l.dropTrial(ctx, job); err != nil {
+					return err
+				}
+				continue
+			}
 			if list.ID.Seconds() >= before.Unix() || view.JobOfList(list.ID) != nil || view.ClaimOfList(list.ID) != nil {
 				continue
 			}
@@ -219,6 +227,21 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 		}
 		before = l.s.cfg.Clock.Now().Add(-orphanAge)
 	}
+}
+
+// dropTrial removes the rows and the list of a trial that has ended long enough ago for its caller to have read them. The
+// list goes last: it is how a trial is found. The page record stays, as it explains the ledger.
+func (l *leadership) dropTrial(ctx context.Context, job *state.Job) error {
+	if !job.Closed || job.Finished > l.s.cfg.Clock.Now().Add(-trialKept).UnixMilli() {
+		return nil
+	}
+	if err := l.s.cfg.Store.DeleteJob(ctx, job.ID, false); err != nil {
+		return fmt.Errorf("delete the rows of trial %s: %w", job.ID, err)
+	}
+	if err := l.s.cfg.Store.DropList(ctx, job.List); err != nil {
+		return fmt.Errorf("drop the link list of trial %s: %w", job.ID, err)
+	}
+	return nil
 }
 
 // expireRows removes the rows of runs that started long ago, once a day.

@@ -253,6 +253,60 @@ func TestOrphanedListsAreDropped(t *testing.T) {
 	}
 }
 
+// The rows and the list of a trial go once its caller has had the time to read them.
+func TestTrialsAreCleanedUp(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	store := cfg.Store.(*lists)
+	first := serve(t, cfg)
+	customer, scraper := prepare(t, first, cfg)
+	run := launch(t, first, cfg, customer, scraper, 3)
+	trial := client.LaunchRun{Job: cfg.IDs.New(), Entry: cfg.IDs.New(), Customer: customer, List: cfg.IDs.New(), Links: 1,
+		Tiers: model.TiersOf(model.Plain), Trial: &client.Trial{Source: model.SourcePreviewURL}}
+	store.add(trial.List, "https://a.example/")
+	if _, err := first.Do(patient(t), trial, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Do(patient(t), client.StopRun{Customer: customer, Job: trial.Job}, nil); err != nil {
+		t.Fatal(err)
+	}
+	store.mu.Lock()
+	if store.emptied[trial.Job] || store.links[trial.List] == nil {
+		t.Error("the trial is cleaned up at once")
+	}
+	store.mu.Unlock()
+	for ctx := patient(t); ; {
+		job, changed := first.View().WatchJob(trial.Job)
+		if job.Closed {
+			break
+		}
+		cancelled := model.Receipt{Job: trial.Job, Outcome: model.Cancelled}
+		if err := first.Settle(ctx, []model.Receipt{cancelled}, nil); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-changed:
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("the trial does not close: %+v", job)
+		}
+	}
+	first.stop()
+	cfg.Clock, cfg.Boot = later{cfg.Clock}, cfg.IDs.New()
+	serve(t, cfg)
+	for ctx := patient(t); store.has(trial.List); {
+		select {
+		case <-ctx.Done():
+			t.Fatal("the trial's list stays")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	store.mu.Lock()
+	defer store.mu.Unlock()
+	if !store.emptied[trial.Job] || len(store.emptied) != 1 || len(store.links) != 1 {
+		t.Errorf("emptied %v, lists %d; the run is %s", store.emptied, len(store.links), run)
+	}
+}
+
 func TestLargeSettleIsSplit(t *testing.T) {
 	cfg := testConfig(t, t.TempDir())
 	r := serve(t, cfg)

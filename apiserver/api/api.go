@@ -11,8 +11,10 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rules/ecb"
 )
@@ -35,6 +37,10 @@ type Services struct {
 	Operator client.Operator
 	// Guard says which addresses may be crawled.
 	Guard Guard
+	// Values keeps what may be lost, samples for an hour.
+	Values cache.Values
+	// Engines are the search engines that the operator has configured, the default first.
+	Engines []model.SearchEngine
 	// ExchangeRates are what currency rules convert by.
 	ExchangeRates ecb.Rates
 	// Ceilings are the most that a scraper may ask of its hosts.

@@ -232,7 +232,8 @@ func (n *node) build() (err error) {
 		Clock: n.clock,
 		IDs:   n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"),
-		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Lag: on.lag, Recount: n.recount, Operator: n.control.Operator(),
+		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Values: on.cache, SearchEngines: config.SearchEngines, Lag: on.lag,
+		Recount: n.recount, Operator: n.control.Operator(),
 		StopGrace: config.Times.Grace, FinishWithin: config.stopWithin()})
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // ServeConfig is what a process of the service is told. runServe (modules.go) makes the roles from it.
@@ -44,7 +47,8 @@ type ServeConfig struct {
 	MaxHostConnections int
 	NoRateLimits       bool // of API calls
 	RebindServices     bool // see controlplane.Services
-	FetchWorkers       int  // requests of the fetcher under way, at most; 0: the fetcher's own measure
+	SearchEngines      []model.SearchEngine
+	FetchWorkers       int // requests of the fetcher under way, at most; 0: the fetcher's own measure
 
 	// SnapshotEntries is after how many Raft entries a snapshot is taken; it is looked at every so many milliseconds, too.
 	// 0: the control plane's own measure.
@@ -126,12 +130,15 @@ type serveCommand struct {
 	MaxHostConnections int               `help:"Most connections to a host that a scraper may ask for." default:"8"`
 	NoRateLimits       bool              `help:"Do not limit how often API calls may be made."`
 	RebindServices     bool              `help:"Kafka and the database of this node are the cluster's from now on. For the first node that starts after all were stopped."`
+	SearchEngines      string            `help:"JSON file with the search engines that SEARCH_ENGINE_SEARCH may ask; none by default." placeholder:"FILE" type:"existingfile"`
 
 	FetchWorkers int           `hidden:"" help:"Requests that the fetcher has under way, at most." default:"0"`
 	FetchTimeout time.Duration `hidden:"" help:"Of one try at a page." default:"30s"`
 	Lease        time.Duration `hidden:"" help:"How long a fetcher works without hearing from the leader." default:"10s"`
 	MarkerEvery  time.Duration `hidden:"" help:"Between two looks for losses." default:"3s"`
 	StopWithin   time.Duration `hidden:"" help:"For handing over what is under way." default:"30s"`
+
+	engines []model.SearchEngine `kong:"-"` // of SearchEngines
 
 	RaftSnapshotEntries uint64 `hidden:"" help:"Raft entries after which a snapshot is taken, looked at every so many milliseconds. For tests."`
 }
@@ -145,6 +152,7 @@ Examples:
 
   shoal serve
   shoal serve --data /var/lib/shoal --listen 0.0.0.0:8080
+  shoal serve --search-engines engines.json     # [{"name": "searxng", "url": "https://…/search?q={query}&format=json"}]
   shoal serve --egress-allow 10.20.0.0/16 --max-host-rate 50     # sites of your own network, faster`
 }
 
@@ -162,6 +170,15 @@ func (c *serveCommand) Validate() error {
 	}
 	if err := cmp.Or(c.checkCluster(), c.Services.check()); err != nil {
 		return err
+	}
+	if c.SearchEngines != "" {
+		data, err := os.ReadFile(c.SearchEngines)
+		if err != nil {
+			return fmt.Errorf("--search-engines: %w", err)
+		}
+		if c.engines, err = extract.ParseEngines(data); err != nil {
+			return fmt.Errorf("--search-engines: %s: %w", c.SearchEngines, err)
+		}
 	}
 	for host, to := range c.EgressOrigin {
 		if _, err := netip.ParseAddrPort(to); err != nil {
@@ -291,7 +308,8 @@ func (c *serveCommand) config() ServeConfig {
 		EgressAllow: c.EgressAllow, Origins: c.EgressOrigin,
 		HostRate: c.HostRate, HostConnections: c.HostConnections,
 		MaxHostRate: c.MaxHostRate, MaxHostConnections: c.MaxHostConnections,
-		NoRateLimits: c.NoRateLimits, RebindServices: c.RebindServices, FetchWorkers: c.FetchWorkers, SnapshotEntries: c.RaftSnapshotEntries,
+		NoRateLimits: c.NoRateLimits, RebindServices: c.RebindServices, SearchEngines: c.engines,
+		FetchWorkers: c.FetchWorkers, SnapshotEntries: c.RaftSnapshotEntries,
 	}
 	if c.Identity != "" {
 		config.Cluster = &ClusterConfig{Identity: c.Identity, Listen: c.ClusterListen, GossipListen: c.GossipListen,

@@ -54,6 +54,7 @@ type (
 	ReleaseClaim  = command.ReleaseClaimPayload
 	LaunchRun     = command.LaunchRunPayload
 	Launched      = command.Launched
+	Trial         = command.Trial
 	StopRun       = command.StopRunPayload
 	Stopped       = command.Stopped
 	AdjustWallet  = command.AdjustWalletPayload

@@ -32,6 +32,7 @@ func scenarios() []scenario {
 		{"DuplicatesAreDropped", testDuplicatesAreDropped},
 		{"Pagination", testPagination},
 		{"ScraperRun", testScraperRun},
+		{"Trials", testTrials},
 		{"Politeness", testPoliteness},
 		{"BadListsAreRefusedWhole", testBadListsAreRefusedWhole},
 		{"Stop", testStop},

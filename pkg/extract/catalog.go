@@ -4,7 +4,9 @@ import (
 	"shoal.dev/shoal/pkg/extract/aiconf"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/ldjson"
+	"shoal.dev/shoal/pkg/extract/marketplace"
 	"shoal.dev/shoal/pkg/extract/multiple"
+	"shoal.dev/shoal/pkg/extract/search"
 	"shoal.dev/shoal/pkg/extract/single"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -23,9 +25,23 @@ var catalog = []scraperType{
 	{model.MultipleProducts, multiple.Compile},
 	{model.ApplicationLDJSON, ldjson.Compile},
 	{model.AIConf, aiconf.Compile},
+	{model.Marketplace, marketplace.Compile},
+	{model.SearchEngineSearch, search.Compile},
 }
 
+// Tags are those of the plugins that read the pages of list runs.
+func Tags() []string { return marketplace.Tags() }
+
+// ParseEngines reads a server's search engines: a JSON array, the default first.
+func ParseEngines(data []byte) ([]model.SearchEngine, error) { return search.ParseEngines(data) }
+
+// SearchAddress is where a search engine answers a query.
+func SearchAddress(e *model.SearchEngine, query string) string { return search.Address(e, query) }
+
 func lookup(name model.ScraperType) *scraperType {
+	if name == model.Detection {
+		return &scraperType{name, detection}
+	}
 	for i := range catalog {
 		if catalog[i].name == name {
 			return &catalog[i]

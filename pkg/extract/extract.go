@@ -168,5 +168,26 @@ func (e *Extractor) read(pages []Page, m *memory) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("rows of %s: %w", pages[0].URL, err)
 	}
+	if more.Next == "" && more.Ask == nil && len(m.out.Rows()) > 0 {
+		if more.Next, err = e.following(pages[0], m); err != nil {
+			return Result{}, err
+		}
+	}
 	return Result{Rows: m.out.Rows(), Next: more.Next, Ask: more.Ask, Rejected: more.Rejected, Free: more.Free}, nil
+}
+
+// following is where the pagination's selector leads in a page that its type reads by itself.
+func (e *Extractor) following(p Page, m *memory) (string, error) {
+	if e.next.selector == nil || checkHTML(p) != nil {
+		return "", nil
+	}
+	defer m.doc.Reset()
+	if err := m.doc.Parse(p.Body); err != nil {
+		return "", fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
+	}
+	next := e.next.ofHTML(&m.doc, p.URL)
+	if err := m.doc.Err(); err != nil {
+		return "", fault.Wrap(fault.PageUnparsable, err, "the selectors take too long on this page")
+	}
+	return next, nil
 }

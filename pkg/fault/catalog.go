@@ -52,6 +52,7 @@ const (
 	WalletInsufficient    Code = "WALLET_INSUFFICIENT_BALANCE"
 	LimitReached          Code = "limit_reached"
 	RateLimited           Code = "rate_limited"
+	TrialLimitReached     Code = "trial_limit_reached"
 	TooManyStreams        Code = "too_many_streams"
 	PayloadTooLarge       Code = "payload_too_large"
 	LengthRequired        Code = "length_required"
@@ -63,6 +64,8 @@ const (
 	QuorumAtRisk          Code = "quorum_at_risk"
 	InvalidBackup         Code = "invalid_backup"
 	OtherCluster          Code = "other_cluster"
+	SourceUnreachable     Code = "source_unreachable"
+	SearchNotConfigured   Code = "search_engine_not_configured"
 	SchemaNotFound        Code = "schema_not_found"
 	SchemaGone            Code = "schema_missing"
 	PreviewRequired       Code = "PREVIEW_REQUIRED"
@@ -137,6 +140,7 @@ var catalog = map[Code]Entry{
 	WalletInsufficient:    {402, "Wallet balance insufficient"},
 	LimitReached:          {402, "Limit reached"},
 	RateLimited:           {429, "Too many requests"},
+	TrialLimitReached:     {429, "Limit of the day reached"},
 	TooManyStreams:        {429, "Too many open streams"},
 	PayloadTooLarge:       {413, "Payload too large"},
 	LengthRequired:        {413, "Content-Length required"},
@@ -148,6 +152,8 @@ var catalog = map[Code]Entry{
 	QuorumAtRisk:          {409, "No majority would be left"},
 	InvalidBackup:         {400, "Not a whole backup"},
 	OtherCluster:          {409, "Another cluster's backup"},
+	SourceUnreachable:     {502, "Source unreachable"},
+	SearchNotConfigured:   {400, "No such search engine"},
 	SchemaNotFound:        {404, "Schema not found"},
 	SchemaGone:            {400, "The scraper's schema is gone"},
 	PreviewRequired:       {409, "A preview is required"},

@@ -16,6 +16,9 @@ const (
 	File               ScraperType = "FILE"
 )
 
+// Detection is the type of what previews run: its rows are proposals of scrapers. No scraper that is saved has it.
+const Detection ScraperType = "DETECTION"
+
 // FieldKind says what of the selected element becomes the value.
 type FieldKind string
 
@@ -118,6 +121,8 @@ type Recipe struct {
 	Endpoint string `cbor:"9,keyasint,omitempty"`
 	// HiddenData asks for more than the page states plainly (tryWithHiddenData).
 	HiddenData bool `cbor:"10,keyasint,omitempty"`
+	// Search is the engine of SEARCH_ENGINE_SEARCH; nil until the first launch.
+	Search *SearchEngine `cbor:"20,keyasint,omitempty"`
 }
 
 // Politeness is what a scraper asks of its hosts (decision 17). Zero values mean the operator's defaults; the operator's

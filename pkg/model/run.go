@@ -27,6 +27,17 @@ const (
 	MaxChargeReached    StopReason = "MAX_CHARGE_REACHED"
 )
 
+// Source says which call made a run (specification 2.9).
+type Source string
+
+// The sources. All but SourceRun make trials: runs of one address that only their caller and the ledger see.
+const (
+	SourceRun         Source = "RUN"
+	SourceSample      Source = "SAMPLE"
+	SourcePreviewURL  Source = "PREVIEW_URL"
+	SourcePreviewCurl Source = "PREVIEW_CURL"
+)
+
 // Scope is what an API key may do (specification 5).
 type Scope string
 
@@ -47,14 +58,19 @@ type Scraper struct {
 	PostProcessRules []PostProcessRule `json:"postProcessRules,omitempty" cbor:"6,keyasint,omitempty"`
 	Schedule         string            `json:"schedule,omitempty" cbor:"7,keyasint,omitempty"`
 	Config           *ScraperConfig    `json:"config,omitempty" cbor:"8,keyasint,omitempty"`
+	// Search is the engine of the newest launch, nobody's to write: searches belong to the operator's engines.
+	Search *SearchEngine `json:"-" cbor:"9,keyasint,omitempty"`
 }
 
 // SourceConfig says where a scraper reads.
 type SourceConfig struct {
-	URL        string      `json:"url,omitempty" cbor:"1,keyasint,omitempty" doc:"Start address, http or https; either this or curl"`
-	Pagination *Pagination `json:"pagination,omitempty" cbor:"2,keyasint,omitempty"`
-	Curl       string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" doc:"A request as browsers copy it as a curl command, for bash or Windows cmd; what would touch files or send it elsewhere is refused"`
-	Prelaunch  *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty" doc:"Not in this version"`
+	URL               string      `json:"url,omitempty" cbor:"1,keyasint,omitempty" doc:"Start address, http or https; either this or curl"`
+	Pagination        *Pagination `json:"pagination,omitempty" cbor:"2,keyasint,omitempty"`
+	Curl              string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" doc:"A request as browsers copy it as a curl command, for bash or Windows cmd; what would touch files or send it elsewhere is refused"`
+	Prelaunch         *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty" doc:"Not in this version"`
+	TryWithHiddenData bool        `json:"tryWithHiddenData,omitempty" cbor:"10,keyasint,omitempty" doc:"Of APPLICATION_LD_JSON: read microdata and RDFa where JSON-LD states nothing"`
+	Queries           []string    `json:"queries,omitempty" cbor:"11,keyasint,omitempty" doc:"Of SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters"`
+	Engine            string      `json:"engine,omitempty" cbor:"12,keyasint,omitempty" doc:"Of SEARCH_ENGINE_SEARCH: name of one of the server's search engines; its first one unless told"`
 }
 
 // SchemaRef names an extraction schema.
@@ -66,6 +82,7 @@ type SchemaRef struct {
 type ScraperConfig struct {
 	RetentionCount *int        `json:"retentionCount,omitempty" cbor:"1,keyasint,omitempty" doc:"Keep only the newest runs, at least 1; not in this version"`
 	Politeness     *Politeness `json:"politeness,omitempty" cbor:"2,keyasint,omitempty"`
+	EndpointTag    string      `json:"endpointTag,omitempty" cbor:"3,keyasint,omitempty" doc:"Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told"`
 }
 
 // PostProcessRule derives a column from another one (specification 2.2). It is stored as written.
@@ -95,9 +112,18 @@ type TokenRule struct {
 // Recipe is what a fetcher needs of the scraper.
 func (s *Scraper) Recipe() Recipe {
 	r := Recipe{Type: s.Type, Fields: s.ItemsConfig, Pagination: s.SourceConfig.Pagination, Curl: s.SourceConfig.Curl,
-		Rules: s.PostProcessRules}
+		Rules: s.PostProcessRules, HiddenData: s.SourceConfig.TryWithHiddenData}
 	if s.Config != nil && s.Config.Politeness != nil {
 		r.Politeness = *s.Config.Politeness
+	}
+	if s.Config != nil {
+		r.Endpoint = s.Config.EndpointTag
+	}
+	switch {
+	case s.Type == SearchEngineSearch:
+		s.search(&r)
+	case s.Type == Marketplace && r.Endpoint == "":
+		r.Endpoint = ProductPageTag
 	}
 	return r
 }

@@ -162,7 +162,7 @@ func (in *readRequest) scope(from *operation.Caller) (rowstore.Scope, error) {
 	}
 	if !in.JobID.IsZero() {
 		job := from.View.Job(in.JobID)
-		if job == nil || job.Customer != from.Customer {
+		if job == nil || job.Customer != from.Customer || job.Trial() {
 			return scope, fault.Invalid(fault.JobNotFound, "jobId", "there is no such job")
 		}
 		scope.Jobs = []ids.ID{job.ID}

@@ -46,7 +46,7 @@ func History(api.Services) *operation.Operation {
 		}
 		var found []*client.Job
 		from.View.CustomerJobs(from.Customer, func(j *client.Job) bool {
-			if wanted(j) {
+			if !j.Trial() && wanted(j) {
 				found = append(found, j)
 			}
 			return true

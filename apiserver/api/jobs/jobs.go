@@ -60,10 +60,10 @@ func given[T ~string](text T) *T {
 	return &text
 }
 
-// own is a job of the customer. Its fault: job_not_found, for foreign ones too.
+// own is a job of the customer. Its fault: job_not_found, for foreign ones and trials too.
 func own(v *client.View, customer string, id ids.ID, field string) (*client.Job, error) {
 	job := v.Job(id)
-	if job == nil || job.Customer != customer {
+	if job == nil || job.Customer != customer || job.Trial() {
 		return nil, fault.Invalid(fault.JobNotFound, field, "there is no such job")
 	}
 	return job, nil

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ type ListRun struct {
 	GroupID           ids.ID            `json:"groupId" doc:"Group that stores the rows; needed without scraperId"`
 	Name              string            `json:"name" max:"200" doc:"Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice."`
 	URLs              []string          `json:"urls" alone:"json" max:"100000" code:"LIST_TOO_LARGE" doc:"The addresses"`
-	EndpointTag       string            `json:"endpointTag" doc:"Tag of a registered plugin; this version has none"`
+	EndpointTag       string            `json:"endpointTag" max:"200" doc:"Tag of a registered plugin, which reads the addresses: /plugin/marketplace/pdp or /plugin/marketplace/search"`
 	ScraperID         ids.ID            `json:"scraperId" doc:"Run an existing list scraper again"`
 	TemplateScraperID ids.ID            `json:"templateScraperId" doc:"Use this scraper's recipe (type, fields, pagination, politeness) on the addresses"`
 	Type              model.ScraperType `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS" doc:"With itemsConfig: SINGLE_PRODUCT unless told"`
@@ -65,8 +66,13 @@ func (r *listRunRequest) Validate() fault.List {
 			sources++
 		}
 	}
-	if sources != 1 && b.EndpointTag == "" {
+	switch known := slices.Contains(extract.Tags(), b.EndpointTag); {
+	case b.EndpointTag == "" && sources != 1:
 		invalid("itemsConfig", "exactly one of itemsConfig, templateScraperId and scraperId is needed")
+	case b.EndpointTag != "" && !known:
+		faults = append(faults, unknownTag(b.EndpointTag))
+	case known && (len(b.ItemsConfig) > 0 || !b.TemplateScraperID.IsZero()):
+		invalid("endpointTag", "excludes itemsConfig and templateScraperId")
 	}
 	if b.Type != "" && len(b.ItemsConfig) == 0 {
 		invalid("type", "stands with itemsConfig only")
@@ -84,9 +90,6 @@ func (r *listRunRequest) Validate() fault.List {
 		if r.Stream == nil && len(b.URLs) == 0 {
 			invalid("urls", "must be at least 1 items")
 		}
-	}
-	if b.EndpointTag != "" {
-		faults = append(faults, unknownTag(b.EndpointTag))
 	}
 	return faults
 }
@@ -220,7 +223,10 @@ func (p *plan) makeScraper() error {
 		return fault.Invalid(fault.NameTaken, "name", "a scraper has this name; with its scraperId its list runs again")
 	}
 	spec := model.Scraper{Name: b.Name, Type: b.Type, ItemsConfig: b.ItemsConfig}
-	if spec.Type == "" {
+	switch {
+	case b.EndpointTag != "":
+		spec.Type, spec.Config = model.Marketplace, &model.ScraperConfig{EndpointTag: b.EndpointTag}
+	case spec.Type == "":
 		spec.Type = model.SingleProduct
 	}
 	if !b.TemplateScraperID.IsZero() {
@@ -228,7 +234,9 @@ func (p *plan) makeScraper() error {
 		if err != nil {
 			return err
 		}
-		spec = template.Spec
+		if spec = template.Spec; spec.Type == model.SearchEngineSearch {
+			return fault.Invalid(fault.TypeNotRunnable, "templateScraperId", "a search has queries, not addresses")
+		}
 		spec.Name, spec.Schedule, spec.SourceConfig = b.Name, "", model.SourceConfig{Pagination: spec.SourceConfig.Pagination}
 	}
 	recipe, known := v.RecipeOf(p.from.Customer, &spec)
@@ -239,7 +247,7 @@ func (p *plan) makeScraper() error {
 		return faults
 	}
 	p.scraper = &client.PutScraper{Create: true, ID: p.IDs.New(), Customer: p.from.Customer, Group: b.GroupID, Spec: spec,
-		ListRun: true}
+		ListRun: true, Tag: b.EndpointTag}
 	return nil
 }
 
@@ -255,6 +263,8 @@ func (p *plan) findScraper() error {
 		return fault.Invalid(fault.InvalidRequest, "scraperId", "is not the scraper of a list run")
 	case !b.GroupID.IsZero() && b.GroupID != known.Group:
 		return fault.Invalid(fault.InvalidRequest, "groupId", "the scraper belongs to another group")
+	case b.EndpointTag != "" && b.EndpointTag != known.Tag:
+		return fault.Invalid(fault.InvalidRequest, "endpointTag", "the scraper has another tag")
 	case b.Name != "" && b.Name != known.Spec.Name:
 		return fault.Invalid(fault.InvalidRequest, "name", "the scraper has another name")
 	}

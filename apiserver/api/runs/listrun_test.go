@@ -67,6 +67,26 @@ func TestListRun(t *testing.T) {
 	r.nothingLeft(t)
 }
 
+// A list that a plugin reads has its tag, and its scraper runs again under it.
+func TestListRunOfAPlugin(t *testing.T) {
+	r := start(t)
+	const tag = "/plugin/marketplace/search"
+	run := r.Call(t, apitest.Scenario{As: apitest.LLM, Do: listPath, Body: r.body("endpointTag", tag, "itemsConfig", nil)})
+	if run.Status != 200 || run.Text("tag") != tag {
+		t.Fatalf("%s", run.Body)
+	}
+	id := run.Text("scraperId")
+	r.finish(t, run.Text("jobId"), int(r.Client.View().OpenJobs()[0].Links), 0)
+	r.Run(t,
+		apitest.Scenario{Name: "its scraper", As: apitest.LLM, Do: "GET /api/scraper/" + id, Status: 200,
+			Has: map[string]any{"type": "MARKETPLACE", "config.endpointTag": tag}},
+		apitest.Scenario{Name: "another tag", As: apitest.LLM, Do: listPath, Status: 400, Code: "invalid_request",
+			Body: fmt.Sprintf(`{"scraperId":%q,"force":true,"endpointTag":"/plugin/marketplace/pdp"}`, id)},
+		apitest.Scenario{Name: "again", As: apitest.LLM, Do: listPath, Status: 200, Has: map[string]any{"tag": tag},
+			Body: fmt.Sprintf(`{"scraperId":%q,"force":true,"endpointTag":%q}`, id, tag)},
+	)
+}
+
 // Every refused list names what is at fault and leaves nothing behind.
 func TestListRunRefuses(t *testing.T) {
 	r := start(t)
@@ -99,6 +119,7 @@ func TestListRunRefuses(t *testing.T) {
 		{"long address", []any{"urls", []string{"https://shop.test/" + strings.Repeat("x", 9000)}}, 400, "INVALID_URL", "urls[0]"},
 		{"unknown tag", []any{"endpointTag", "x"}, 400, "TAG_NOT_RESOLVED", "endpointTag"},
 		{"contacts", []any{"endpointTag", "websitecontacts", "itemsConfig", nil}, 400, "TAG_NOT_RESOLVED", "endpointTag"},
+		{"plugin and fields", []any{"endpointTag", "/plugin/marketplace/pdp"}, 400, "invalid_request", "endpointTag"},
 		{"no recipe", []any{"itemsConfig", nil}, 400, "invalid_request", "itemsConfig"},
 		{"two recipes", []any{"templateScraperId", template}, 400, "invalid_request", "itemsConfig"},
 		{"bad recipe", []any{"itemsConfig", []any{map[string]any{"name": "a", "selector": "[", "kind": "TEXT"}}}, 400, "schema_validation_failed", "itemsConfig[0].selector"},

@@ -31,10 +31,11 @@ func Start(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: runID, Routes: operation.Routes("GET /api/scraper/{id}/run", "POST /api/scraper/{id}/run"), Group: group,
 		Summary: "Launches a run of a scraper",
-		Description: "The start address is checked (it resolves and may be reached), not fetched. The same Idempotency-Key " +
+		Description: "The start address is checked (it resolves and may be reached), not fetched. Scrapers of the type " +
+			"SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key " +
 			"within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.",
 		Access: auth.Write, Rate: limits.Run, Idempotency: operation.Optional, Timeout: time.Minute,
-		Errors: append([]fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable, fault.StartURLsUnreachable}, launchErrors...),
+		Errors: append([]fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable, fault.StartURLsUnreachable, fault.SearchNotConfigured}, launchErrors...),
 	}, func(ctx context.Context, from *operation.Caller, in *runRequest) (Run, error) {
 		l, replay, err := begin(ctx, s, from, runID)
 		if err != nil {
@@ -48,16 +49,19 @@ func Start(s api.Services) *operation.Operation {
 		if err != nil {
 			return Run{}, err
 		}
-		start := scrapers.StartURL(&scraper.Spec)
-		if err := reachable(ctx, s.Guard, start); err != nil {
+		begin, engine, err := start(s, scraper)
+		if err != nil {
 			return Run{}, err
 		}
-		t, err := l.take(ctx, &listed{field: "sourceConfig.url", urls: []string{start}}, nil)
+		if err := reachable(ctx, s.Guard, begin.urls[0]); err != nil {
+			return Run{}, err
+		}
+		t, err := l.take(ctx, begin, nil)
 		if err != nil {
 			return Run{}, err
 		}
 		launched, err := l.commit(ctx, client.LaunchRun{Scraper: scraper.ID, Links: t.links, MaxCharge: in.MaxCharge,
-			IgnoresRobots: scraper.Spec.Recipe().Politeness.IgnoreRobots})
+			Search: engine, IgnoresRobots: scraper.Spec.Recipe().Politeness.IgnoreRobots || engine != nil && engine.IgnoreRobots})
 		if err != nil {
 			return Run{}, err
 		}
@@ -75,7 +79,7 @@ func runnable(from *operation.Caller, id ids.ID) (*client.Scraper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if scrapers.StartURL(&scraper.Spec) == "" {
+	if scrapers.StartURL(&scraper.Spec) == "" && len(scraper.Spec.SourceConfig.Queries) == 0 {
 		return nil, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
 			"the scraper of a list run has no start address; run its list through POST /api/scraper/url-list-run")
 	}

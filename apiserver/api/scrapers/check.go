@@ -45,14 +45,22 @@ func check(s api.Services, from *operation.Caller, spec *model.Scraper, listed b
 	if strings.TrimSpace(spec.Name) == "" {
 		c.invalid("name", "must not be blank")
 	}
-	c.source(&spec.SourceConfig, listed)
-	c.pagination(&spec.SourceConfig)
+	c.search(spec)
+	c.source(&spec.SourceConfig, listed || spec.Type == model.SearchEngineSearch)
+	if spec.Type != model.SearchEngineSearch {
+		c.pagination(&spec.SourceConfig)
+	} else if p := spec.SourceConfig.Pagination; p != nil {
+		c.within("sourceConfig.pagination.max", p.Max, 1, model.MaxMaxPages)
+	}
 	c.recipe(spec)
 	if spec.Schedule != "" {
 		c.missing("schedule", "schedules are")
 	}
 	if spec.Config != nil {
 		c.config(spec.Config)
+		if spec.Config.EndpointTag != "" && spec.Type != model.Marketplace {
+			c.invalid("config.endpointTag", "only scrapers of the type MARKETPLACE have one")
+		}
 	}
 	return c.faults
 }

@@ -16,7 +16,10 @@ import (
 
 const putDescription = "The full body is sent always. An id that is not one of the customer's scrapers is refused. What " +
 	"this version cannot run (other types, prelaunch tokens, schedules, retention) " +
-	"is refused with not_supported or type_not_runnable rather than kept and ignored."
+	"is refused with not_supported or type_not_runnable rather than kept and ignored. MARKETPLACE and SEARCH_ENGINE_SEARCH have " +
+	"fields of their own. Rows of a shop are: position (in a list), title, url, price, priceMax, listPrice, currency, availability, " +
+	"condition, brand, sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description, platform. Rows of a " +
+	"search are: position, title, url, snippet, kind, query, page."
 
 var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable, fault.NotSupported, fault.NotFound,
 	fault.NameTaken, fault.LimitReached, fault.SchemaGone}

@@ -24,7 +24,7 @@ type Recipe struct {
 	ID               ids.ID                  `json:"id" doc:"Empty or omitted: create"`
 	Name             string                  `json:"name" required:"true" min:"1" max:"200" doc:"Unique per customer"`
 	GroupRef         ids.ID                  `json:"groupRef" required:"true" doc:"Id of the owning group"`
-	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"This version runs SINGLE_PRODUCT, MULTIPLE_PRODUCTS, APPLICATION_LD_JSON and AI_CONF"`
+	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"All but FILE, whose scrapers are made by uploads, can be saved here"`
 	SourceConfig     model.SourceConfig      `json:"sourceConfig" required:"true"`
 	ItemsConfig      []model.Field           `json:"itemsConfig" doc:"The fields of a row, in their order"`
 	PostProcessRules []model.PostProcessRule `json:"postProcessRules" doc:"Applied to each row, in this order; a rule sees what those before it wrote"`
@@ -99,7 +99,7 @@ func newScraper(v *client.View, s *client.Scraper) Scraper {
 func newSuper(v *client.View, s *client.Scraper) SuperScraper {
 	recipe, _ := v.RecipeOf(s.Customer, &s.Spec) // without its schema it is not valid
 	super := SuperScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s.ID),
-		ConfigValid: len(extract.Validate(recipe)) == 0 && (s.ListRun || StartURL(&s.Spec) != "")}
+		ConfigValid: len(extract.Validate(recipe)) == 0 && (s.ListRun || StartURL(&s.Spec) != "" || len(s.Spec.SourceConfig.Queries) > 0)}
 	if s.Spec.Schema != nil {
 		super.Schema = &SchemaWithContent{ID: s.Spec.Schema.ID, Content: recipe.Schema}
 	}

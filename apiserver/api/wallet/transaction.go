@@ -4,23 +4,24 @@ import (
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // Transaction is an entry of the ledger, with its public fields.
 type Transaction struct {
-	ID                 ids.ID   `json:"id"`
-	Type               string   `json:"type" enum:"TOPUP,CHARGE,ADJUSTMENT,FREE_GRANT"`
-	Status             string   `json:"status" enum:"OPEN,SETTLED,APPLIED,EXPIRED,FAILED,UNMATCHED"`
-	AmountMicros       int64    `json:"amountMicros"`
-	FreeRequestsDelta  int64    `json:"freeRequestsDelta"`
-	BalanceAfterMicros *int64   `json:"balanceAfterMicros" doc:"Null while the entry is OPEN"`
-	Source             *string  `json:"source" doc:"RUN, SAMPLE, PREVIEW_URL, PREVIEW_CURL or null"`
-	JobID              *ids.ID  `json:"jobId"`
-	ScraperID          *ids.ID  `json:"scraperId"`
-	GroupID            *ids.ID  `json:"groupId"`
-	Lines              []Line   `json:"lines"`
-	CreatedAt          api.Time `json:"createdAt"`
-	SettledAt          api.Time `json:"settledAt"`
+	ID                 ids.ID        `json:"id"`
+	Type               string        `json:"type" enum:"TOPUP,CHARGE,ADJUSTMENT,FREE_GRANT"`
+	Status             string        `json:"status" enum:"OPEN,SETTLED,APPLIED,EXPIRED,FAILED,UNMATCHED"`
+	AmountMicros       int64         `json:"amountMicros"`
+	FreeRequestsDelta  int64         `json:"freeRequestsDelta"`
+	BalanceAfterMicros *int64        `json:"balanceAfterMicros" doc:"Null while the entry is OPEN"`
+	Source             *model.Source `json:"source" doc:"RUN, SAMPLE, PREVIEW_URL, PREVIEW_CURL or null"`
+	JobID              *ids.ID       `json:"jobId"`
+	ScraperID          *ids.ID       `json:"scraperId"`
+	GroupID            *ids.ID       `json:"groupId"`
+	Lines              []Line        `json:"lines"`
+	CreatedAt          api.Time      `json:"createdAt"`
+	SettledAt          api.Time      `json:"settledAt"`
 }
 
 // Line is a total of one price within a transaction.

@@ -124,7 +124,10 @@ func (c *Chain) begin(op *Operation, rc *fasthttp.RequestCtx) *exchange {
 	if !printable(x.id, 128) {
 		x.id = c.IDs.New().String()
 	}
-	x.from.RequestID = x.id
+	x.from.RequestID, x.from.Gone = x.id, func() bool { return false }
+	if conn, ok := rc.Conn().(interface{ Gone() bool }); ok {
+		x.from.Gone = conn.Gone
+	}
 	rc.Response.Header.Set("X-Request-Id", x.id)
 	return x
 }

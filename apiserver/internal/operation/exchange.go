@@ -120,10 +120,13 @@ func (x *exchange) fail(err error) {
 	x.err = err
 	problem := NewProblem(err, x.id)
 	h := &x.rc.Response.Header
-	switch problem.Status {
-	case 401:
+	switch {
+	case problem.Status == 401:
 		h.Set("WWW-Authenticate", "Bearer")
-	case 429, 503:
+	case problem.Code == fault.TrialLimitReached:
+		now := x.Clock.Now().UTC()
+		h.Set("Retry-After", seconds(now.Truncate(24*time.Hour).AddDate(0, 0, 1).Sub(now)))
+	case problem.Status == 429 || problem.Status == 503:
 		if len(h.Peek("Retry-After")) == 0 {
 			h.Set("Retry-After", "5")
 		}

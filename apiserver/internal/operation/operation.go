@@ -86,6 +86,8 @@ type Caller struct {
 	View      *client.View
 	Call      *client.Call // idempotency, to be passed to the command; nil without a key
 	RequestID string
+	// Gone says whether the client has hung up. Handlers that wait ask it now and then.
+	Gone func() bool
 	// Job is the run that the call made or is about, set by its handler: the log names it.
 	Job ids.ID
 }

@@ -112,7 +112,7 @@ func (ReleaseClaimPayload) Number() Number { return ReleaseClaim }
 
 // LaunchRunPayload makes a run of a finished link list. With NewScraper the run's scraper is made in the same step (a
 // list run). Result: Launched. Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN, scraper_already_running,
-// WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not closed).
+// WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not closed); of a trial also trial_limit_reached.
 type LaunchRunPayload struct {
 	Job           ids.ID             `cbor:"1,keyasint"`
 	Entry         ids.ID             `cbor:"2,keyasint"` // its ledger entry
@@ -127,6 +127,18 @@ type LaunchRunPayload struct {
 	IgnoresRobots bool               `cbor:"11,keyasint,omitempty"`
 	// Trace is the span of the call, for the leader that sees the run begin; nil: the run is not traced. It is no state.
 	Trace []byte `cbor:"12,keyasint,omitempty"`
+	Trial *Trial `cbor:"20,keyasint,omitempty"`
+	// Search is the engine of a scraper of the type SEARCH_ENGINE_SEARCH as it is now: the scraper keeps it with its recipe.
+	Search *model.SearchEngine `cbor:"21,keyasint,omitempty"`
+}
+
+// Trial makes the run a sample or a preview. It runs a recipe of its own beside whatever runs Scraper has; Scraper, which
+// may be zero, and Group are for the ledger alone.
+type Trial struct {
+	Source model.Source `cbor:"1,keyasint"`
+	Recipe model.Recipe `cbor:"2,keyasint"` // of one page
+	Group  ids.ID       `cbor:"3,keyasint,omitempty"`
+	Key    ids.ID       `cbor:"4,keyasint,omitempty"` // the caller's key of the scope LLM_READ; zero: another credential
 }
 
 // Number implements Payload.
@@ -143,11 +155,12 @@ type Launched struct {
 	Queued  int64          `cbor:"7,keyasint"` // Unix milliseconds
 }
 
-// StopRunPayload stops the scraper's active runs: their state is final at once, they drain and close by themselves.
-// Result: Stopped. Faults: scraper_not_found.
+// StopRunPayload stops the scraper's active runs, or the one named by Job alone: their state is final at once, they drain
+// and close by themselves. Result: Stopped. Faults: not_found.
 type StopRunPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Scraper  ids.ID `cbor:"2,keyasint"`
+	Job      ids.ID `cbor:"3,keyasint,omitempty"`
 }
 
 // Number implements Payload.

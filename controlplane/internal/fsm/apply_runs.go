@@ -10,6 +10,9 @@ import (
 )
 
 func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, error) {
+	if p.Trial != nil {
+		return launchTrial(tx, &p)
+	}
 	none := command.Launched{}
 	scraper, err := launchedScraper(tx, &p)
 	if err != nil {
@@ -20,38 +23,59 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 			return none, fault.New(fault.ScraperAlreadyRunning, "job %s of this scraper is still running", job.ID)
 		}
 	}
-	if len(tx.OpenJobsOfCustomer(p.Customer)) >= maxOpenRuns {
-		return none, fault.New(fault.LimitReached, "a customer has at most %d runs at a time", maxOpenRuns)
-	}
-	prices := tx.CurrentPrices()
-	wallet := tx.Wallet(p.Customer)
-	if wallet == nil || prices == nil {
-		return none, fault.New(fault.Unauthorized, "the customer has no wallet")
-	}
-	cheapest, ok := cheapestPrice(prices, p.Tiers)
-	if !ok {
-		return none, fault.New(fault.TypeNotRunnable, "no price covers the tiers that the run may use")
-	}
-	if wallet.Balance() < cheapest && wallet.Free+wallet.FreeHeld == 0 {
-		return none, fault.New(fault.WalletInsufficient,
-			"the balance of %d micro-cents does not pay for one page and no free request is left", wallet.Balance())
+	prices, err := fundedPrices(tx, &p)
+	if err != nil {
+		return none, err
 	}
 	if known := tx.Scraper(scraper.ID); known == nil || known.Revision != scraper.Revision {
 		saveScraper(tx, &scraper)
 	}
-	job := &state.Job{ID: p.Job, Customer: p.Customer, Group: scraper.Group, Scraper: scraper.ID, Revision: scraper.Revision,
-		List: p.List, Links: p.Links, State: model.Pending, Queued: tx.Now, Started: tx.Now, Tiers: p.Tiers,
-		Prices: prices.Version, MaxCharge: p.MaxCharge, Entry: p.Entry, Index: tx.Index,
-		MaxPages: uint32(scraper.Spec.SourceConfig.Pagination.MaxPages()), IgnoresRobots: p.IgnoresRobots}
-	tx.PutJob(job)
-	tx.AddRun(state.NewRun(p.Job))
-	tx.PutEntry(&state.Entry{ID: p.Entry, Customer: p.Customer, Type: state.EntryCharge, Status: state.EntryOpen,
-		Source: state.SourceRun, Job: p.Job, Scraper: scraper.ID, Group: scraper.Group, CreatedAt: tx.Now, Created: tx.Index})
+	job := newJob(tx, &p, prices)
+	job.Group, job.Scraper, job.Revision = scraper.Group, scraper.ID, scraper.Revision
+	job.MaxPages = uint32(scraper.Spec.Recipe().Pagination.MaxPages())
+	begin(tx, job, &state.Entry{Source: model.SourceRun, Scraper: scraper.ID, Group: scraper.Group})
 	latest := *tx.Scraper(scraper.ID)
 	latest.LastJob = p.Job
 	tx.PutScraper(&latest)
 	return command.Launched{Job: p.Job, Scraper: scraper.ID, Tag: scraper.Tag, Links: p.Links, Dropped: p.Dropped,
 		State: model.Pending, Queued: tx.Now}, nil
+}
+
+// fundedPrices are the prices of a run that may begin.
+func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (*state.PriceTable, error) {
+	if len(tx.OpenJobsOfCustomer(p.Customer)) >= maxOpenRuns {
+		return nil, fault.New(fault.LimitReached, "a customer has at most %d runs at a time", maxOpenRuns)
+	}
+	prices := tx.CurrentPrices()
+	wallet := tx.Wallet(p.Customer)
+	if wallet == nil || prices == nil {
+		return nil, fault.New(fault.Unauthorized, "the customer has no wallet")
+	}
+	cheapest, ok := cheapestPrice(prices, p.Tiers)
+	if !ok {
+		return nil, fault.New(fault.TypeNotRunnable, "no price covers the tiers that the run may use")
+	}
+	if wallet.Balance() < cheapest && wallet.Free+wallet.FreeHeld == 0 {
+		return nil, fault.New(fault.WalletInsufficient,
+			"the balance of %d micro-cents does not pay for one page and no free request is left", wallet.Balance())
+	}
+	return prices, nil
+}
+
+// newJob is what a payload alone says of its run.
+func newJob(tx *state.Tx, p *command.LaunchRunPayload, prices *state.PriceTable) *state.Job {
+	return &state.Job{ID: p.Job, Customer: p.Customer, List: p.List, Links: p.Links, State: model.Pending, Queued: tx.Now,
+		Started: tx.Now, Tiers: p.Tiers, Prices: prices.Version, MaxCharge: p.MaxCharge, Entry: p.Entry, Index: tx.Index,
+		MaxPages: 1, IgnoresRobots: p.IgnoresRobots}
+}
+
+// begin writes a run's records. Of the entry, source, scraper and group are given.
+func begin(tx *state.Tx, job *state.Job, entry *state.Entry) {
+	tx.PutJob(job)
+	tx.AddRun(state.NewRun(job.ID))
+	entry.ID, entry.Customer, entry.Job = job.Entry, job.Customer, job.ID
+	entry.Type, entry.Status, entry.CreatedAt, entry.Created = state.EntryCharge, state.EntryOpen, tx.Now, tx.Index
+	tx.PutEntry(entry)
 }
 
 // launchedScraper is the scraper of a launch: the customer's own, with its schema as it is now, or the new one of a list
@@ -65,6 +89,9 @@ func launchedScraper(tx *state.Tx, p *command.LaunchRunPayload) (state.Scraper, 
 		return state.Scraper{}, fault.New(fault.ScraperNotFound, "no scraper has this id")
 	}
 	launched := *scraper
+	if launched.Spec.Type == model.SearchEngineSearch {
+		launched.Spec.Search = p.Search
+	}
 	return launched, revise(tx, &launched)
 }
 
@@ -88,12 +115,22 @@ func cheapestPrice(table *state.PriceTable, tiers model.TierSet) (micros int64, 
 }
 
 func stopRun(tx *state.Tx, p command.StopRunPayload) (command.Stopped, error) {
-	scraper := tx.Scraper(p.Scraper)
-	if scraper == nil || scraper.Customer != p.Customer {
-		return command.Stopped{}, fault.New(fault.NotFound, "no scraper has this id")
+	var open []*state.Job
+	if p.Job.IsZero() {
+		scraper := tx.Scraper(p.Scraper)
+		if scraper == nil || scraper.Customer != p.Customer {
+			return command.Stopped{}, fault.New(fault.NotFound, "no scraper has this id")
+		}
+		open = tx.OpenJobsOf(p.Scraper)
+	} else {
+		job := tx.Job(p.Job)
+		if job == nil || job.Customer != p.Customer {
+			return command.Stopped{}, fault.New(fault.NotFound, "no run has this id")
+		}
+		open = []*state.Job{job}
 	}
 	var stopped command.Stopped
-	for _, job := range tx.OpenJobsOf(p.Scraper) {
+	for _, job := range open {
 		if job.State.Final() {
 			continue
 		}
@@ -129,6 +166,7 @@ func closeRun(tx *state.Tx, p command.CloseRunPayload) (None, error) {
 	tx.PutJob(&closed)
 	tx.DropRun(p.Job)
 	pruneRecipes(tx, job.Scraper)
+	uncountTrial(tx, &closed)
 	books := openBooks(tx)
 	entry := *tx.Entry(job.Entry)
 	books.seal(books.wallet(job.Customer), &entry, state.EntrySettled)

@@ -25,6 +25,10 @@ type Key struct {
 	Scope      model.Scope `cbor:"6,keyasint"`
 	CreatedAt  int64       `cbor:"7,keyasint"`
 	LastUsedAt int64       `cbor:"8,keyasint,omitempty"` // 0: never
+	// Trials are counted for keys of the scope LLM_READ alone (decision 7): those of the UTC day TrialDay, in days since
+	// 1970, which are under way or were charged.
+	Trials   uint32 `cbor:"9,keyasint,omitempty"`
+	TrialDay int64  `cbor:"10,keyasint,omitempty"`
 }
 
 // Group owns one data collection.
@@ -97,7 +101,8 @@ type Count struct {
 	N    int    `cbor:"2,keyasint"`
 }
 
-// Recipe is a scraper's recipe under one revision; it stays while the scraper has that revision or a run uses it.
+// Recipe is a scraper's recipe under one revision; it stays while the scraper has that revision or a run uses it. A
+// trial's recipe stands under the trial's own id, as if that were a scraper's, with the revision 1.
 type Recipe struct {
 	Scraper  ids.ID       `cbor:"1,keyasint"`
 	Revision uint32       `cbor:"2,keyasint"`
@@ -135,7 +140,14 @@ type Job struct {
 	MaxPages  uint32        `cbor:"26,keyasint"`           // most pages of one chain
 	// Robots off is recorded (decision 17).
 	IgnoresRobots bool `cbor:"27,keyasint,omitempty"`
+	// Source is the call that a trial was made by, "" of a run. A trial belongs to no group and, by Scraper, to itself, so
+	// that nothing which is read by group or scraper has it.
+	Source model.Source `cbor:"40,keyasint,omitempty"`
+	Key    ids.ID       `cbor:"41,keyasint,omitempty"` // the key whose trials of the day it is one of; zero: none
 }
+
+// Trial says whether the run is a sample or a preview: it is no part of the history or the data.
+func (j *Job) Trial() bool { return j.Source != "" }
 
 // PriceTable is a version of the prices. A job keeps the version that it was launched under.
 type PriceTable struct {
@@ -169,29 +181,27 @@ const (
 	EntryOpen    = "OPEN"
 	EntrySettled = "SETTLED"
 	EntryApplied = "APPLIED"
-
-	SourceRun = "RUN"
 )
 
 // Entry is a wallet transaction. It is immutable once sealed (Status other than OPEN).
 type Entry struct {
-	ID           ids.ID `cbor:"1,keyasint"`
-	Customer     string `cbor:"2,keyasint"`
-	Type         string `cbor:"3,keyasint"`
-	Status       string `cbor:"4,keyasint"`
-	Amount       int64  `cbor:"5,keyasint"`
-	FreeDelta    int64  `cbor:"6,keyasint,omitempty"`
-	BalanceAfter int64  `cbor:"7,keyasint,omitempty"` // meaningless while OPEN
-	Source       string `cbor:"8,keyasint,omitempty"`
-	Job          ids.ID `cbor:"9,keyasint,omitempty"`
-	Scraper      ids.ID `cbor:"10,keyasint,omitempty"`
-	Group        ids.ID `cbor:"11,keyasint,omitempty"`
-	Lines        []Line `cbor:"12,keyasint,omitempty"`
-	Note         string `cbor:"13,keyasint,omitempty"`
-	CreatedAt    int64  `cbor:"14,keyasint"`
-	SettledAt    int64  `cbor:"15,keyasint,omitempty"`
-	Sequence     uint64 `cbor:"16,keyasint,omitempty"` // place in the customer's seal order, from 1; 0 while OPEN
-	Created      uint64 `cbor:"17,keyasint"`           // Raft index of its creation: the order of the list
+	ID           ids.ID       `cbor:"1,keyasint"`
+	Customer     string       `cbor:"2,keyasint"`
+	Type         string       `cbor:"3,keyasint"`
+	Status       string       `cbor:"4,keyasint"`
+	Amount       int64        `cbor:"5,keyasint"`
+	FreeDelta    int64        `cbor:"6,keyasint,omitempty"`
+	BalanceAfter int64        `cbor:"7,keyasint,omitempty"` // meaningless while OPEN
+	Source       model.Source `cbor:"8,keyasint,omitempty"`
+	Job          ids.ID       `cbor:"9,keyasint,omitempty"`
+	Scraper      ids.ID       `cbor:"10,keyasint,omitempty"`
+	Group        ids.ID       `cbor:"11,keyasint,omitempty"`
+	Lines        []Line       `cbor:"12,keyasint,omitempty"`
+	Note         string       `cbor:"13,keyasint,omitempty"`
+	CreatedAt    int64        `cbor:"14,keyasint"`
+	SettledAt    int64        `cbor:"15,keyasint,omitempty"`
+	Sequence     uint64       `cbor:"16,keyasint,omitempty"` // place in the customer's seal order, from 1; 0 while OPEN
+	Created      uint64       `cbor:"17,keyasint"`           // Raft index of its creation: the order of the list
 }
 
 // Line is a total per price row within an entry. Pages counts charged quantities; FreePages those that a free request paid.

@@ -1,0 +1,57 @@
+package previews
+
+import (
+	"context"
+	"errors"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/api/runs"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/curl"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// CurlBased is the body of a preview of a request.
+type CurlBased struct {
+	ID      ids.ID `json:"id" doc:"Of a scraper that a proposal is to replace"`
+	Name    string `json:"name" required:"true" min:"1" max:"200"`
+	GroupID ids.ID `json:"groupId" required:"true"`
+	Curl    string `json:"curl" required:"true" min:"1" doc:"As browsers copy it, for bash or Windows cmd"`
+}
+
+type curlBasedRequest struct {
+	Body CurlBased `body:"json" limit:"262144"`
+}
+
+const curlBasedID = "svc_preview_scraper_from_curl"
+
+// FromCurl is POST /api/scraper-simple/curl-based.
+func FromCurl(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: curlBasedID, Routes: operation.Routes("POST /api/scraper-simple/curl-based"), Group: group,
+		Summary: "Proposes scrapers for the answer to a request, given as a curl command", Description: description,
+		Access: auth.Read, Rate: limits.Preview, Timeout: runs.TrialTimeout,
+		Errors: append([]fault.Code{fault.NotFound, fault.SchemaValidation}, runs.TrialErrors...),
+	}, func(ctx context.Context, from *operation.Caller, in *curlBasedRequest) ([]Candidate, error) {
+		b := &in.Body
+		request, err := curl.Parse(b.Curl)
+		if err != nil {
+			detail := "is no curl command"
+			if coded := (*fault.Error)(nil); errors.As(err, &coded) {
+				detail = coded.Detail
+			}
+			return nil, fault.Invalid(fault.SchemaValidation, "curl", "%s", detail)
+		}
+		if names := request.Placeholders(); len(names) > 0 {
+			return nil, fault.Invalid(fault.SchemaValidation, "curl", "a preview has no value for the placeholder {{%s}}", names[0])
+		}
+		d := &detection{operation: curlBasedID, id: b.ID, name: b.Name, group: b.GroupID, source: model.SourceConfig{Curl: b.Curl},
+			trial: runs.Trial{Source: model.SourcePreviewCurl, URL: request.URL, Field: "curl", Group: b.GroupID,
+				Recipe: model.Recipe{Type: model.Detection, Curl: b.Curl}}}
+		return d.run(ctx, s, from)
+	})
+}

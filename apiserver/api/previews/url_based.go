@@ -1,0 +1,57 @@
+package previews
+
+import (
+	"context"
+	"encoding/json"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/api/runs"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// URLBased is the body of a preview of an address.
+type URLBased struct {
+	ID          ids.ID        `json:"id" doc:"Of a scraper that a proposal is to replace"`
+	Name        string        `json:"name" required:"true" min:"1" max:"200"`
+	GroupID     ids.ID        `json:"groupId" required:"true"`
+	URL         string        `json:"url" required:"true" min:"1"`
+	ItemsConfig []model.Field `json:"itemsConfig" doc:"Fields to be tried first"`
+}
+
+type urlBasedRequest struct {
+	TryWithHiddenData bool     `query:"tryWithHiddenData" default:"false" doc:"Read microdata and RDFa where JSON-LD states nothing"`
+	UseCache          bool     `query:"useCache" default:"false" doc:"Answer the same preview of the last hour, if there is one"`
+	Body              URLBased `body:"json" limit:"262144"`
+}
+
+const urlBasedID = "svc_preview_scraper_from_url"
+
+const description = "Every strategy that fits the page is tried; what makes rows is proposed, the best first, each with its first rows, " +
+	"which are those that a run would give. An empty array says that nothing was found. The page is fetched and paid like any " +
+	"other; one on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it."
+
+// FromURL is POST /api/scraper-simple/url-based.
+func FromURL(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: urlBasedID, Routes: operation.Routes("POST /api/scraper-simple/url-based"), Group: group,
+		Summary: "Proposes scrapers for a page", Description: description,
+		Access: auth.Read, Rate: limits.Preview, Timeout: runs.TrialTimeout,
+		Errors: append([]fault.Code{fault.NotFound, fault.SchemaValidation}, runs.TrialErrors...),
+	}, func(ctx context.Context, from *operation.Caller, in *urlBasedRequest) ([]Candidate, error) {
+		b := &in.Body
+		key, err := json.Marshal([]any{b.URL, in.TryWithHiddenData, b.ItemsConfig})
+		if err != nil {
+			return nil, err
+		}
+		d := &detection{operation: urlBasedID, id: b.ID, name: b.Name, group: b.GroupID, useCache: in.UseCache, key: string(key),
+			source: model.SourceConfig{URL: b.URL},
+			trial: runs.Trial{Source: model.SourcePreviewURL, URL: b.URL, Field: "url", Group: b.GroupID,
+				Recipe: model.Recipe{Type: model.Detection, Fields: b.ItemsConfig, HiddenData: in.TryWithHiddenData}}}
+		return d.run(ctx, s, from)
+	})
+}

@@ -1,0 +1,236 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+const (
+	// TrialTimeout is for operations that wait for a trial.
+	TrialTimeout = 70 * time.Second
+	// trialTime is how long a caller waits for its trial.
+	trialTime = 55 * time.Second
+	// goneEvery is how often a caller that waits is looked for.
+	goneEvery = time.Second
+	// What is read of a trial's rows fits a cache.
+	maxTrialRows  = 1_000
+	maxTrialBytes = cache.MaxValueBytes * 3 / 4
+)
+
+// TrialErrors are what Try can answer.
+var TrialErrors = []fault.Code{fault.InvalidURL, fault.SourceUnreachable, fault.WalletInsufficient, fault.LimitReached,
+	fault.TrialLimitReached}
+
+// Trial is a run of one address that only its caller and the ledger see: a sample or a preview.
+type Trial struct {
+	Source model.Source
+	URL    string
+	Field  string       // of the request, for faults of URL
+	Recipe model.Recipe // its pagination is left out: a trial reads one page
+	// For the ledger; either may be zero.
+	Scraper ids.ID
+	Group   ids.ID
+}
+
+// Try runs a trial and waits for its rows, without what the server adds to rows: at most 1,000 of them, and less than a
+// MiB. A page that was read and holds none gives none. When the caller goes away, or the run does not end within 55 s, it
+// is stopped. Faults: TrialErrors.
+func Try(ctx context.Context, s api.Services, from *operation.Caller, operation string, t Trial) ([]json.RawMessage, error) {
+	if err := checkTrial(ctx, s.Guard, t); err != nil {
+		return nil, err
+	}
+	if err := affordable(from.View, from.Customer); err != nil {
+		return nil, err
+	}
+	job, err := launchTrial(ctx, s, from, operation, t)
+	if err == nil {
+		var closed *client.Job
+		if closed, err = await(ctx, s, from, job); err == nil {
+			return readTrial(ctx, s.Store, closed)
+		}
+	}
+	if job.IsZero() {
+		return nil, err
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	// What cannot be stopped now ends by itself, and costs a page.
+	_, _ = s.Client.Do(stopping, client.StopRun{Customer: from.Customer, Job: job}, nil)
+	return nil, err
+}
+
+// checkTrial refuses what a trial could not reach before anything is made.
+func checkTrial(ctx context.Context, guard api.Guard, t Trial) error {
+	canonical, err := egress.Canonical(t.URL)
+	if err == nil {
+		err = guard.CheckURL(t.URL)
+	}
+	if err != nil {
+		return refusedAddress(t.Field, t.URL, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachTime)
+	defer cancel()
+	err = guard.CheckHost(ctx, egress.Host(canonical))
+	switch {
+	case err == nil:
+		return nil
+	case fault.CodeOf(err) == fault.PageAddressForbidden:
+		return refusedAddress(t.Field, t.URL, fault.New(fault.InvalidURL, "%s.", fault.Lookup(fault.PageAddressForbidden).Title))
+	}
+	return unreachable(fault.CodeOf(err), 0)
+}
+
+// unreachable is the answer of a call whose page could not be read.
+func unreachable(code fault.Code, status uint16) error {
+	if status > 0 {
+		return fault.New(fault.SourceUnreachable, "%s (%s, HTTP status %d)", fault.Lookup(code).Title, code, status)
+	}
+	return fault.New(fault.SourceUnreachable, "%s (%s)", fault.Lookup(code).Title, code)
+}
+
+// launchTrial makes the run. The id is not zero when it was made, or may have been.
+func launchTrial(ctx context.Context, s api.Services, from *operation.Caller, operation string, t Trial) (ids.ID, error) {
+	l, _, err := begin(ctx, s, from, operation)
+	if err != nil {
+		return ids.ID{}, err
+	}
+	defer l.end(ctx)
+	taken, err := l.take(ctx, &listed{field: t.Field, urls: []string{t.URL}}, nil)
+	if err != nil {
+		return ids.ID{}, err
+	}
+	trial := &client.Trial{Source: t.Source, Recipe: t.Recipe, Group: t.Group}
+	trial.Recipe.Pagination = nil
+	if from.Key != nil && from.Key.Scope == model.ScopeLLMRead {
+		trial.Key = from.Key.ID
+	}
+	_, err = l.commit(ctx, client.LaunchRun{Scraper: t.Scraper, Links: taken.links, Trial: trial,
+		IgnoresRobots: t.Recipe.Politeness.IgnoreRobots})
+	if err != nil && !l.maybe {
+		return ids.ID{}, err
+	}
+	return from.Job, err
+}
+
+var (
+	errGone     = fault.New(fault.Unavailable, "the caller is gone")
+	errTooSlow  = fault.New(fault.SourceUnreachable, "no answer within %v", trialTime)
+	errNotBegun = fault.New(fault.Unavailable, "the request was not begun within %v", trialTime)
+)
+
+// await waits until a run is closed.
+func await(ctx context.Context, s api.Services, from *operation.Caller, id ids.ID) (*client.Job, error) {
+	tooSlow := s.Clock.After(trialTime)
+	for {
+		job, changed := s.Client.View().WatchJob(id)
+		if job != nil && job.Closed {
+			return job, nil
+		}
+		select {
+		case <-changed:
+		case <-s.Clock.After(goneEvery):
+			if from.Gone() {
+				return nil, errGone
+			}
+		case <-tooSlow:
+			if job == nil || job.State == model.Pending {
+				return nil, errNotBegun
+			}
+			return nil, errTooSlow
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// readTrial answers the rows of a closed trial.
+func readTrial(ctx context.Context, store rowstore.Store, job *client.Job) ([]json.RawMessage, error) {
+	rows := []json.RawMessage{}
+	if job.Reason == model.InsufficientBalance {
+		return nil, fault.New(fault.WalletInsufficient, "the balance does not pay for a page and no free request is left")
+	}
+	if job.Delivered == 0 {
+		failed, err := store.LinkErrors(ctx, job.ID, nil, 1)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("errors of job %s: %w", job.ID, err)
+		case len(failed) == 0:
+			return nil, fault.New(fault.Unavailable, "the run was stopped")
+		case failed[0].Code == string(fault.PageNoRows):
+			return rows, nil
+		}
+		return nil, unreachable(fault.Code(failed[0].Code), failed[0].Status)
+	}
+	horizon, err := store.Horizon(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("rows of job %s: %w", job.ID, err)
+	}
+	q := rowstore.ScanQuery{Scope: rowstore.Scope{Scraper: job.Scraper, Jobs: []ids.ID{job.ID}}, Upto: horizon}
+	for size := 0; len(rows) < maxTrialRows; {
+		const atOnce = 20
+		q.Limit = min(atOnce, maxTrialRows-len(rows))
+		docs, last, err := store.Scan(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("rows of job %s: %w", job.ID, err)
+		}
+		for _, doc := range docs {
+			row, err := withoutServerKeys(doc)
+			if err != nil {
+				return nil, fmt.Errorf("row of job %s: %w", job.ID, err)
+			}
+			if size += len(row); size > maxTrialBytes {
+				return rows, nil
+			}
+			rows = append(rows, row)
+		}
+		if q.After = last; len(docs) < q.Limit {
+			break
+		}
+	}
+	return rows, nil
+}
+
+var errNotARow = errors.New("a stored row is no JSON object")
+
+// withoutServerKeys is a row as its recipe made it.
+func withoutServerKeys(doc json.RawMessage) (json.RawMessage, error) {
+	tokens := json.NewDecoder(bytes.NewReader(doc))
+	if open, err := tokens.Token(); err != nil || open != json.Delim('{') {
+		return nil, errNotARow
+	}
+	row := []byte{'{'}
+	for tokens.More() {
+		start := tokens.InputOffset()
+		name, err := tokens.Token()
+		if err != nil {
+			return nil, errNotARow
+		}
+		var value json.RawMessage
+		if err := tokens.Decode(&value); err != nil {
+			return nil, errNotARow
+		}
+		if text, _ := name.(string); strings.HasPrefix(text, "_") {
+			continue
+		}
+		if len(row) > 1 {
+			row = append(row, ',')
+		}
+		row = append(row, bytes.TrimLeft(doc[start:tokens.InputOffset()], ", \t\r\n")...)
+	}
+	return append(row, '}'), nil
+}

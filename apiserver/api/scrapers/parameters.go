@@ -1,0 +1,47 @@
+package scrapers
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+)
+
+// ConfigParameters are the limits of file uploads (specification 8).
+type ConfigParameters struct {
+	MaxUploadBytes      UploadBytes `json:"maxUploadBytes" doc:"Largest file, by its form"`
+	MaxJSONBodyBytes    int64       `json:"maxJsonBodyBytes" doc:"Largest body of a JSON upload"`
+	MaxJSONUploads      int         `json:"maxJsonUploads" doc:"JSON uploads at a time"`
+	MaxColumns          int         `json:"maxColumns"`
+	MaxColumnNameLength int         `json:"maxColumnNameLength" doc:"Characters"`
+	MaxCellBytes        int64       `json:"maxCellBytes"`
+	MaxRowBytes         int64       `json:"maxRowBytes"`
+	MaxNameLength       int         `json:"maxNameLength" doc:"Characters of an upload's name"`
+	MaxHeavyImports     int         `json:"maxHeavyImports" doc:"Uploads of xlsx and appending ones at a time"`
+	MaxUploadSeconds    int         `json:"maxUploadSeconds"`
+	MinUploadBitsPerSec int64       `json:"minUploadBitsPerSecond"`
+}
+
+// UploadBytes are the sizes of the largest files.
+type UploadBytes struct {
+	CSV   int64 `json:"csv"`
+	JSONL int64 `json:"jsonl"`
+	XLSX  int64 `json:"xlsx"`
+}
+
+// Parameters is GET /api/scraper/config/parameters.
+func Parameters() *operation.Operation {
+	const megabyte = 1_000_000
+	limit := ConfigParameters{
+		MaxUploadBytes:   UploadBytes{CSV: 200 * megabyte, JSONL: 200 * megabyte, XLSX: 36 * megabyte},
+		MaxJSONBodyBytes: 2 * megabyte, MaxJSONUploads: 8, MaxColumns: 500, MaxColumnNameLength: 256,
+		MaxCellBytes: 32 << 10, MaxRowBytes: 1_000_000, MaxNameLength: 200, MaxHeavyImports: 1,
+		MaxUploadSeconds: 60 * 60, MinUploadBitsPerSec: 600_000,
+	}
+	return operation.Define(operation.Declaration{
+		ID: "svc_get_config_parameters", Routes: operation.Routes("GET /api/scraper/config/parameters"), Group: group,
+		Summary: "Answers the limits of file uploads",
+		Access:  auth.Read, Rate: limits.Read,
+	}, func(context.Context, *operation.Caller, *struct{}) (ConfigParameters, error) { return limit, nil })
+}

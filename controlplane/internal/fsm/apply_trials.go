@@ -1,0 +1,75 @@
+package fsm
+
+import (
+	"time"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// maxTrials is how many billable trials a day a key of the scope LLM_READ has (decision 7).
+const maxTrials = 20
+
+const trialRevision = 1
+
+func launchTrial(tx *state.Tx, p *command.LaunchRunPayload) (command.Launched, error) {
+	none := command.Launched{}
+	trial := p.Trial
+	if !p.Scraper.IsZero() {
+		if _, err := launchedScraper(tx, p); err != nil {
+			return none, err
+		}
+	}
+	if group := tx.Group(trial.Group); !trial.Group.IsZero() && (group == nil || group.Customer != p.Customer) {
+		return none, fault.Invalid(fault.GroupNotFound, "groupId", "no group has this id")
+	}
+	prices, err := fundedPrices(tx, p)
+	if err != nil {
+		return none, err
+	}
+	if err := countTrial(tx, p); err != nil {
+		return none, err
+	}
+	job := newJob(tx, p, prices)
+	job.Scraper, job.Revision, job.Source, job.Key = job.ID, trialRevision, trial.Source, trial.Key
+	tx.PutRecipe(&state.Recipe{Scraper: job.Scraper, Revision: job.Revision, Recipe: trial.Recipe})
+	begin(tx, job, &state.Entry{Source: trial.Source, Scraper: p.Scraper, Group: trial.Group})
+	return command.Launched{Job: job.ID, Links: job.Links, State: job.State, Queued: job.Queued}, nil
+}
+
+// utcDay is the day of a time in Unix milliseconds, in days since 1970.
+func utcDay(millis int64) int64 { return millis / (24 * time.Hour).Milliseconds() }
+
+// countTrial counts a trial that begins as a billable one of its key.
+func countTrial(tx *state.Tx, p *command.LaunchRunPayload) error {
+	if p.Trial.Key.IsZero() {
+		return nil
+	}
+	known := tx.Key(p.Trial.Key)
+	if known == nil || known.Customer != p.Customer {
+		return fault.New(fault.Unauthorized, "the key was revoked")
+	}
+	key := *known
+	if day := utcDay(tx.Now); key.TrialDay != day {
+		key.TrialDay, key.Trials = day, 0
+	}
+	if key.Trials >= maxTrials {
+		return fault.New(fault.TrialLimitReached,
+			"a key of the scope LLM_READ has %d billable samples and previews a day (UTC)", maxTrials)
+	}
+	key.Trials++
+	tx.PutKey(&key)
+	return nil
+}
+
+// uncountTrial gives a trial that delivered nothing back to its key.
+func uncountTrial(tx *state.Tx, job *state.Job) {
+	key := tx.Key(job.Key)
+	if key == nil || job.Delivered > 0 || key.TrialDay != utcDay(job.Queued) || key.Trials == 0 {
+		return
+	}
+	less := *key
+	less.Trials--
+	tx.PutKey(&less)
+}

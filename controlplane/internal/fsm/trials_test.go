@@ -1,0 +1,172 @@
+package fsm
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// trials is a state machine with a customer, a group and a scraper.
+type trials struct {
+	*testing.T
+	m              *FSM
+	ids            ids.Sequence
+	index          uint64
+	now            int64
+	group, scraper ids.ID
+}
+
+func newTrials(t *testing.T) *trials {
+	b := &trials{T: t, m: New(), now: 1}
+	b.must(command.CreateClusterPayload{ID: b.ids.New(), Shards: 1, FreeGrant: 5, Prices: testPrices})
+	b.must(command.OpenCustomerPayload{Customer: customer, Entry: b.ids.New()})
+	b.must(command.OpenCustomerPayload{Customer: "other", Entry: b.ids.New()})
+	b.must(command.AdjustWalletPayload{Customer: customer, Entry: b.ids.New(), Amount: 1_000_000})
+	b.group, b.scraper = b.ids.New(), b.ids.New()
+	b.must(command.PutGroupPayload{Create: true, ID: b.group, Customer: customer, Name: "g", DataTable: "t"})
+	b.must(command.PutScraperPayload{Create: true, ID: b.scraper, Customer: customer, Group: b.group,
+		Spec: model.Scraper{Name: "s", Type: model.SingleProduct}})
+	return b
+}
+
+func (b *trials) do(payload command.Payload) error {
+	b.Helper()
+	data, err := b.m.Encode(b.ids.New(), b.now, payload, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.index++
+	return b.m.Apply(b.index, data).Err
+}
+
+func (b *trials) must(payload command.Payload) {
+	b.Helper()
+	if err := b.do(payload); err != nil {
+		b.Fatalf("command %T: %v", payload, err)
+	}
+}
+
+func (b *trials) view() *state.View { return b.m.Store().View() }
+
+func (b *trials) trial(scraper ids.ID, trial command.Trial) command.LaunchRunPayload {
+	trial.Recipe = model.Recipe{Type: model.SingleProduct, Fields: []model.Field{{Name: "t", Selector: "h1", Kind: model.Text}}}
+	return command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: customer, Scraper: scraper, List: b.ids.New(),
+		Links: 1, Tiers: model.TiersOf(model.Plain), Trial: &trial}
+}
+
+// end settles the one page of a trial, and closes it.
+func (b *trials) end(job ids.ID, delivered bool) {
+	b.Helper()
+	b.must(command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job, Seqs: []uint32{0}}}})
+	receipt := model.Receipt{Job: job, Outcome: model.Errored, Last: true}
+	if delivered {
+		receipt = model.Receipt{Job: job, Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1, Items: 2, Last: true}
+	}
+	b.must(command.SettlePayload{Receipts: []model.Receipt{receipt}})
+	b.must(command.CloseRunPayload{Job: job})
+}
+
+// A trial is charged and closed like a run, under its source, and leaves the scraper and its runs as they were.
+func TestTrial(t *testing.T) {
+	b := newTrials(t)
+	run := command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: customer, Scraper: b.scraper, List: b.ids.New(),
+		Links: 1, Tiers: model.TiersOf(model.Plain)}
+	b.must(run)
+	sample := b.trial(b.scraper, command.Trial{Source: model.SourceSample, Group: b.group})
+	b.must(sample) // although the scraper runs
+	job := b.view().Job(sample.Job)
+	if !job.Trial() || job.Source != model.SourceSample || !job.Group.IsZero() || job.MaxPages != 1 {
+		t.Errorf("the trial is %+v", job)
+	}
+	if recipe := b.view().Recipe(job.Scraper, job.Revision); recipe == nil || recipe.Recipe.Fields[0].Name != "t" {
+		t.Errorf("its recipe is %+v", recipe)
+	}
+	b.end(sample.Job, true)
+	entry := b.view().Entry(sample.Entry)
+	if entry.Source != model.SourceSample || entry.Scraper != b.scraper || entry.Group != b.group || entry.FreeDelta != -1 ||
+		entry.Status != state.EntrySettled {
+		t.Errorf("its entry is %+v", entry)
+	}
+	if recipe := b.view().Recipe(job.Scraper, job.Revision); recipe != nil {
+		t.Error("the recipe outlives the trial")
+	}
+	if s := b.view().Scraper(b.scraper); s.LastJob != run.Job {
+		t.Errorf("the scraper's newest run is %s", s.LastJob)
+	}
+	b.view().ScraperJobs(b.scraper, func(j *state.Job) bool {
+		if j.ID != run.Job {
+			t.Errorf("the scraper has the run %s", j.ID)
+		}
+		return true
+	})
+	for name, c := range map[string]struct {
+		change func(*command.LaunchRunPayload)
+		want   fault.Code
+	}{
+		"unknown scraper": {func(p *command.LaunchRunPayload) { p.Scraper = ids.ID{9} }, fault.ScraperNotFound},
+		"foreign scraper": {func(p *command.LaunchRunPayload) { p.Customer = "other" }, fault.ScraperNotFound},
+		"unknown group":   {func(p *command.LaunchRunPayload) { p.Trial.Group = ids.ID{9} }, fault.GroupNotFound},
+		"foreign group": {func(p *command.LaunchRunPayload) { p.Customer, p.Scraper = "other", ids.ID{} },
+			fault.GroupNotFound},
+		"unknown key": {func(p *command.LaunchRunPayload) { p.Trial.Key = ids.ID{9} }, fault.Unauthorized},
+	} {
+		p := b.trial(b.scraper, command.Trial{Source: model.SourceSample, Group: b.group})
+		c.change(&p)
+		if err := b.do(p); fault.CodeOf(err) != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A key that may only read has twenty billable trials a day; those that bring nothing are not counted.
+func TestTrialsOfADay(t *testing.T) {
+	b := newTrials(t)
+	key := b.ids.New()
+	b.must(command.MintKeyPayload{ID: key, Customer: customer, Prefix: "abcdefg", Scope: model.ScopeLLMRead})
+	preview := func() command.LaunchRunPayload {
+		return b.trial(ids.ID{}, command.Trial{Source: model.SourcePreviewURL, Group: b.group, Key: key})
+	}
+	for n := range 25 {
+		p := preview()
+		b.must(p)
+		b.end(p.Job, n >= 5)
+	}
+	if err := b.do(preview()); fault.CodeOf(err) != fault.TrialLimitReached {
+		t.Fatalf("the 21st billable trial: %v", err)
+	}
+	b.must(b.trial(ids.ID{}, command.Trial{Source: model.SourcePreviewURL})) // another credential
+	b.now += 24 * 60 * 60 * 1000
+	next := preview()
+	b.must(next)
+	// One that was counted yesterday and ends today gives nothing back.
+	b.now += 24 * 60 * 60 * 1000
+	today := preview()
+	b.must(today)
+	b.end(next.Job, false)
+	if got := b.view().Key(key); got.Trials != 1 {
+		t.Errorf("%d trials are counted today", got.Trials)
+	}
+	b.must(command.RevokeKeyPayload{ID: key, Customer: customer})
+	b.end(today.Job, false)
+}
+
+func TestStopOneRun(t *testing.T) {
+	b := newTrials(t)
+	p := b.trial(ids.ID{}, command.Trial{Source: model.SourcePreviewURL})
+	b.must(p)
+	for _, stop := range []command.StopRunPayload{{Customer: "other", Job: p.Job}, {Customer: customer, Job: ids.ID{9}}} {
+		if err := b.do(stop); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("stop %+v: %v", stop, err)
+		}
+	}
+	b.must(command.StopRunPayload{Customer: customer, Job: p.Job})
+	b.must(command.StopRunPayload{Customer: customer, Job: p.Job}) // changes nothing
+	b.must(command.CloseRunPayload{Job: p.Job})
+	if job := b.view().Job(p.Job); job.State != model.Stopped || !job.Closed {
+		t.Errorf("the run is %+v", job)
+	}
+}

@@ -1,0 +1,392 @@
+// Package detect owns the answer to "what could be scraped here?": it tries every strategy that fits a page and proposes
+// scrapers, each with the rows that this very scraper makes of the page, the best first. It saves nothing, and knows no
+// strategy's insides: each proposal is compiled and run like any recipe.
+//
+// The strategies: the fields that the caller names; data that the page states (APPLICATION_LD_JSON); shop plugins
+// (MARKETPLACE); items that repeat (MULTIPLE_PRODUCTS); the one thing that a page is about (SINGLE_PRODUCT); arrays and
+// objects of JSON bodies, by JSONPath; and AI_CONF with the schema that fits what the page is about.
+package detect
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/page"
+	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Bounds of a proposal's rows as they are shown, and of the proposals.
+const (
+	maxSample      = 20
+	maxSampleBytes = 100_000
+	maxCandidates  = 10
+)
+
+// Candidate is a row of a detection: a scraper without name and address, and what it makes of the page.
+type Candidate struct {
+	Strategy   string            `json:"strategy"`
+	Score      float64           `json:"score"`
+	Scraper    model.Scraper     `json:"scraper"`
+	SampleData []json.RawMessage `json:"sampleData"`
+}
+
+// Schema is an extraction schema that AI_CONF may be proposed with. The recipe of a detection has a JSON array of them as
+// its schema.
+type Schema struct {
+	ID      string          `json:"id"`
+	Type    string          `json:"type"` // PRODUCT, ARTICLE …
+	Content json.RawMessage `json:"content"`
+}
+
+// Run makes the rows of a page by a recipe.
+type Run func(model.Recipe, page.Page) ([][]byte, error)
+
+// Compile checks the schemas. Fields, which may be none, are tried as the caller's own. HiddenData is
+// tryWithHiddenData.
+func Compile(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List) {
+	var schemas []Schema
+	if len(r.Schema) > 0 {
+		if err := json.Unmarshal(r.Schema, &schemas); err != nil {
+			return rows.Maker{}, fault.List{fault.Invalid(fault.SchemaValidation, "schema", "not an array of schemas: %v", err)}
+		}
+	}
+	return rows.Maker{Read: func(pages []page.Page, out *rows.Writer) (rows.More, error) {
+		d := &detection{recipe: r, page: pages[0], run: run, tags: tags, schemas: schemas}
+		for _, c := range d.candidates() {
+			var row bytes.Buffer
+			encoder := json.NewEncoder(&row)
+			encoder.SetEscapeHTML(false) // rows stay as they are
+			if err := encoder.Encode(c); err != nil {
+				return rows.More{}, fault.Wrap(fault.PageUnparsable, err, "a proposal cannot be written")
+			}
+			if err := out.Whole(bytes.TrimSpace(row.Bytes())); err != nil {
+				return rows.More{}, err
+			}
+		}
+		return rows.More{}, nil
+	}}, nil
+}
+
+// detection is the work on one page.
+type detection struct {
+	recipe  model.Recipe
+	page    page.Page
+	run     Run
+	tags    []string
+	schemas []Schema
+	found   []Candidate
+}
+
+// probe is a parsed page.
+type probe struct {
+	root *html.Node
+	base *url.URL
+	sel  *selectors
+	// beside are elements known to stand beside what the page is about, or not to.
+	beside map[*html.Node]bool
+}
+
+// isBeside says whether an element stands in a menu, a footer or the like.
+func (p *probe) isBeside(n *html.Node) bool {
+	if n == nil || n.Type != html.ElementNode {
+		return false
+	}
+	known, ok := p.beside[n]
+	if !ok {
+		known = aside(n) || p.isBeside(n.Parent)
+		p.beside[n] = known
+	}
+	return known
+}
+
+func (d *detection) candidates() []Candidate {
+	media, _, _ := strings.Cut(d.page.ContentType, ";")
+	if isJSON(media, d.page.Body) {
+		d.json()
+	} else {
+		d.html()
+	}
+	slices.SortStableFunc(d.found, func(a, b Candidate) int { return compare(b.Score, a.Score) })
+	return d.found[:min(len(d.found), maxCandidates)]
+}
+
+// try runs a proposal, and keeps it if it has rows that another does not have already.
+func (d *detection) try(strategy string, score float64, scraper model.Scraper, schema json.RawMessage) {
+	recipe := scraper.Recipe()
+	recipe.Schema = schema
+	made, err := d.run(recipe, d.page)
+	if err != nil || len(made) == 0 {
+		return
+	}
+	c := Candidate{Strategy: strategy, Score: score, Scraper: scraper, SampleData: []json.RawMessage{}}
+	size := 0
+	for _, row := range made {
+		if size += len(row); len(c.SampleData) == maxSample || size > maxSampleBytes {
+			break
+		}
+		c.SampleData = append(c.SampleData, row)
+	}
+	if len(c.SampleData) == 0 {
+		return
+	}
+	d.found = append(d.found, c)
+}
+
+// own tries the fields that the caller names.
+func (d *detection) own() {
+	if len(d.recipe.Fields) == 0 {
+		return
+	}
+	for i, kind := range []model.ScraperType{model.MultipleProducts, model.SingleProduct} {
+		d.try("fields", 100-float64(i), model.Scraper{Type: kind, ItemsConfig: d.recipe.Fields}, nil)
+	}
+}
+
+func (d *detection) json() {
+	value, err := structured.ParseJSON(string(d.page.Body))
+	if err != nil {
+		return
+	}
+	d.own()
+	for i, t := range tables(value) {
+		d.try("json", 90-float64(i), model.Scraper{Type: model.MultipleProducts, ItemsConfig: t.fields}, nil)
+	}
+	if fields := object(value); fields != nil {
+		d.try("json", 60, model.Scraper{Type: model.SingleProduct, ItemsConfig: fields}, nil)
+	}
+}
+
+func (d *detection) html() {
+	root, err := html.Parse(bytes.NewReader(d.page.Body))
+	if err != nil {
+		return
+	}
+	base, err := url.Parse(d.page.URL)
+	if err != nil {
+		return
+	}
+	p := &probe{root: root, base: base, sel: newSelectors(root), beside: map[*html.Node]bool{}}
+	data := structured.ReadTree(root, d.page.URL)
+	topic := topicOf(data)
+	d.own()
+	d.stated(topic)
+	lists := p.lists()
+	product := p.product(lists)
+	if has(product, "price") && !topic.listed {
+		topic.single = true
+	}
+	d.shops(topic, lists)
+	next := p.next()
+	for i, l := range lists {
+		d.list(p, l, i, topic, next)
+	}
+	if product != nil {
+		score := 70.0
+		if !topic.single && len(lists) > 0 {
+			score = 35
+		}
+		d.try("product", score, model.Scraper{Type: model.SingleProduct, ItemsConfig: product}, nil)
+	}
+	d.schema(topic)
+}
+
+// topic is what a page is about by what it states.
+type topic struct {
+	kind   string // SchemaType, "" unknown
+	single bool   // about one thing
+	listed bool   // about several
+	rich   bool   // states more than who runs the site
+}
+
+// kinds are the schema types with the types of schema.org that they are about.
+var kinds = []struct {
+	kind  string
+	types []string
+}{
+	{"PRODUCT", []string{"Product", "ProductGroup", "IndividualProduct", "ProductModel", "Vehicle"}},
+	{"JOB_POSTING", []string{"JobPosting"}},
+	{"EVENT", []string{"Event", "MusicEvent", "SportsEvent", "BusinessEvent", "EducationEvent", "TheaterEvent", "Festival"}},
+	{"REAL_ESTATE", []string{"RealEstateListing", "Apartment", "House", "SingleFamilyResidence", "Residence", "Accommodation"}},
+	{"ARTICLE", []string{"Article", "NewsArticle", "BlogPosting", "Report", "TechArticle", "ScholarlyArticle"}},
+	{"REVIEW", []string{"Review"}},
+	{"ORGANIZATION", []string{"LocalBusiness", "Restaurant", "Store", "Hotel", "Corporation", "Organization"}},
+}
+
+func topicOf(data *structured.Data) topic {
+	var t topic
+	things := slices.Clone(data.Items)
+	for _, item := range data.Items {
+		for _, v := range item.Get("mainEntity") {
+			if v.Item != nil {
+				things = append(things, data.Follow(v.Item))
+			}
+		}
+		t.listed = t.listed || item.Is("ItemList", "CollectionPage", "SearchResultsPage")
+	}
+	for _, k := range kinds {
+		n := 0
+		for _, item := range things {
+			if item.Is(k.types...) {
+				n++
+			}
+		}
+		if n > 0 && t.kind == "" {
+			t.kind, t.single, t.rich = k.kind, n == 1, k.kind != "ORGANIZATION"
+			t.listed = t.listed || n > 2
+		}
+	}
+	switch og := data.MetaValue("og:type"); {
+	case t.kind != "" && t.kind != "ORGANIZATION":
+	case strings.Contains(og, "product"):
+		t.kind, t.single = "PRODUCT", true
+	case og == "article":
+		t.kind, t.single = "ARTICLE", true
+	}
+	t.single = t.single && !t.listed && t.kind != "ORGANIZATION"
+	return t
+}
+
+func (d *detection) stated(t topic) {
+	score := 20.0
+	if t.rich || t.listed {
+		score = 80
+	}
+	scraper := model.Scraper{Type: model.ApplicationLDJSON}
+	scraper.SourceConfig.TryWithHiddenData = d.recipe.HiddenData
+	d.try("structured-data", score, scraper, nil)
+}
+
+// shops tries the plugins for shops: that for lists where there is a list.
+func (d *detection) shops(t topic, lists []list) {
+	for i, tag := range d.tags {
+		score := 75.0
+		if (i == 0) != t.single {
+			score = 40
+		}
+		if i == 1 && len(lists) > 0 && lists[0].has("price") && !t.single {
+			score = 82
+		}
+		d.try("shop", score-float64(i), model.Scraper{Type: model.Marketplace, Config: &model.ScraperConfig{EndpointTag: tag}}, nil)
+	}
+}
+
+// list proposes items that repeat.
+func (d *detection) list(p *probe, l list, place int, t topic, next *model.Pagination) {
+	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: p.config(l)}
+	if len(scraper.ItemsConfig) < 2 {
+		return
+	}
+	score := 85.0
+	switch {
+	case t.single:
+		score = 30
+	case l.score < 8:
+		score = 45
+	}
+	if place == 0 {
+		scraper.SourceConfig.Pagination = next
+	}
+	d.try("list", score-10*float64(place), scraper, nil)
+}
+
+// config are the fields of a list as a scraper has them.
+func (p *probe) config(l list) []model.Field {
+	items := p.sel.group(l.items)
+	var fields []model.Field
+	for _, f := range l.fields {
+		css := p.fieldSelector(items, l.items, f)
+		if css == "" {
+			if len(fields) == 0 {
+				return nil // the first field makes the rows
+			}
+			continue
+		}
+		fields = append(fields, model.Field{Name: f.name, Selector: css, Kind: f.kind, Attr: f.attr})
+	}
+	return fields
+}
+
+// fieldSelector finds a field in all the page: within the items where these have a selector, and otherwise by itself.
+func (p *probe) fieldSelector(items string, holders []*html.Node, f field) string {
+	if items != "" {
+		if slices.Equal(holders, f.nodes) {
+			return items
+		}
+		if inner := p.sel.within(holders, f.nodes); inner != "" {
+			return items + " " + inner
+		}
+		if joined := p.joined(items, holders, f); joined != "" {
+			return joined
+		}
+	}
+	nodes := slices.DeleteFunc(slices.Clone(f.nodes), func(n *html.Node) bool { return n == nil })
+	return p.sel.group(nodes)
+}
+
+// joined finds a field that stands at several places, by a selector for each.
+func (p *probe) joined(items string, holders []*html.Node, f field) string {
+	var whole, inner []string
+	for _, nodes := range f.parts {
+		css := p.sel.within(holders, nodes)
+		if css == "" {
+			return ""
+		}
+		inner, whole = append(inner, css), append(whole, items+" "+css)
+	}
+	if len(inner) == 0 || !p.sel.firsts(strings.Join(inner, ", "), holders, f.nodes) {
+		return ""
+	}
+	return strings.Join(whole, ", ")
+}
+
+// nextLinks are how pages commonly mark the link to the next one.
+var nextLinks = []string{`a[rel="next"]`, "a.next", ".next > a", `.pagination a[aria-label*="ext"]`, `a[aria-label="Next page"]`,
+	"a.pagination-next", "li.next a", ".pagination__next", "a.page-next", ".pager a.next"}
+
+// next is the pagination of a page that links to the next one, nil otherwise.
+func (p *probe) next() *model.Pagination {
+	for _, css := range nextLinks {
+		matches := p.sel.all(css)
+		if len(matches) == 0 {
+			continue
+		}
+		href := strings.TrimSpace(attribute(matches[0], "href"))
+		link, err := p.base.Parse(href)
+		if err != nil || href == "" || href[0] == '#' {
+			continue
+		}
+		if link.Fragment = ""; link.Host == p.base.Host && link.String() != p.base.String() {
+			return &model.Pagination{Type: model.NextLink, Selector: css}
+		}
+	}
+	return nil
+}
+
+// schema tries AI_CONF with the schema of what the page is about.
+func (d *detection) schema(t topic) {
+	for _, s := range d.schemas {
+		if s.Type == t.kind {
+			d.try("schema", 50, model.Scraper{Type: model.AIConf, Schema: &model.SchemaRef{ID: s.ID}}, s.Content)
+			return
+		}
+	}
+}
+
+// String is the candidate in short, for tests and logs.
+func (c *Candidate) String() string {
+	names := make([]string, len(c.Scraper.ItemsConfig))
+	for i, f := range c.Scraper.ItemsConfig {
+		names[i] = f.Name
+	}
+	return c.Strategy + " " + string(c.Scraper.Type) + " " + strconv.FormatFloat(c.Score, 'f', -1, 64) + " " +
+		strconv.Itoa(len(c.SampleData)) + " rows: " + strings.Join(names, " ")
+}

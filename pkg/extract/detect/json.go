@@ -1,0 +1,199 @@
+package detect
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Bounds of the search in JSON.
+const (
+	maxDepth      = 8
+	maxJSONFields = 40
+	sampled       = 50 // elements of an array that are looked at
+)
+
+// table is an array of objects in a JSON body.
+type table struct {
+	path   string
+	fields []model.Field
+	score  int
+}
+
+// tables finds the arrays of objects in a value, those with most to say first; and the fields of the value itself.
+func tables(value *structured.JSON) []table {
+	var found []table
+	var walk func(v *structured.JSON, path string, depth int)
+	walk = func(v *structured.JSON, path string, depth int) {
+		if depth > maxDepth {
+			return
+		}
+		switch v.Kind {
+		case structured.Array:
+			if t, ok := tableOf(v, path); ok {
+				found = append(found, t)
+			}
+			for i := range v.Members[:min(len(v.Members), 3)] {
+				walk(&v.Members[i].Value, path+"[*]", depth+1)
+			}
+		case structured.Object:
+			for i := range v.Members {
+				walk(&v.Members[i].Value, path+step(v.Members[i].Name), depth+1)
+			}
+		}
+	}
+	walk(value, "$", 0)
+	// The same place may be met in several elements.
+	seen := map[string]bool{}
+	found = slices.DeleteFunc(found, func(t table) bool {
+		again := seen[t.path]
+		seen[t.path] = true
+		return again
+	})
+	slices.SortStableFunc(found, func(a, b table) int { return b.score - a.score })
+	return found[:min(len(found), keptLists)]
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// step is a member's name as a step of a JSONPath.
+func step(name string) string {
+	if plainName.MatchString(name) {
+		return "." + name
+	}
+	quoted := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name)
+	return "['" + quoted + "']"
+}
+
+// tableOf makes the fields of an array whose elements are objects.
+func tableOf(array *structured.JSON, path string) (table, bool) {
+	objects := []*structured.JSON{}
+	for i := range array.Members[:min(len(array.Members), sampled)] {
+		if v := &array.Members[i].Value; v.Kind == structured.Object && len(v.Members) > 0 {
+			objects = append(objects, v)
+		}
+	}
+	if len(objects) == 0 || len(objects)*2 < min(len(array.Members), sampled) {
+		return table{}, false
+	}
+	columns := columnsOf(objects)
+	// The first field makes the rows: it must be in every element.
+	at := slices.IndexFunc(columns, func(c column) bool { return c.have == len(objects) && c.title })
+	if at < 0 {
+		at = slices.IndexFunc(columns, func(c column) bool { return c.have == len(objects) })
+	}
+	if at < 0 || len(columns) < 2 {
+		return table{}, false
+	}
+	first := columns[at]
+	columns = append([]column{first}, slices.Delete(columns, at, at+1)...)
+	t := table{path: path, score: min(len(array.Members), 100) * min(len(columns), 12)}
+	for _, c := range columns[:min(len(columns), maxJSONFields)] {
+		t.fields = append(t.fields, model.Field{Name: c.name, Selector: path + "[*]" + c.path, Kind: model.Text})
+		if c.title || c.price {
+			t.score *= 2
+		}
+	}
+	return t, true
+}
+
+// column is a scalar that the elements have, or one of what they hold.
+type column struct {
+	name, path   string
+	have         int
+	title, price bool
+}
+
+func columnsOf(objects []*structured.JSON) []column {
+	byPath := map[string]*column{}
+	var order []string
+	var add func(v *structured.JSON, name, path string, depth int)
+	add = func(v *structured.JSON, name, path string, depth int) {
+		for i := range v.Members {
+			m := &v.Members[i]
+			full := strings.TrimLeft(m.Name, "_$")
+			if full == "" || !printable(m.Name) {
+				continue
+			}
+			if name != "" {
+				full = name + "_" + full
+			}
+			at := path + step(m.Name)
+			switch m.Value.Kind {
+			case structured.Object:
+				if depth < 2 {
+					add(&m.Value, full, at, depth+1)
+				}
+				continue
+			case structured.Array:
+				if len(m.Value.Members) > 0 && m.Value.Members[0].Value.Kind == structured.Object {
+					continue
+				}
+			}
+			c := byPath[at]
+			if c == nil {
+				lower := strings.ToLower(m.Name)
+				c = &column{name: full, path: at, price: strings.Contains(lower, "price"),
+					title: depth == 0 && slices.Contains([]string{"title", "name", "headline", "productname", "product_name", "displayname", "label"}, lower)}
+				byPath[at] = c
+				order = append(order, at)
+			}
+			if m.Value.Kind != structured.Null {
+				c.have++
+			}
+		}
+	}
+	for _, object := range objects {
+		add(object, "", "", 0)
+	}
+	names := map[string]bool{}
+	var columns []column
+	for _, at := range order {
+		c := byPath[at]
+		for n := 2; names[c.name]; n++ {
+			c.name = strings.TrimRight(c.name, "0123456789") + strconv.Itoa(n)
+		}
+		names[c.name] = true
+		if c.have > 0 && len(c.name) <= 200 {
+			columns = append(columns, *c)
+		}
+	}
+	return columns
+}
+
+func printable(name string) bool {
+	return len(name) <= 100 && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f || r == '\ufffd' })
+}
+
+// object makes the fields of a body that is one object.
+func object(value *structured.JSON) []model.Field {
+	if value.Kind != structured.Object {
+		return nil
+	}
+	var fields []model.Field
+	for _, c := range columnsOf([]*structured.JSON{value}) {
+		if len(fields) < maxJSONFields {
+			fields = append(fields, model.Field{Name: c.name, Selector: "$" + c.path, Kind: model.Text})
+		}
+	}
+	if len(fields) < 2 {
+		return nil
+	}
+	return fields
+}
+
+// isJSON says whether a body is JSON.
+func isJSON(media string, body []byte) bool {
+	media = strings.ToLower(strings.TrimSpace(media))
+	if strings.HasSuffix(media, "json") {
+		return true
+	}
+	body = bytes.TrimLeft(body, " \t\r\n")
+	return media != "text/html" && len(body) > 0 && (body[0] == '{' || body[0] == '[') && json.Valid(body)
+}

@@ -1,0 +1,409 @@
+package detect
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/price"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// naming gives leaves names.
+type naming struct {
+	items  set
+	count  int
+	leaves []*leaf
+	taken  map[*leaf]bool
+	fields []field
+}
+
+// take makes a field of a leaf.
+func (n *naming) take(name string, l *leaf) {
+	if slices.ContainsFunc(n.fields, func(f field) bool { return f.name == name }) {
+		return
+	}
+	n.taken[l] = true
+	f := field{name: name, kind: model.Text, attr: l.attr, nodes: l.nodes, share: float64(l.have) / float64(n.count)}
+	if l.attr != "" {
+		f.kind = model.Attr
+	}
+	n.fields = append(n.fields, f)
+}
+
+// best takes the leaf with the highest score above 0.
+func (n *naming) best(name string, score func(*leaf) float64) *leaf {
+	var best *leaf
+	most := 0.0
+	for _, l := range n.leaves {
+		if n.taken[l] {
+			continue
+		}
+		if s := score(l); s > most {
+			best, most = l, s
+		}
+	}
+	if best != nil {
+		n.take(name, best)
+	}
+	return best
+}
+
+// first is an element of a leaf.
+func (l *leaf) first() *html.Node {
+	for _, n := range l.nodes {
+		if n != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// most says whether at least six of ten values are so.
+func (l *leaf) most(so func(string) bool) bool {
+	n := 0
+	for _, v := range l.values {
+		if v != "" && so(v) {
+			n++
+		}
+	}
+	return n*10 >= l.have*6
+}
+
+// calls says whether the element of a leaf, or one around it within the item, has one of the words.
+func (n *naming) calls(l *leaf, depth int, any ...string) bool {
+	at := l.first()
+	for range depth + 1 {
+		if at == nil || n.items[at] && at != l.first() {
+			return false
+		}
+		for _, word := range words(at) {
+			if slices.Contains(any, word) {
+				return true
+			}
+		}
+		at = at.Parent
+	}
+	return false
+}
+
+// struck says whether a leaf stands in what is crossed out.
+func (n *naming) struck(l *leaf) bool {
+	for at := l.first(); at != nil && !n.items[at]; at = at.Parent {
+		switch at.Data {
+		case "del", "s", "strike":
+			return true
+		}
+	}
+	return n.calls(l, 2, formerly...)
+}
+
+// formerly are words for a price before a reduction.
+var formerly = []string{"old", "was", "regular", "compare", "list", "rrp", "before", "crossed", "strike", "original", "retail", "msrp", "uvp", "statt"}
+
+var (
+	amount = regexp.MustCompile(`^[0-9][0-9.,' ]*$`)
+	stars  = regexp.MustCompile(`(?i)^(rated |rating:? ?)?[0-9]([.,][0-9]{1,2})?( ?(out of|/|von|sur|de|su) ?(5|10)| stars?| sterne)?[. ]*$|^(rated |rating:? ?)?[0-9]([.,][0-9]+)? (out of|von|sur) `)
+	counts = regexp.MustCompile(`^\(? ?[0-9][0-9.,]* ?[+k]?\)?( (customer |global )?(reviews?|ratings?|bewertung(en)?|avis|opiniones|votes?))?\)?$`)
+	dates  = regexp.MustCompile(`(?i)^[0-9]{4}-[0-9]{2}-[0-9]{2}|^[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}|^([0-9]{1,2}\.? )?(jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zé]*\.?,? [0-9]{1,2}|^[0-9]{1,2}\.? (jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zé]*\.? [0-9]{4}|^[0-9]+ (minutes?|hours?|days?|weeks?|months?) ago`)
+)
+
+func (n *naming) prices() {
+	n.best("listPrice", func(l *leaf) float64 {
+		if !n.struck(l) || !n.isPrice(l) {
+			return 0
+		}
+		return float64(l.have)
+	})
+	now := func(l *leaf) bool { return !n.struck(l) && n.isPrice(l) && l.attr == "" }
+	found := n.best("price", func(l *leaf) float64 {
+		if n.struck(l) || !n.isPrice(l) || l.attr == "aria-label" {
+			return 0
+		}
+		score := float64(l.have)
+		if n.calls(l, 1, "price", "amount", "preis", "prix", "precio") {
+			score *= 2
+		}
+		if n.calls(l, 1, "sale", "special", "final", "now", "current") {
+			score *= 1.2
+		}
+		if n.calls(l, 2, "unit", "per", "shipping", "delivery", "save", "saving", "discount", "installment") {
+			score /= 4
+		}
+		return score
+	})
+	if found == nil { // what looked reduced is the price
+		for i := range n.fields {
+			if n.fields[i].name == "listPrice" && n.fields[i].share > 0.8 {
+				n.fields[i].name = "price"
+			}
+		}
+	}
+	if found != nil && found.attr == "" {
+		n.join("price", now)
+	}
+	// The same amount stands in elements around its own.
+	for _, l := range n.leaves {
+		if !n.taken[l] && n.isPrice(l) {
+			n.taken[l] = true
+		}
+	}
+}
+
+// join adds to a field what other leaves have where its own has nothing: a price stands elsewhere when it is reduced.
+func (n *naming) join(name string, fits func(*leaf) bool) {
+	f := &n.fields[slices.IndexFunc(n.fields, func(f field) bool { return f.name == name })]
+	for _, l := range n.leaves {
+		if n.taken[l] || !fits(l) || slices.ContainsFunc(l.nodes, func(at *html.Node) bool { return at != nil && overlaps(f.nodes, at) }) {
+			continue
+		}
+		if f.parts == nil {
+			f.parts = [][]*html.Node{f.nodes}
+			f.nodes = slices.Clone(f.nodes)
+		}
+		f.parts = append(f.parts, l.nodes)
+		n.taken[l] = true
+		have := 0
+		for i, at := range l.nodes {
+			if f.nodes[i] == nil {
+				f.nodes[i] = at
+			}
+			if f.nodes[i] != nil {
+				have++
+			}
+		}
+		f.share = float64(have) / float64(n.count)
+	}
+}
+
+// overlaps says whether an element holds one of the nodes or stands in one.
+func overlaps(nodes []*html.Node, n *html.Node) bool {
+	return slices.ContainsFunc(nodes, func(have *html.Node) bool { return have != nil && (holds(have, n) || holds(n, have)) })
+}
+
+func (n *naming) isPrice(l *leaf) bool {
+	if l.attr == "href" || l.attr == "src" {
+		return false
+	}
+	if l.most(price.Is) {
+		return true
+	}
+	called := n.calls(l, 2, "price", "amount", "preis", "prix", "precio") || strings.HasPrefix(l.attr, "data-price")
+	return called && l.most(amount.MatchString)
+}
+
+// isProse says whether the values of a leaf are words.
+func isProse(v string) bool {
+	letters := 0
+	for _, r := range v {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r > 127 {
+			letters++
+		}
+	}
+	return letters*2 > len(v)/2 && letters > 1
+}
+
+func (n *naming) title() {
+	n.best("title", func(l *leaf) float64 {
+		if l.attr != "" || !l.most(isProse) || l.have*10 < n.count*7 {
+			return 0
+		}
+		length := 0
+		for _, v := range l.values {
+			length += len(v)
+		}
+		length /= l.have
+		score := float64(l.distinct) / float64(l.have)
+		if score < 0.3 || length > 250 {
+			return 0
+		}
+		at := l.first()
+		if ancestor(at, func(a *html.Node) bool {
+			return named("h1", "h2", "h3", "h4", "h5", "h6")(a) && n.items.inside(a) != nil
+		}) != nil {
+			score *= 3
+		}
+		if n.calls(l, 1, "title", "name", "heading", "headline", "subject", "titel", "nom") {
+			score *= 2.5
+		}
+		if n.calls(l, 0, "brand", "vendor", "badge", "label", "tag", "category", "subtitle", "author", "date", "location", "company", "sku") {
+			score /= 5
+		}
+		if ancestor(at, func(a *html.Node) bool { return a.Data == "a" && n.items.inside(a) != nil }) != nil {
+			score *= 1.5
+		}
+		if length < 4 {
+			score /= 4
+		}
+		if ancestor(at, named("button")) != nil || l.distinct == 1 {
+			score /= 20
+		}
+		return score
+	})
+}
+
+func (n *naming) link() {
+	var title []*html.Node
+	for _, f := range n.fields {
+		if f.name == "title" {
+			title = f.nodes
+		}
+	}
+	n.best("url", func(l *leaf) float64 {
+		at := l.first()
+		if l.attr != "href" || at.Data != "a" || l.distinct < 2 {
+			return 0
+		}
+		score := float64(l.have) * float64(l.distinct) / float64(l.have)
+		around := 0
+		for i, a := range l.nodes {
+			if a != nil && title != nil && title[i] != nil && (holds(a, title[i]) || holds(title[i], a)) {
+				around++
+			}
+		}
+		if around*2 > l.have {
+			score *= 3
+		}
+		if !l.most(func(v string) bool {
+			return !strings.HasPrefix(v, "#") && !strings.HasPrefix(v, "javascript:") && !strings.HasPrefix(v, "mailto:")
+		}) {
+			return 0
+		}
+		return score
+	})
+	for _, l := range n.leaves {
+		if l.attr == "href" {
+			n.taken[l] = true
+		}
+	}
+}
+
+func (n *naming) picture() {
+	n.best("image", func(l *leaf) float64 {
+		at := l.first()
+		order := slices.Index([]string{"data-src", "data-original", "data-lazy-src", "src", "data-srcset", "srcset"}, l.attr)
+		if at.Data != "img" || order < 0 || l.distinct*2 < l.have {
+			return 0
+		}
+		score := float64(l.have) * (1 - float64(order)/10)
+		if n.calls(l, 1, "icon", "badge", "flag", "logo", "avatar", "star") {
+			score /= 4
+		}
+		return score
+	})
+	for _, l := range n.leaves {
+		if at := l.first(); at.Data == "img" || at.Data == "source" {
+			n.taken[l] = true
+		}
+	}
+}
+
+// marks are names with the words that call an element so, and what its values have to be.
+var marks = []struct {
+	name  string
+	words []string
+	fits  func(string) bool
+}{
+	{"rating", []string{"rating", "stars", "star", "score", "bewertung", "average"}, stars.MatchString},
+	{"reviewCount", []string{"reviews", "review", "ratings", "rating", "count", "votes", "comments", "avis"}, counts.MatchString},
+	{"date", []string{"date", "time", "published", "posted", "datum", "datetime"}, func(v string) bool { return dates.MatchString(v) }},
+	{"sku", []string{"sku", "asin", "mpn", "ref", "reference", "artikelnummer"}, func(v string) bool { return len(v) <= 60 }},
+	{"brand", []string{"brand", "vendor", "manufacturer", "marke", "designer", "maker"}, isShort},
+	{"author", []string{"author", "byline", "by", "user", "username", "writer"}, isShort},
+	{"company", []string{"company", "employer", "organization", "hiring", "firma"}, isShort},
+	{"location", []string{"location", "address", "city", "ort", "place", "locality"}, isShort},
+	{"salary", []string{"salary", "compensation", "gehalt"}, isShort},
+	{"availability", []string{"stock", "availability", "available", "inventory", "delivery"}, isShort},
+	{"category", []string{"category", "categories", "section", "topic", "kategorie"}, isShort},
+	{"description", []string{"description", "desc", "excerpt", "summary", "teaser", "snippet", "abstract", "intro", "body"},
+		func(v string) bool { return len(v) > 25 }},
+}
+
+func isShort(v string) bool { return len(v) <= 120 }
+
+// marked takes the leaves that say what they are.
+func (n *naming) marked() {
+	for _, mark := range marks {
+		n.best(mark.name, func(l *leaf) float64 {
+			if !l.most(mark.fits) || l.attr == "aria-label" && mark.name != "rating" {
+				return 0
+			}
+			score := float64(l.have)
+			switch {
+			case n.calls(l, 0, mark.words...):
+				return 2 * score
+			case n.calls(l, 1, mark.words...):
+				return score
+			case mark.name == "date" && (l.attr == "datetime" || l.first().Data == "time"):
+				return 3 * score
+			case mark.name == "date" && l.attr == "" && l.distinct > 1:
+				return score / 2
+			}
+			return 0
+		})
+	}
+	n.best("description", func(l *leaf) float64 {
+		if l.attr != "" || !l.most(func(v string) bool { return len(v) > 50 }) || l.distinct*2 < l.have {
+			return 0
+		}
+		return float64(l.have)
+	})
+}
+
+// rest names what is left after the words it is called by; what has no name is not wanted.
+func (n *naming) rest() {
+	known := map[string]bool{}
+	for _, f := range n.fields {
+		for i, node := range f.nodes {
+			if node != nil {
+				if f.attr == "" {
+					known[textOf(node)] = true
+				}
+				_ = i
+			}
+		}
+	}
+	for _, l := range n.leaves {
+		if n.taken[l] || l.attr != "" || len(n.fields) >= maxFields || l.distinct < 2 || l.have*2 < n.count {
+			continue
+		}
+		repeats := 0
+		for _, v := range l.values {
+			if v != "" && known[v] {
+				repeats++
+			}
+		}
+		name := nameOf(l.first())
+		if name == "" || repeats*2 > l.have || ancestor(l.first(), named("button", "form", "select")) != nil {
+			continue
+		}
+		n.take(name, l)
+	}
+}
+
+// nameOf is what an element is called: its mark, or the last word of its most telling class.
+func nameOf(n *html.Node) string {
+	if prop := attribute(n, "itemprop"); identifier.MatchString(prop) {
+		return prop
+	}
+	for _, class := range append(classesOf(n), modulesOf(n)...) {
+		if isUtility(class) {
+			continue
+		}
+		parts := split(class)
+		for i := len(parts) - 1; i >= 0; i-- {
+			if word := parts[i]; len(word) > 2 && !slices.Contains(hollow, word) {
+				return word
+			}
+		}
+	}
+	return ""
+}
+
+// hollow are words that say nothing about what an element holds.
+var hollow = []string{"product", "item", "card", "box", "wrap", "wrapper", "container", "inner", "outer", "content", "text", "block", "list",
+	"grid", "row", "col", "cell", "element", "component", "link", "value", "label", "span", "div", "main", "primary", "secondary", "body",
+	"view", "tile", "entry", "result", "info", "details", "detail", "data", "group", "field", "line", "section", "button", "btn", "woocommerce",
+	"currency", "currencysymbol", "symbol", "price", "visually", "screen", "reader", "sr", "only", "hidden", "icon", "badge"}

@@ -1,0 +1,351 @@
+package detect
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/price"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// known are places where pages of one thing commonly say something: selectors that other pages of the site have, too.
+// The first that has a value counts.
+var known = []struct {
+	name   string
+	places []model.Field
+}{
+	{"description", []model.Field{attr("description", "[itemprop=description][content]", "content"), text("description", "[itemprop=description]"),
+		attr("description", `meta[name="description"]`, "content"), attr("description", `meta[property="og:description"]`, "content")}},
+	{"image", []model.Field{attr("image", `meta[property="og:image"]`, "content"), attr("image", "img[itemprop=image]", "src")}},
+	{"brand", []model.Field{text("brand", "[itemprop=brand] [itemprop=name]"), attr("brand", "[itemprop=brand][content]", "content"),
+		text("brand", "[itemprop=brand]"), attr("brand", `meta[property="product:brand"]`, "content")}},
+	{"sku", []model.Field{attr("sku", "[itemprop=sku][content]", "content"), text("sku", "[itemprop=sku]")}},
+	{"availability", []model.Field{attr("availability", "[itemprop=availability][href]", "href"),
+		attr("availability", "[itemprop=availability][content]", "content"), text("availability", "[itemprop=availability]")}},
+	{"rating", []model.Field{attr("rating", "[itemprop=ratingValue][content]", "content"), text("rating", "[itemprop=ratingValue]")}},
+	{"reviewCount", []model.Field{attr("reviewCount", "[itemprop=reviewCount][content]", "content"), text("reviewCount", "[itemprop=reviewCount]")}},
+	{"date", []model.Field{attr("date", `meta[property="article:published_time"]`, "content"), attr("date", "article time[datetime]", "datetime"),
+		attr("date", "time[datetime]", "datetime")}},
+	{"author", []model.Field{text("author", "[itemprop=author] [itemprop=name]"), text("author", "[rel=author]"),
+		attr("author", `meta[name="author"]`, "content")}},
+	{"content", []model.Field{text("content", "[itemprop=articleBody]"), text("content", "article .entry-content"), text("content", "article .post-content")}},
+}
+
+func text(name, css string) model.Field {
+	return model.Field{Name: name, Selector: css, Kind: model.Text}
+}
+
+func attr(name, css, attribute string) model.Field {
+	return model.Field{Name: name, Selector: css, Kind: model.Attr, Attr: attribute}
+}
+
+// product finds the fields of a page that is about one thing; none when there is no such thing.
+func (p *probe) product(lists []list) []model.Field {
+	heading := p.heading()
+	if heading == nil {
+		return nil
+	}
+	css := p.sel.first(heading)
+	if css == "" {
+		return nil
+	}
+	fields := append([]model.Field{text("title", css)}, p.amounts(heading, lists)...)
+	priced := len(fields) > 1
+	for _, k := range known {
+		if priced && (k.name == "author" || k.name == "content" || k.name == "date") {
+			continue
+		}
+		for _, place := range k.places {
+			if p.says(place) {
+				fields = append(fields, place)
+				break
+			}
+		}
+	}
+	fields = append(fields, p.labelled(heading, lists, fields)...)
+	if !priced && !has(fields, "content") && (!has(fields, "date") || !has(fields, "author") && !has(fields, "description")) {
+		return nil
+	}
+	return fields
+}
+
+func has(fields []model.Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f model.Field) bool { return f.Name == name })
+}
+
+// says whether a field has a value on this page.
+func (p *probe) says(f model.Field) bool {
+	matches := p.sel.all(f.Selector)
+	if len(matches) == 0 {
+		return false
+	}
+	if f.Kind == model.Attr {
+		return strings.TrimSpace(attribute(matches[0], f.Attr)) != ""
+	}
+	return textOf(matches[0]) != ""
+}
+
+// heading is the page's main heading.
+func (p *probe) heading() *html.Node {
+	for _, css := range [...]string{"[itemtype*=Product] > h1", "h1[itemprop=name]", "main h1", "article h1", "h1"} {
+		for _, n := range p.sel.all(css) {
+			if textOf(n) != "" {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
+// first finds a selector whose first match in the page is an element, "" if there is none.
+func (s *selectors) first(n *html.Node) string {
+	fits := func(css string) bool {
+		matches := s.all(css)
+		return len(matches) > 0 && matches[0] == n
+	}
+	own := simple(n)
+	for _, css := range own {
+		if (css != n.Data || telling[css]) && len(s.all(css)) == 1 && fits(css) {
+			return css
+		}
+	}
+	at := n.Parent
+	for range 5 {
+		if at == nil || at.Type != html.ElementNode || at.Data == "html" {
+			break
+		}
+		holders := simple(at)
+		if id := attribute(at, "id"); identifier.MatchString(id) && isStable(id) {
+			holders = append([]string{"#" + id}, holders...)
+		}
+		for _, holder := range holders {
+			if holder == at.Data && !telling[at.Data] {
+				continue
+			}
+			for _, css := range own {
+				if joined := holder + " " + css; fits(joined) {
+					return joined
+				}
+			}
+		}
+		at = at.Parent
+	}
+	for _, css := range own {
+		if fits(css) {
+			return css
+		}
+	}
+	return ""
+}
+
+// telling are the elements whose names say enough to look in them.
+var telling = map[string]bool{"main": true, "article": true, "ins": true, "del": true, "s": true, "strike": true, "h1": true, "h2": true, "form": true,
+	"figure": true, "dd": true}
+
+// amounts are the price of what the heading names, and what it was before.
+func (p *probe) amounts(heading *html.Node, lists []list) []model.Field {
+	var fields []model.Field
+	for _, place := range []model.Field{attr("price", "[itemprop=price][content]", "content"), text("price", "[itemprop=price]"),
+		attr("price", `meta[property="product:price:amount"]`, "content"), attr("price", `meta[property="og:price:amount"]`, "content")} {
+		if matches := p.sel.all(place.Selector); p.says(place) && !inLists(lists, matches[0]) {
+			fields = append(fields, place)
+			break
+		}
+	}
+	for _, currency := range []model.Field{attr("currency", "[itemprop=priceCurrency][content]", "content"),
+		attr("currency", `meta[property="product:price:currency"]`, "content"), attr("currency", `meta[property="og:price:currency"]`, "content")} {
+		if len(fields) > 0 && p.says(currency) {
+			fields = append(fields, currency)
+			break
+		}
+	}
+	now, before := p.shown(heading, lists)
+	if css := p.selectorOf(now); css != "" && !has(fields, "price") {
+		fields = append(fields, text("price", p.unreduced(css, now)))
+	}
+	if css := p.crossed(before); css != "" {
+		fields = append(fields, text("listPrice", css))
+	}
+	return fields
+}
+
+func (p *probe) selectorOf(n *html.Node) string {
+	if n == nil {
+		return ""
+	}
+	return p.sel.first(n)
+}
+
+// unreduced adds to the selector of a reduced price where the price stands on pages of things that are not.
+func (p *probe) unreduced(css string, n *html.Node) string {
+	ins := ancestor(n, named("ins"))
+	if ins == nil || ins.Parent == nil {
+		return css
+	}
+	for _, holder := range simple(ins.Parent) {
+		if holder == ins.Parent.Data {
+			break
+		}
+		for _, own := range simple(n) {
+			reduced, full := holder+" ins "+own, holder+" > "+own
+			if matches := p.sel.all(reduced + ", " + full); len(matches) > 0 && matches[0] == n {
+				return reduced + ", " + full
+			}
+		}
+	}
+	return css
+}
+
+// crossed is a selector of a price before a reduction: by what says that it is one, so that it finds nothing where
+// nothing is reduced.
+func (p *probe) crossed(n *html.Node) string {
+	if n == nil {
+		return ""
+	}
+	by := ancestor(n, named("del", "s", "strike"))
+	if by == nil {
+		by = ancestor(n, func(at *html.Node) bool {
+			return slices.ContainsFunc(words(at), func(w string) bool { return slices.Contains(formerly, w) })
+		})
+	}
+	if by == nil {
+		return ""
+	}
+	var list []string
+	for _, holder := range simple(by) {
+		former := telling[by.Data] || slices.ContainsFunc(split(holder), func(w string) bool { return slices.Contains(formerly, w) })
+		switch {
+		case !former || holder == by.Data && !telling[holder]:
+		case by == n:
+			list = append(list, holder)
+		default:
+			for _, own := range simple(n) {
+				list = append(list, holder+" "+own)
+			}
+		}
+	}
+	for _, css := range list {
+		if matches := p.sel.all(css); len(matches) > 0 && matches[0] == n {
+			return css
+		}
+	}
+	return ""
+}
+
+// shown are the elements with the prices that stand nearest to the heading, in order behind it.
+func (p *probe) shown(heading *html.Node, lists []list) (now, before *html.Node) {
+	behind := false
+	n := naming{items: set{p.root: true}}
+	elements(p.root, func(at *html.Node) bool {
+		if at == heading {
+			behind = true
+		}
+		if now != nil && before != nil || p.isBeside(at) || inLists(lists, at) {
+			return false
+		}
+		content := textOf(at)
+		if !behind || !isAmount(at, content) || innerPrice(at, content) {
+			return true
+		}
+		l := &leaf{nodes: []*html.Node{at}, values: []string{content}, have: 1}
+		switch struck := n.struck(l); {
+		case struck && before == nil:
+			before = at
+		case !struck && now == nil:
+			now = at
+		}
+		return false
+	})
+	return now, before
+}
+
+// isAmount says whether an element is a price: with a currency, or called so.
+func isAmount(n *html.Node, content string) bool {
+	return price.Is(content) || amount.MatchString(content) && len(content) <= 20 && slices.Contains(words(n), "price")
+}
+
+// innerPrice says whether an element in this one is the price rather: with less around it, or with a name.
+func innerPrice(n *html.Node, content string) bool {
+	found := false
+	elements(n, func(c *html.Node) bool {
+		if c != n && !found {
+			inner := textOf(c)
+			found = isAmount(c, inner) && (inner != content || len(words(c)) > 0 || len(words(n)) == 0)
+		}
+		return !found
+	})
+	return found
+}
+
+// inLists says whether an element stands in an item of a list.
+func inLists(lists []list, n *html.Node) bool {
+	return slices.ContainsFunc(lists, func(l list) bool { return l.set.inside(n) != nil })
+}
+
+// labelled are further fields whose elements say what they are, near the heading.
+func (p *probe) labelled(heading *html.Node, lists []list, have []model.Field) []model.Field {
+	around := heading
+	for range 4 {
+		if around.Parent != nil && around.Parent.Type == html.ElementNode && around.Parent.Data != "body" {
+			around = around.Parent
+		}
+	}
+	var fields []model.Field
+	used := map[string]bool{}
+	for _, mark := range marks {
+		if has(have, mark.name) || mark.name == "date" || mark.name == "category" || mark.name == "location" || mark.name == "company" {
+			continue
+		}
+		var found *html.Node
+		elements(around, func(n *html.Node) bool {
+			if found != nil && !holds(found, n) || inLists(lists, n) || p.isBeside(n) {
+				return false
+			}
+			called := slices.ContainsFunc(words(n), func(w string) bool { return slices.Contains(mark.words, w) })
+			content := textOf(n)
+			if called && (hasOwnText(n) || mark.name == "description" && !holds(n, heading)) && content != "" && mark.fits(content) && !price.Is(content) {
+				found = n // and what is in it, if that is called so, too
+			}
+			return true
+		})
+		if css := p.selectorOf(found); css != "" && !used[css] {
+			used[css] = true
+			fields = append(fields, text(mark.name, css))
+		}
+	}
+	if picture := p.picture(around, lists); !has(have, "image") && picture.Selector != "" {
+		fields = append(fields, picture)
+	}
+	return fields
+}
+
+// picture is the first large image near the heading: one that stands where images of things stand.
+func (p *probe) picture(around *html.Node, lists []list) model.Field {
+	var found model.Field
+	elements(around, func(n *html.Node) bool {
+		if found.Selector != "" || inLists(lists, n) || p.isBeside(n) {
+			return false
+		}
+		if n.Data != "img" {
+			return true
+		}
+		place := ancestor(n, func(at *html.Node) bool {
+			return slices.ContainsFunc(words(at), func(w string) bool {
+				return slices.Contains([]string{"gallery", "image", "images", "photo", "photos", "media", "picture", "cover"}, w)
+			})
+		})
+		if place == nil || !holds(around, place) {
+			return true
+		}
+		for _, name := range [...]string{"data-src", "data-original", "src"} {
+			if value := attribute(n, name); value != "" && !strings.HasPrefix(value, "data:") {
+				found = attr("image", p.selectorOf(n), name)
+				break
+			}
+		}
+		return true
+	})
+	return found
+}

@@ -1,0 +1,213 @@
+package detect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/andybalholm/cascadia"
+	"golang.org/x/net/html"
+)
+
+// maxVisits bounds the elements that selectors are tried at, over a whole page: on pages that need more, some fields are
+// left out.
+const maxVisits = 20_000_000
+
+// selectors finds selectors of elements of one page, and tries them.
+type selectors struct {
+	root  *html.Node
+	found map[string][]*html.Node // by selector, in document order
+	size  map[*html.Node]int      // elements in an element that was searched
+	left  int                     // visits
+}
+
+func newSelectors(root *html.Node) *selectors {
+	return &selectors{root: root, found: map[string][]*html.Node{}, size: map[*html.Node]int{}, left: maxVisits}
+}
+
+// spend says whether an element may be searched.
+func (s *selectors) spend(n *html.Node) bool {
+	size, known := s.size[n]
+	if !known {
+		for range n.Descendants() {
+			size++
+		}
+		s.size[n] = size
+	}
+	s.left -= size + 1
+	return s.left >= 0
+}
+
+// all are the matches of a selector in the page.
+func (s *selectors) all(css string) []*html.Node {
+	matches, known := s.found[css]
+	if !known {
+		if group, err := cascadia.ParseGroup(css); err == nil && s.spend(s.root) {
+			matches = cascadia.QueryAll(s.root, group)
+		}
+		s.found[css] = matches
+	}
+	return matches
+}
+
+// in are the matches of a selector that stand in an element.
+func (s *selectors) in(css string, n *html.Node) []*html.Node {
+	group, err := cascadia.ParseGroup(css)
+	if err != nil || !s.spend(n) {
+		return nil
+	}
+	return cascadia.QueryAll(n, group)
+}
+
+// simple are the compounds that may name an element, the most telling first; all of them match it.
+func simple(n *html.Node) []string {
+	var list []string
+	if prop := attribute(n, "itemprop"); identifier.MatchString(prop) {
+		list = append(list, "[itemprop="+prop+"]")
+	}
+	for _, name := range [...]string{"data-testid", "data-test", "data-qa"} {
+		if value := attribute(n, name); identifier.MatchString(value) && isStable(value) {
+			list = append(list, "["+name+"="+value+"]")
+		}
+	}
+	classes := classesOf(n)
+	telling := func(utilities bool) []string {
+		return slices.DeleteFunc(slices.Clone(classes), func(class string) bool { return isUtility(class) != utilities })
+	}
+	meaning := telling(false)
+	for _, class := range meaning {
+		list = append(list, "."+class)
+	}
+	for _, class := range meaning {
+		list = append(list, n.Data+"."+class)
+	}
+	for i, class := range meaning {
+		for _, second := range meaning[i+1:] {
+			list = append(list, "."+class+"."+second)
+		}
+	}
+	for _, part := range modulesOf(n) {
+		list = append(list, `[class*="`+part+`"]`)
+	}
+	list = append(list, n.Data)
+	if utilities := telling(true); len(utilities) > 0 {
+		list = append(list, n.Data+"."+strings.Join(utilities[:min(len(utilities), 3)], "."))
+	}
+	return list
+}
+
+// common are the compounds that may name all the elements.
+func common(nodes []*html.Node) []string {
+	list := simple(nodes[0])
+	for _, n := range nodes[1:] {
+		have := simple(n)
+		list = slices.DeleteFunc(list, func(css string) bool { return !slices.Contains(have, css) })
+	}
+	return list
+}
+
+// group finds a selector that matches the elements and nothing else, "" if there is none that other pages of the site
+// would understand.
+func (s *selectors) group(nodes []*html.Node) string {
+	want := func(css string) bool { return slices.Equal(s.all(css), nodes) }
+	own := common(nodes)
+	for _, css := range own {
+		if css != nodes[0].Data && want(css) { // a mere tr or li would be another one's elsewhere
+			return css
+		}
+	}
+	// By what is around them, from near to far.
+	around := slices.Clone(nodes)
+	for range 6 {
+		for i, n := range around {
+			around[i] = n.Parent
+		}
+		if slices.ContainsFunc(around, func(n *html.Node) bool { return n == nil || n.Type != html.ElementNode || n.Data == "html" }) {
+			break
+		}
+		holders := common(slices.Compact(slices.Clone(around)))
+		if id := attribute(around[0], "id"); identifier.MatchString(id) && isStable(id) && sameNode(around) {
+			holders = append([]string{"#" + id}, holders...)
+		}
+		for _, holder := range holders {
+			for _, css := range own {
+				for _, joint := range [...]string{" > ", " "} {
+					if want(holder + joint + css) {
+						return holder + joint + css
+					}
+				}
+			}
+		}
+	}
+	if css := nodes[0].Data; slices.Contains(own, css) && want(css) {
+		return css
+	}
+	return ""
+}
+
+func sameNode(nodes []*html.Node) bool {
+	for _, n := range nodes {
+		if n != nodes[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// firsts says whether a selector's first match in each holder is its node. Where a holder has none, the selector may
+// find something else now and then.
+func (s *selectors) firsts(css string, holders, nodes []*html.Node) bool {
+	good := 0
+	for i, holder := range holders {
+		matches := s.in(css, holder)
+		switch {
+		case nodes[i] == nil && len(matches) == 0, nodes[i] != nil && len(matches) > 0 && matches[0] == nodes[i]:
+			good++
+		case nodes[i] != nil:
+			return false
+		}
+	}
+	return good*10 >= len(holders)*9
+}
+
+// within finds a selector whose first match in each holder is its node; nodes may be nil where a holder has none. "" when
+// there is none.
+func (s *selectors) within(holders, nodes []*html.Node) string {
+	var sample []*html.Node
+	for _, n := range nodes {
+		if n != nil {
+			sample = append(sample, n)
+		}
+	}
+	if len(sample) == 0 {
+		return ""
+	}
+	fits := func(css string) bool { return s.firsts(css, holders, nodes) }
+	own := common(sample)
+	for _, css := range own {
+		if fits(css) {
+			return css
+		}
+	}
+	parents := make([]*html.Node, len(sample))
+	for i, n := range sample {
+		parents[i] = n.Parent
+	}
+	inside := !slices.ContainsFunc(parents, func(p *html.Node) bool { return p == nil || slices.Contains(holders, p) })
+	for _, last := range own {
+		if inside {
+			for _, parent := range common(parents) {
+				if css := parent + " > " + last; fits(css) {
+					return css
+				}
+			}
+		}
+		for n := range 4 {
+			if css := last + nth(n+1); fits(css) {
+				return css
+			}
+		}
+	}
+	return ""
+}
+
+func nth(n int) string { return ":nth-of-type(" + string(rune('0'+n)) + ")" }

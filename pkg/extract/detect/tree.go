@@ -1,0 +1,178 @@
+package detect
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name && a.Namespace == "" {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// elements visits n and the elements in it, in document order, until visit returns false, which leaves out what the
+// element holds. What a browser never shows is left out.
+func elements(n *html.Node, visit func(*html.Node) bool) {
+	if n.Type == html.ElementNode && (unseen[n.Data] || !visit(n)) {
+		return
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		elements(c, visit)
+	}
+}
+
+var unseen = map[string]bool{"script": true, "style": true, "template": true, "noscript": true, "svg": true, "iframe": true, "head": true}
+
+// inline are the elements that stand in a line of text.
+var inline = map[string]bool{"a": true, "abbr": true, "b": true, "bdi": true, "em": true, "i": true, "ins": true, "mark": true,
+	"small": true, "span": true, "strong": true, "sub": true, "sup": true, "u": true}
+
+// maxText bounds a text, in bytes.
+const maxText = 4_096
+
+// textOf is what a browser shows of an element, white space collapsed.
+func textOf(n *html.Node) string {
+	var b strings.Builder
+	var walk func(*html.Node)
+	walk = func(n *html.Node) {
+		switch {
+		case b.Len() > maxText || n.Type == html.ElementNode && unseen[n.Data]:
+			return
+		case n.Type == html.TextNode:
+			b.WriteString(n.Data)
+		}
+		apart := n.Type == html.ElementNode && !inline[n.Data]
+		if apart {
+			b.WriteByte(' ')
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c)
+		}
+		if apart {
+			b.WriteByte(' ')
+		}
+	}
+	walk(n)
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// hasOwnText says whether an element holds text itself, or in nothing but elements that stand in a line of text.
+func hasOwnText(n *html.Node) bool {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func holds(outer, n *html.Node) bool {
+	for ; n != nil; n = n.Parent {
+		if n == outer {
+			return true
+		}
+	}
+	return false
+}
+
+// ancestor is the nearest of n and what is around it that fits, nil if none does.
+func ancestor(n *html.Node, fits func(*html.Node) bool) *html.Node {
+	for ; n != nil; n = n.Parent {
+		if n.Type == html.ElementNode && fits(n) {
+			return n
+		}
+	}
+	return nil
+}
+
+func named(names ...string) func(*html.Node) bool {
+	return func(n *html.Node) bool { return slices.Contains(names, n.Data) }
+}
+
+// classesOf are the classes that other pages of the site are likely to have, too.
+func classesOf(n *html.Node) []string {
+	var kept []string
+	for _, class := range strings.Fields(attribute(n, "class")) {
+		if isStable(class) && !slices.Contains(kept, class) {
+			kept = append(kept, class)
+		}
+	}
+	return kept
+}
+
+var (
+	// identifier is what stands in a selector as it is.
+	identifier = regexp.MustCompile(`^-?[a-zA-Z_][a-zA-Z0-9_-]*$`)
+	// generated are classes that a build made, or that name one thing: post-123, css-1x2y3z, sc-bdVaJa.
+	generated = regexp.MustCompile(`[0-9]{3,}|^(css|sc|jss|emotion|svelte|ember|data-v|ng|tw)-|^_|__?[a-zA-Z0-9]*[0-9][a-zA-Z0-9]*$|^[a-z]{1,2}[0-9]+[a-z0-9]*$`)
+	// mixed is what hashes look like: capitals in the middle of short words, or digits between letters.
+	mixed = regexp.MustCompile(`^[a-z]{1,3}[A-Z][a-zA-Z]{2,5}$|[a-zA-Z][0-9][a-zA-Z]`)
+	// hashed is a class of a CSS module: its readable part, and a hash.
+	hashed = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z][A-Za-z0-9]*)*__)[A-Za-z0-9_-]{5,6}$`)
+)
+
+// states are words of classes that say how an item is at the moment.
+var states = []string{"active", "current", "selected", "first", "last", "odd", "even", "open", "closed", "hover", "focus", "visible",
+	"hidden", "show", "shown", "lazy", "lazyload", "lazyloaded", "loaded", "loading", "sale", "onsale", "instock", "outofstock", "in-stock",
+	"out-of-stock", "sold-out", "new", "featured", "sticky", "clearfix", "is-active", "wow", "animated", "fade", "in", "collapsed"}
+
+func isStable(class string) bool {
+	return len(class) <= 60 && identifier.MatchString(class) && !generated.MatchString(class) && !mixed.MatchString(class) &&
+		!slices.Contains(states, class)
+}
+
+// modulesOf are the readable parts of an element's classes that a CSS module made.
+func modulesOf(n *html.Node) []string {
+	var parts []string
+	for class := range strings.FieldsSeq(attribute(n, "class")) {
+		if m := hashed.FindStringSubmatch(class); m != nil {
+			parts = append(parts, m[1])
+		}
+	}
+	return parts
+}
+
+// utility are classes that say how something looks, not what it is.
+var utility = regexp.MustCompile(`^(col|row|container|offset|order|m|mt|mb|ml|mr|mx|my|p|pt|pb|pl|pr|px|py|d|w|h|text|font|bg|border|` +
+	`rounded|shadow|flex|grid|block|inline|float|pull|items|justify|gap|space|leading|tracking|sm|md|lg|xl|xs|position|relative|absolute|` +
+	`overflow|align|hidden|visible|img|btn|u|g|small|large|left|right|center|clear|has|is)(-|$)`)
+
+func isUtility(class string) bool { return utility.MatchString(class) }
+
+// words are the words of an element's classes, ids and marks, in lower case.
+func words(n *html.Node) []string {
+	return split(attribute(n, "class") + " " + attribute(n, "itemprop") + " " + attribute(n, "data-testid") + " " +
+		attribute(n, "data-test") + " " + attribute(n, "data-qa") + " " + attribute(n, "property"))
+}
+
+// split divides names at signs and capitals: productCard__priceNow is product, card, price and now.
+func split(names string) []string {
+	var list []string
+	start := -1
+	flush := func(end int) {
+		if start >= 0 {
+			list = append(list, strings.ToLower(names[start:end]))
+		}
+		start = -1
+	}
+	for i, r := range names {
+		switch letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'; {
+		case !letter:
+			flush(i)
+		case start < 0:
+			start = i
+		case r >= 'A' && r <= 'Z' && names[i-1] >= 'a':
+			flush(i)
+			start = i
+		}
+	}
+	flush(len(names))
+	return list
+}

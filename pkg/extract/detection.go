@@ -1,0 +1,33 @@
+package extract
+
+import (
+	"shoal.dev/shoal/pkg/extract/detect"
+	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/extract/marketplace"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Proposal is a row of a recipe of the type model.Detection; Schema is an element of its schema.
+type (
+	Proposal = detect.Candidate
+	Schema   = detect.Schema
+)
+
+// detection is none of the catalog: it runs the others.
+func detection(r model.Recipe) (rows.Maker, fault.List) {
+	return detect.Compile(r, propose, marketplace.Tags())
+}
+
+// propose makes the rows of a page by a recipe, without anything that would have to be asked for.
+func propose(r model.Recipe, p Page) ([][]byte, error) {
+	e, err := Compile(r)
+	if err != nil {
+		return nil, err
+	}
+	result, err := e.Extract(p)
+	if err == nil && result.Ask != nil {
+		result, err = e.Extract(p, Page{Code: fault.PageTimeout})
+	}
+	return result.Rows, err
+}

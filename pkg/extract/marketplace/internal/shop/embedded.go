@@ -1,0 +1,180 @@
+package shop
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+)
+
+func noData(*Page) Product { return Product{} }
+
+// blobs are the page's embedded values of a name, which may be a part of what it is called.
+func (p *Page) blobs(name string) []structured.Blob {
+	var found []structured.Blob
+	for _, blob := range p.data.Framework {
+		if strings.Contains(strings.ToLower(blob.Name), strings.ToLower(name)) {
+			found = append(found, blob)
+		}
+	}
+	return found
+}
+
+// into decodes JSON whose numbers keep their digits; false when it has another shape.
+func into(data []byte, value any) bool {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode(value) == nil
+}
+
+// loose is a text or a number, as shops write either.
+type loose string
+
+// UnmarshalJSON implements json.Unmarshaler; other values are empty.
+func (l *loose) UnmarshalJSON(data []byte) error {
+	var text string
+	switch {
+	case json.Unmarshal(data, &text) == nil:
+		*l = loose(strings.TrimSpace(text))
+	case len(data) > 0 && (data[0] == '-' || data[0] >= '0' && data[0] <= '9'):
+		*l = loose(data)
+	}
+	return nil
+}
+
+// shopifyProduct is a product as Shopify's themes embed it: amounts are in hundredths.
+type shopifyProduct struct {
+	ID          loose       `json:"id"`
+	Title       string      `json:"title"`
+	Vendor      string      `json:"vendor"`
+	Type        string      `json:"type"`
+	Available   *bool       `json:"available"`
+	Price       json.Number `json:"price"`
+	PriceMin    json.Number `json:"price_min"`
+	PriceMax    json.Number `json:"price_max"`
+	CompareAt   json.Number `json:"compare_at_price"`
+	Images      []any       `json:"images"`
+	Description string      `json:"description"`
+	Variants    []struct {
+		SKU     loose       `json:"sku"`
+		Barcode loose       `json:"barcode"`
+		Price   json.Number `json:"price"`
+	} `json:"variants"`
+}
+
+// shopifyData reads the product that a theme embeds whole, and the one of the page's analytics.
+func shopifyData(p *Page) Product {
+	var found Product
+	for _, blob := range append(p.blobs("product"), p.blobs("meta")...) {
+		var holder struct {
+			Product *shopifyProduct `json:"product"`
+		}
+		var own shopifyProduct
+		switch {
+		case into(blob.JSON, &holder) && holder.Product != nil:
+			found.fill(shopify(p, holder.Product))
+		case into(blob.JSON, &own) && len(own.Variants) > 0:
+			found.fill(shopify(p, &own))
+		}
+	}
+	if sign := p.data.MetaValue("og:price:currency", "product:price:currency"); found.Currency == "" {
+		found.Currency = sign
+	}
+	return found
+}
+
+func shopify(p *Page, from *shopifyProduct) Product {
+	found := Product{ProductID: string(from.ID), Title: from.Title, Brand: from.Vendor, Category: from.Type,
+		Price: cents(from.PriceMin), PriceMax: cents(from.PriceMax), ListPrice: cents(from.CompareAt)}
+	if found.Price == "" {
+		found.Price = cents(from.Price)
+	}
+	if from.Available != nil {
+		found.Availability = map[bool]string{true: "IN_STOCK", false: "OUT_OF_STOCK"}[*from.Available]
+	}
+	for _, image := range from.Images {
+		if link, ok := image.(string); ok {
+			if link = p.resolve(link); link != "" && len(found.Images) < maxImages {
+				found.Images = append(found.Images, link)
+			}
+		}
+	}
+	for i, v := range from.Variants {
+		amount := cents(v.Price)
+		if found.Price == "" || less(amount, found.Price) {
+			found.Price = amount
+		}
+		if found.PriceMax == "" || less(found.PriceMax, amount) {
+			found.PriceMax = amount
+		}
+		if i == 0 {
+			found.SKU, found.GTIN = string(v.SKU), string(v.Barcode)
+		}
+	}
+	return found
+}
+
+// wooData reads the variations of a product that has some.
+func wooData(p *Page) Product {
+	var found Product
+	for _, blob := range p.blobs("product_variations") {
+		var variations []struct {
+			Price   loose `json:"display_price"`
+			Regular loose `json:"display_regular_price"`
+			InStock bool  `json:"is_in_stock"`
+		}
+		if !into(blob.JSON, &variations) {
+			continue
+		}
+		for _, v := range variations {
+			amount := plainAmount(string(v.Price))
+			if found.Price == "" || less(amount, found.Price) {
+				found.Price, found.ListPrice = amount, plainAmount(string(v.Regular))
+			}
+			if found.PriceMax == "" || less(found.PriceMax, amount) {
+				found.PriceMax = amount
+			}
+			if v.InStock {
+				found.Availability = "IN_STOCK"
+			} else if found.Availability == "" {
+				found.Availability = "OUT_OF_STOCK"
+			}
+		}
+	}
+	return found
+}
+
+// prestaData reads the product that the theme keeps for its scripts.
+func prestaData(p *Page) Product {
+	for _, blob := range p.blobs("product") {
+		var from struct {
+			ID        loose  `json:"id_product"`
+			Name      string `json:"name"`
+			Price     loose  `json:"price_amount"`
+			Before    loose  `json:"price_without_reduction"`
+			Reference loose  `json:"reference"`
+			EAN       loose  `json:"ean13"`
+			Category  string `json:"category_name"`
+			Maker     string `json:"manufacturer_name"`
+			Quantity  *int64 `json:"quantity"`
+			Backorder loose  `json:"allow_oosp"`
+		}
+		if !into(blob.JSON, &from) || from.ID == "" || from.Name == "" {
+			continue
+		}
+		found := Product{ProductID: string(from.ID), Title: from.Name, Price: plainAmount(string(from.Price)), SKU: string(from.Reference),
+			ListPrice: plainAmount(string(from.Before)), GTIN: string(from.EAN), Category: from.Category, Brand: from.Maker}
+		if from.Quantity != nil {
+			found.Availability = "IN_STOCK"
+			if *from.Quantity <= 0 {
+				found.Availability = "OUT_OF_STOCK"
+				if from.Backorder == "1" {
+					found.Availability = "BACK_ORDER"
+				}
+			}
+		}
+		return found
+	}
+	return Product{}
+}

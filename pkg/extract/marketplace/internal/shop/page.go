@@ -1,0 +1,162 @@
+// Package shop owns what is known of shop systems: how to tell which one made a page, where each keeps what it says of a
+// product, and the one form of row that comes of it. Which page is read how is the plugins' business.
+package shop
+
+import (
+	"bytes"
+	"errors"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/page"
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Page is a page of a shop, parsed.
+type Page struct {
+	root     *html.Node
+	data     *structured.Data
+	base     *url.URL
+	address  string
+	platform *platform // nil: none that is known
+}
+
+// Open parses a page. Errors are coded not_html or unparsable.
+func Open(p page.Page) (*Page, error) {
+	media, _, _ := strings.Cut(p.ContentType, ";")
+	switch media = strings.ToLower(strings.TrimSpace(media)); media {
+	case "text/html", "application/xhtml+xml":
+	case "":
+		if !bytes.HasPrefix(bytes.TrimLeft(p.Body, "\ufeff \t\r\n"), []byte("<")) {
+			return nil, fault.New(fault.PageNotHTML, "the answer has no media type and does not look like HTML")
+		}
+	default:
+		return nil, fault.New(fault.PageNotHTML, "the media type is %.100q", media)
+	}
+	root, err := html.Parse(bytes.NewReader(p.Body))
+	if err != nil {
+		return nil, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
+	}
+	opened := &Page{root: root, data: structured.ReadTree(root, p.URL), address: p.URL, platform: detect(p.Body)}
+	if opened.base, err = baseOf(root, p.URL); err != nil {
+		return nil, fault.Wrap(fault.PageUnparsable, err, "the page has no address")
+	}
+	return opened, nil
+}
+
+var errNoAddress = errors.New("the address is not absolute")
+
+// baseOf is what links of the page are relative to.
+func baseOf(root *html.Node, address string) (*url.URL, error) {
+	base, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if !base.IsAbs() {
+		return nil, errNoAddress
+	}
+	for n := range root.Descendants() {
+		if n.Type != html.ElementNode || n.Data != "base" {
+			continue
+		}
+		if given, err := base.Parse(attribute(n, "href")); err == nil && isWeb(given) {
+			return given, nil
+		}
+		break
+	}
+	return base, nil
+}
+
+func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
+
+// Platform is the shop system's name, "schema.org" where none is known.
+func (p *Page) Platform() string {
+	if p.platform == nil {
+		return "schema.org"
+	}
+	return p.platform.name
+}
+
+// resolve is a link as an absolute address, "" when it is none that can be fetched.
+func (p *Page) resolve(link string) string {
+	if link = strings.TrimSpace(link); link == "" || strings.HasPrefix(link, "#") {
+		return ""
+	}
+	u, err := p.base.Parse(link)
+	if err != nil || !isWeb(u) {
+		return ""
+	}
+	return u.String()
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name && a.Namespace == "" {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// maxText bounds a text, in bytes.
+const maxText = 1 << 16
+
+// text is what a browser shows of an element, white space collapsed.
+func text(n *html.Node) string {
+	var b strings.Builder
+	var walk func(*html.Node)
+	walk = func(n *html.Node) {
+		switch {
+		case b.Len() > maxText:
+		case n.Type == html.TextNode:
+			b.WriteString(n.Data)
+		case n.Type == html.ElementNode && (n.Data == "script" || n.Data == "style" || n.Data == "noscript" || n.Data == "template"):
+		default:
+			apart := n.Type == html.ElementNode && !inline[n.Data]
+			if apart {
+				b.WriteByte(' ')
+			}
+			for c := n.FirstChild; c != nil; c = c.NextSibling {
+				walk(c)
+			}
+			if apart {
+				b.WriteByte(' ')
+			}
+		}
+	}
+	walk(n)
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// inline are the elements that stand in a line of text.
+var inline = map[string]bool{"a": true, "abbr": true, "b": true, "bdi": true, "bdo": true, "em": true, "font": true, "i": true, "ins": true,
+	"mark": true, "small": true, "span": true, "strong": true, "sub": true, "sup": true, "u": true}
+
+// image is the address of an img element, wherever a script that loads it late has put it; "" without one.
+func (p *Page) image(n *html.Node) string {
+	if n.Data != "img" && n.Data != "source" {
+		for c := range n.Descendants() {
+			if c.Type == html.ElementNode && c.Data == "img" {
+				if found := p.image(c); found != "" {
+					return found
+				}
+			}
+		}
+		return ""
+	}
+	for _, name := range [...]string{"data-zoom-image", "data-large_image", "data-full-image", "data-original", "data-src", "data-lazy-src", "src"} {
+		if link := attribute(n, name); link != "" && !strings.HasPrefix(link, "data:") && !strings.Contains(link, "{width}") {
+			return p.resolve(link)
+		}
+	}
+	for _, name := range [...]string{"data-srcset", "srcset"} {
+		first, _, _ := strings.Cut(strings.TrimSpace(attribute(n, name)), " ")
+		if first = strings.TrimSuffix(first, ","); first != "" && !strings.HasPrefix(first, "data:") {
+			return p.resolve(first)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,109 @@
+package shop
+
+import (
+	"strings"
+
+	"github.com/andybalholm/cascadia"
+)
+
+// Product reads a product page; ok is false when the page is about no product. What the page states for machines goes
+// before what its shop system is known to show, that before what it tells social networks.
+func (r *Reader) Product(p *Page) (found Product, ok bool) {
+	heading := p.first(p.root, r.heading)
+	found, about := p.stated(heading)
+	var shown Product
+	if p.platform != nil {
+		found.fill(p.platform.data(p))
+		shown = p.read(p.root, r.products[p.platform.name])
+	}
+	found.fill(shown)
+	found.fill(p.social())
+	about = about || found.Price != "" || strings.Contains(p.data.MetaValue("og:type"), "product")
+	if found.Title == "" {
+		found.Title = heading
+	}
+	if !about || found.Title == "" {
+		return Product{}, false
+	}
+	if trail := p.trail(found.Title); trail != "" {
+		found.Category = trail
+	} else if crumbs := p.all(p.root, r.breads, 12); found.Category == "" {
+		found.Category = path(crumbs, found.Title)
+	}
+	if found.URL = p.data.Canonical; found.URL == "" {
+		found.URL = p.address
+	}
+	found.Platform = p.Platform()
+	found.finish()
+	return found, true
+}
+
+// social is what the page tells of itself where links to it are shown.
+func (p *Page) social() Product {
+	found := Product{Title: p.data.MetaValue("og:title"), Image: p.resolve(p.data.MetaValue("og:image", "og:image:secure_url")),
+		Description: p.data.MetaValue("og:description", "description"), Brand: p.data.MetaValue("product:brand", "og:brand"),
+		Availability: availability(p.data.MetaValue("product:availability", "og:availability")),
+		Condition:    condition(p.data.MetaValue("product:condition"))}
+	found.setAmounts(p.data.MetaValue("product:price:amount", "og:price:amount", "product:sale_price:amount"), "",
+		p.data.MetaValue("product:price:currency", "og:price:currency"))
+	return found
+}
+
+// List reads a result list: its items in the order of the page, each address once.
+func (r *Reader) List(p *Page) []Product {
+	stated := p.listed()
+	list := r.cardsOf(p)
+	if len(list) == 0 {
+		list = stated
+	} else {
+		enrich(list, stated)
+	}
+	seen := map[string]bool{}
+	kept := []Product{}
+	for _, found := range list {
+		if found.Title == "" || found.URL == "" || seen[found.URL] {
+			continue
+		}
+		seen[found.URL] = true
+		found.Position, found.Platform = len(kept)+1, p.Platform()
+		found.finish()
+		kept = append(kept, found)
+	}
+	return kept
+}
+
+// cardsOf are the items as the page shows them.
+func (r *Reader) cardsOf(p *Page) []Product {
+	if p.platform == nil {
+		return nil
+	}
+	for _, css := range r.lists[p.platform.name] {
+		var list []Product
+		for _, card := range cascadia.QueryAll(p.root, css) {
+			if found := p.read(card, r.cards[p.platform.name]); found.Title != "" && found.URL != "" {
+				list = append(list, found)
+			}
+		}
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+// enrich adds what the page states of the same products, found by address or by title.
+func enrich(list, stated []Product) {
+	byURL, byTitle := map[string]*Product{}, map[string]*Product{}
+	for i := range stated {
+		byURL[stated[i].URL], byTitle[strings.ToLower(stated[i].Title)] = &stated[i], &stated[i]
+	}
+	for i := range list {
+		known := byURL[list[i].URL]
+		if known == nil {
+			known = byTitle[strings.ToLower(list[i].Title)]
+		}
+		if known != nil {
+			list[i].fill(*known)
+		}
+	}
+}

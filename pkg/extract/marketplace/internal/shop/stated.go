@@ -1,0 +1,296 @@
+package shop
+
+import (
+	"strings"
+
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+)
+
+// productTypes are the types of schema.org that products have.
+var productTypes = []string{"Product", "ProductGroup", "IndividualProduct", "ProductModel", "SomeProducts", "Vehicle", "Book"}
+
+// maxDepth bounds how deep offers are followed.
+const maxDepth = 3
+
+// stated is the product that the page's structured data is about. ok is false when it states none.
+func (p *Page) stated(title string) (found Product, ok bool) {
+	var best *structured.Item
+	bestScore := -1
+	for _, item := range p.products() {
+		score := 0
+		if own := p.resolve(item.Text("url")); own != "" && (own == p.address || own == p.data.Canonical) {
+			score += 4
+		}
+		if title != "" && strings.EqualFold(strings.TrimSpace(item.Text("name")), title) {
+			score += 2
+		}
+		if item.Get("offers") != nil || item.Get("hasVariant") != nil {
+			score++
+		}
+		if score > bestScore {
+			best, bestScore = item, score
+		}
+	}
+	if best == nil {
+		return found, false
+	}
+	return p.productOf(best), true
+}
+
+// products are the items of the page that are products by themselves, or what a page is about.
+func (p *Page) products() []*structured.Item {
+	var list []*structured.Item
+	for _, item := range p.data.Items {
+		switch {
+		case item.Is(productTypes...):
+			list = append(list, item)
+		default:
+			for _, v := range item.Get("mainEntity") {
+				if v.Item != nil {
+					if about := p.data.Follow(v.Item); about.Is(productTypes...) {
+						list = append(list, about)
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// productOf reads an item.
+func (p *Page) productOf(item *structured.Item) Product {
+	found := Product{Title: strings.TrimSpace(item.Text("name")), URL: p.resolve(item.Text("url")), SKU: item.Text("sku"),
+		MPN: item.Text("mpn"), Category: p.name(item, "category"), Description: item.Text("description"),
+		Brand: p.name(item, "brand"), Condition: condition(item.Text("itemCondition"))}
+	if found.Brand == "" {
+		found.Brand = p.name(item, "manufacturer")
+	}
+	if found.ProductID = item.Text("productID"); found.ProductID == "" {
+		found.ProductID = item.Text("productGroupID")
+	}
+	for _, name := range [...]string{"gtin13", "gtin", "gtin14", "gtin12", "gtin8", "ean", "isbn"} {
+		if code := strings.ReplaceAll(item.Text(name), "-", ""); found.GTIN == "" && isDigits(code) {
+			found.GTIN = code
+		}
+	}
+	for _, v := range item.Get("image") {
+		if image := p.resolve(p.imageOf(v)); image != "" && len(found.Images) < maxImages {
+			found.Images = append(found.Images, image)
+		}
+	}
+	if ratings := p.entities(item, "aggregateRating"); len(ratings) > 0 {
+		found.Rating, _ = firstNumber(ratings[0].Text("ratingValue"))
+		if found.ReviewCount = count(ratings[0].Text("reviewCount")); found.ReviewCount == "" {
+			found.ReviewCount = count(ratings[0].Text("ratingCount"))
+		}
+	}
+	o := &offers{page: p}
+	o.read(item, 0)
+	found.Price, found.PriceMax, found.Currency, found.ListPrice = o.least, o.most, o.currency, o.list
+	found.Availability = o.availability
+	if found.Condition == "" {
+		found.Condition = o.condition
+	}
+	if found.URL == "" {
+		found.URL = p.resolve(o.url)
+	}
+	if found.SKU == "" {
+		found.SKU = o.sku
+	}
+	if found.GTIN == "" {
+		found.GTIN = o.gtin
+	}
+	return found
+}
+
+// name is a property that is a text, or an item with a name.
+func (p *Page) name(item *structured.Item, property string) string {
+	for _, v := range item.Get(property) {
+		if v.Kind != structured.Entity {
+			return strings.TrimSpace(v.Text)
+		}
+		if named := p.data.Follow(v.Item).Text("name"); named != "" {
+			return strings.TrimSpace(named)
+		}
+	}
+	return ""
+}
+
+func (p *Page) imageOf(v structured.Value) string {
+	if v.Kind != structured.Entity {
+		return v.Text
+	}
+	image := p.data.Follow(v.Item)
+	for _, name := range [...]string{"url", "contentUrl", "@id"} {
+		if link := image.Text(name); link != "" {
+			return link
+		}
+	}
+	return image.ID
+}
+
+// entities are the items that a property holds.
+func (p *Page) entities(item *structured.Item, property string) []*structured.Item {
+	var list []*structured.Item
+	for _, v := range item.Get(property) {
+		if v.Item != nil {
+			list = append(list, p.data.Follow(v.Item))
+		}
+	}
+	return list
+}
+
+// offers sums up what a product is offered for.
+type offers struct {
+	page                                    *Page
+	least, most, list, currency             string
+	availability, condition, url, sku, gtin string
+}
+
+func (o *offers) read(item *structured.Item, depth int) {
+	if depth > maxDepth {
+		return
+	}
+	for _, offer := range o.page.entities(item, "offers") {
+		o.offer(offer, depth)
+	}
+	for _, variant := range o.page.entities(item, "hasVariant") {
+		o.read(variant, depth+1)
+	}
+}
+
+func (o *offers) offer(offer *structured.Item, depth int) {
+	if o.currency == "" {
+		o.currency = strings.ToUpper(offer.Text("priceCurrency"))
+	}
+	o.price(offer.Text("price"))
+	o.price(offer.Text("lowPrice"))
+	o.price(offer.Text("highPrice"))
+	for _, specification := range o.page.entities(offer, "priceSpecification") {
+		if o.currency == "" {
+			o.currency = strings.ToUpper(specification.Text("priceCurrency"))
+		}
+		kind := specification.Text("priceType")
+		if strings.Contains(kind, "ListPrice") || strings.Contains(kind, "Strikethrough") || strings.Contains(kind, "SRP") {
+			o.list = plainAmount(specification.Text("price"))
+			continue
+		}
+		if specification.Get("referenceQuantity") == nil || o.least == "" {
+			o.price(specification.Text("price"))
+			o.price(specification.Text("minPrice"))
+		}
+	}
+	if stock := availability(offer.Text("availability")); stock != "" && o.availability != "IN_STOCK" {
+		if o.availability == "" || stock == "IN_STOCK" {
+			o.availability = stock
+		}
+	}
+	for _, pair := range []struct {
+		to   *string
+		from string
+	}{
+		{&o.condition, condition(offer.Text("itemCondition"))}, {&o.url, offer.Text("url")}, {&o.sku, offer.Text("sku")},
+		{&o.gtin, offer.Text("gtin13")},
+	} {
+		if *pair.to == "" {
+			*pair.to = pair.from
+		}
+	}
+	o.read(offer, depth+1) // the offers of an AggregateOffer
+}
+
+func (o *offers) price(text string) {
+	amount := plainAmount(text)
+	if amount == "" {
+		return
+	}
+	if o.least == "" || less(amount, o.least) {
+		o.least = amount
+	}
+	if o.most == "" || less(o.most, amount) {
+		o.most = amount
+	}
+}
+
+// listed are the products of the page's lists: of an ItemList, else all that stand beside each other.
+func (p *Page) listed() []Product {
+	var list []Product
+	add := func(item *structured.Item, address string) {
+		found := p.productOf(item)
+		if found.URL == "" {
+			found.URL = p.resolve(address)
+		}
+		list = append(list, found)
+	}
+	for _, item := range p.data.Items {
+		for _, holder := range append([]*structured.Item{item}, p.entities(item, "mainEntity")...) {
+			if !holder.Is("ItemList", "OfferCatalog") {
+				continue
+			}
+			for _, entry := range p.entities(holder, "itemListElement") {
+				if entry.Is(productTypes...) {
+					add(entry, "")
+					continue
+				}
+				product := entry
+				if inner := p.entities(entry, "item"); len(inner) > 0 {
+					product = inner[0]
+				}
+				add(product, firstOf(entry.Text("url"), entry.Text("item"), product.ID))
+			}
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	if products := p.products(); len(products) > 1 {
+		for _, item := range products {
+			add(item, "")
+		}
+	}
+	return list
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// trail is the category by the page's breadcrumb list, without the product itself.
+func (p *Page) trail(title string) string {
+	for _, item := range p.data.Items {
+		holders := append([]*structured.Item{item}, p.entities(item, "breadcrumb")...)
+		for _, holder := range holders {
+			if !holder.Is("BreadcrumbList") {
+				continue
+			}
+			var names []string
+			for _, entry := range p.entities(holder, "itemListElement") {
+				names = append(names, firstOf(entry.Text("name"), p.name(entry, "item")))
+			}
+			if path := path(names, title); path != "" {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// path joins a breadcrumb, without the way home and the product itself.
+func path(names []string, title string) string {
+	var kept []string
+	for i, name := range names {
+		name = strings.Trim(strings.TrimSpace(name), "/›»> ")
+		home := i == 0 && len(names) > 1 && (strings.EqualFold(name, "home") || strings.EqualFold(name, "startseite") ||
+			strings.EqualFold(name, "accueil") || strings.EqualFold(name, "inicio"))
+		if name == "" || home || strings.EqualFold(name, title) {
+			continue
+		}
+		kept = append(kept, name)
+	}
+	return strings.Join(kept, " > ")
+}

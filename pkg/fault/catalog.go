@@ -86,6 +86,7 @@ const (
 	PageInvalidURL        Code = "invalid_url"
 	PageAttemptsExhausted Code = "attempts_exhausted"
 	PageRecipeMissing     Code = "recipe_missing"
+	PageDailyLimit        Code = "daily_limit_reached"
 )
 
 // catalog is the closed list: a code that is not here does not exist.
@@ -160,6 +161,7 @@ var catalog = map[Code]Entry{
 	PageInvalidURL:        {0, "The address is invalid"},
 	PageAttemptsExhausted: {0, "Given up after repeated losses"},
 	PageRecipeMissing:     {0, "The run's recipe is gone"},
+	PageDailyLimit:        {0, "A daily limit is reached"},
 }
 
 // Catalog is a copy of the closed list, for documentation and tests.

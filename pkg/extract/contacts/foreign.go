@@ -39,7 +39,7 @@ var roleWords = []struct {
 		`alojado por|hospedagem|hostingprovider|hosting i domena|serverstandort|technischer provider`)},
 	{adviser, announced(`steuerberat(?:er|erin|ung|ungsgesellschaft)|(?:unsere |unser )?buchhaltungsbüro|wirtschaftsprüf(?:er|ung)|tax advis[eo]r|accountants?:|our accountant|` +
 		`expert-comptable|cabinet comptable|gestoría|asesoría fiscal|commercialista|boekhouder|accountantskantoor|biuro rachunkowe|księgowość:|daňový poradce|účetní|` +
-		`revisor:|redovisningsbyrå|regnskapsfører|contabilista|könyvelő`)},
+		`revisor:|redovisningsbyrå|regnskapsfører|contabilista|könyvelő|tilitoimisto`)},
 	{authority, announced(`(?:zuständige )?aufsichtsbehörde|(?:zuständige )?kammer|berufskammer|handwerkskammer|ärztekammer|zahnärztekammer|rechtsanwaltskammer|architektenkammer|` +
 		`steuerberaterkammer|industrie- und handelskammer|landesbeauftragte|beschwerdestelle|(?:verbraucher)?schlichtungsstelle|allgemeine verbraucherschlichtungsstelle|` +
 		`berufshaftpflicht(?:versicherung)?|haftpflichtversicherung|supervisory authority|regulated by|autorité de contrôle|médiateur|médiation|ordre des|agencia española|` +
@@ -75,28 +75,22 @@ func rolesAt(d *document, text string, last, at int) role {
 		}
 		heading = h
 	}
-	var roles role
-	if heading.from >= from || heading.from >= 0 && heading.from >= at-2*nearBytes && heading.to >= last-1 {
-		roles = rolesOf(text[heading.from:heading.to])
-		from = max(from, heading.to)
-		if roles != 0 {
+	lines := strings.Split(text[alignRune(text, min(from, at)):at], "\n")
+	if roles := rolesOf(lines[len(lines)-1]); roles != 0 {
+		return roles
+	}
+	if heading.from >= from || heading.from >= at-2*nearBytes && heading.to >= last-1 && heading.from >= 0 {
+		if roles := rolesOf(text[heading.from:heading.to]); roles != 0 {
 			return roles
 		}
+		lines = strings.Split(text[alignRune(text, max(min(from, at), heading.to)):at], "\n")
 	}
-	if from >= at {
-		return 0
-	}
-	lines := strings.Split(text[alignRune(text, from):at], "\n")
-	if len(lines) > nearLines {
-		lines = lines[len(lines)-nearLines:]
-	}
-	for i := len(lines) - 1; i >= 0; i-- {
-		line := lines[i]
+	for _, line := range slices.Backward(lines[max(0, len(lines)-nearLines):]) {
 		if roles := rolesOf(line); roles != 0 {
 			return roles
 		}
 		if ownWords.MatchString(line) {
-			return 0
+			break
 		}
 	}
 	return 0

@@ -75,10 +75,12 @@ func readPage(p page.Page, own []string) findings {
 	hits := append(d.linked, findAddresses(text, own)...)
 	slices.SortStableFunc(hits, func(a, b hit) int { return a.from - b.from })
 	at := map[string]int{}
-	last := 0
-	for _, h := range hits {
-		roles := rolesAt(d, text, last, h.from)
-		domain := domainOfEmail(h.email)
+	last, around := 0, role(0)
+	for i, h := range hits {
+		if i == 0 || h.from > hits[i-1].to+1 { // else a link and its text, or a list: the same words speak of it
+			around = rolesAt(d, text, last, h.from)
+		}
+		roles, domain := around, domainOfEmail(h.email)
 		if isPlaceholder(h.email, slices.Contains(own, domain)) {
 			continue
 		}
@@ -234,6 +236,11 @@ func (p *parser) start(t *html.Token) {
 		}
 		p.hidden = "" // what hides a few characters holds no block: its end is missing
 	}
+	if !blocks[t.DataAtom] && !voids[t.DataAtom] && t.Type == html.StartTagToken && conceals(attrs) {
+		p.protected = p.protected || protects(t, attrs)
+		p.hidden, p.hiddenIn = t.Data, 1
+		return
+	}
 	p.markup(t, attrs)
 	if blocks[t.DataAtom] {
 		p.space('\n')
@@ -255,8 +262,6 @@ func (p *parser) start(t *html.Token) {
 		p.image(attrs)
 	case t.DataAtom == atom.Noscript:
 		p.noscripts++
-	case !blocks[t.DataAtom] && !voids[t.DataAtom] && conceals(attrs):
-		p.hidden, p.hiddenIn = t.Data, 1
 	}
 }
 
@@ -453,12 +458,9 @@ func walkData(value any, depth int, email func(string)) {
 			walkData(element, depth+1, email)
 		}
 	case map[string]any:
+		eachText(v["email"], email)
 		for _, name := range sortedNames(v) {
-			if strings.EqualFold(name, "email") {
-				eachText(v[name], email)
-				continue
-			}
-			if !slices.Contains(notOwn, name) {
+			if name != "email" && !slices.Contains(notOwn, name) {
 				walkData(v[name], depth+1, email)
 			}
 		}

@@ -137,7 +137,9 @@ func (e *Extractor) TakesFailures() bool { return e.rows.Failures }
 
 // Limits bound the tries at all pages of one unit, and the time for them from the first request's start; 0: as for any
 // page.
-func (e *Extractor) Limits() (fetches int, within time.Duration) { return e.rows.Fetches, e.rows.Within }
+func (e *Extractor) Limits() (fetches int, within time.Duration) {
+	return e.rows.Fetches, e.rows.Within
+}
 
 // read is Extract for the types that read pages by themselves.
 func (e *Extractor) read(pages []Page) (Result, error) {

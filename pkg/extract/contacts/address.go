@@ -12,10 +12,11 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Bounds of an address (RFC 5321).
+// Bounds of an address (RFC 5321), and of how many places of a text are looked at.
 const (
 	maxLocal  = 64
 	maxDomain = 253
+	maxSigns  = 5000
 )
 
 // hit is an address in a text, from offset from to offset to.
@@ -27,7 +28,8 @@ type hit struct {
 // findAddresses finds what is written as an address in a text. own are domains that need no known top-level domain.
 func findAddresses(text string, own []string) []hit {
 	var hits []hit
-	for at := 0; at < len(text); {
+	at := 0
+	for range maxSigns {
 		next := strings.IndexAny(text[at:], "@＠")
 		if next < 0 {
 			break
@@ -214,32 +216,40 @@ var (
 	spelledAt  = regexp.MustCompile(`(?i)` + open + `[ ]?` + atWords + `[ ]?` + shut + `|` + open + `[ ]?` + dotWords + `[ ]?` + shut + `|[ ](?:at|@|ät|[-_]at[-_])[ ]`)
 )
 
+// spelledReach is how far from its at sign an address that is spelled out may reach.
+const spelledReach = 160
+
 // findSpelled finds addresses that are spelled out.
 func findSpelled(text string, own []string) []hit {
-	if !spelledAt.MatchString(text) {
-		return nil
-	}
 	var hits []hit
-	add := func(m []int) {
-		local := spelledDot.ReplaceAllString(text[m[2]:m[3]], ".")
-		domain := spelledDot.ReplaceAllString(text[m[4]:m[5]], ".")
+	done := 0 // what lies before has been looked at
+	for _, sign := range spelledAt.FindAllStringIndex(text, maxSigns) {
+		if sign[0] < done {
+			continue
+		}
+		from := alignRune(text, max(done, sign[0]-spelledReach))
+		window := text[from:alignRune(text, min(len(text), sign[1]+spelledReach))]
+		done = sign[1]
+		m := bracketed.FindStringSubmatchIndex(window)
+		if m == nil || !spelledAt.MatchString(window[m[0]:m[1]]) {
+			if m = spaced.FindStringSubmatchIndex(window); m == nil || !announces(window, m) {
+				continue
+			}
+		}
+		local := spelledDot.ReplaceAllString(window[m[2]:m[3]], ".")
+		domain := spelledDot.ReplaceAllString(window[m[4]:m[5]], ".")
 		if email, _ := normalise(local, domain, own); email != "" {
-			hits = append(hits, hit{email, m[0], m[1]})
-		}
-	}
-	for _, m := range bracketed.FindAllStringSubmatchIndex(text, -1) {
-		if spelledAt.MatchString(text[m[0]:m[1]]) {
-			add(m)
-		}
-	}
-	for _, m := range spaced.FindAllStringSubmatchIndex(text, -1) {
-		before := text[max(0, m[0]-40):m[0]]
-		// Words as ordinary as these are an address only where one is announced, or where they shout.
-		if mailLabel.MatchString(before) || strings.Contains(text[m[0]:m[1]], " AT ") && strings.Contains(text[m[0]:m[1]], " DOT ") {
-			add(m)
+			hits = append(hits, hit{email, from + m[0], from + m[1]})
+			done = max(done, from+m[1])
 		}
 	}
 	return hits
+}
+
+// announces says that words as ordinary as "at" are meant as an address: where one is announced, or where they shout.
+func announces(text string, m []int) bool {
+	found := text[m[0]:m[1]]
+	return mailLabel.MatchString(text[max(0, m[0]-40):m[0]]) || strings.Contains(found, " AT ") && strings.Contains(found, " DOT ")
 }
 
 // mailtoAddresses are the addresses of a mailto link; what follows its question mark is no address.

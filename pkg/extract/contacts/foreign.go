@@ -148,12 +148,22 @@ func topics(d *document, text, pageURL string) role {
 	return own
 }
 
+// Bounds of the makers of a site, and of the links looked at for them.
+const (
+	maxMakers = 20
+	maxLooked = 500
+)
+
 // makers are the domains of other sites to which a link leads that says who made this one.
 func makers(d *document, text string, base *url.Url, own []string) []string {
 	var domains []string
+	looked := 0
 	for _, l := range d.links {
-		if l.from < 0 || len(domains) >= 20 {
+		if l.from < 0 || !strings.HasPrefix(l.href, "http") && !strings.HasPrefix(l.href, "//") || len(domains) >= maxMakers {
 			continue
+		}
+		if looked++; looked > maxLooked {
+			break
 		}
 		before := text[alignRune(text, max(0, l.from-60)):l.from]
 		if cut := strings.LastIndexByte(before, '\n'); cut >= 0 {

@@ -15,8 +15,9 @@ import (
 
 // Bounds of what is looked at of a page.
 const (
-	maxText  = 4 << 20 // bytes of visible text; what follows is left out
+	maxText  = 1 << 20 // bytes of visible text; what follows is left out
 	maxMarks = 20_000  // links, headings and addresses of attributes, each
+	maxHits  = 2000    // places where an address stands
 	maxKept  = 400     // addresses of a page, foreign ones included
 )
 
@@ -74,6 +75,7 @@ func readPage(p page.Page, own []string) findings {
 	f.Makers = makers(d, text, base, own)
 	hits := append(d.linked, findAddresses(text, own)...)
 	slices.SortStableFunc(hits, func(a, b hit) int { return a.from - b.from })
+	hits = hits[:min(len(hits), maxHits)]
 	at := map[string]int{}
 	last, around := 0, role(0)
 	for i, h := range hits {

@@ -14,16 +14,26 @@ var protections = []string{"data-cfemail", "data-enc-email", "data-mailto-token"
 
 var (
 	cryptedLink = regexp.MustCompile(`(?i)^javascript:.*(?:crypt|mail)`)
-	// A script that writes an address.
-	writesMail = regexp.MustCompile(`(?i)mailto:["'+ ]*(?:\+|['"]\s*\+)|['"](?:@|&#64;|%40|\\x40|\\u0040)['"]|&#109;&#97;&#105;&#108;|eeb_|addy\d*\s*=|` +
-		`(?:String\.fromCharCode|unescape|atob|rot13|decrypt)[^;]{0,400}mail|mail[^;]{0,200}(?:String\.fromCharCode|unescape\(|atob\(|rot13)`)
-	putsText     = regexp.MustCompile(`(?i)document\.write|innerHTML|\.href\s*=|insertAdjacentHTML|textContent|\.append|setAttribute|location`)
-	protectedFor = regexp.MustCompile(`(?i)\[?email\W{0,3}protected\]?|\*protected email\*|e-?mail[- ]adress?e ist (?:vor|gegen) spam|` +
-		`protected from spam ?bots|protégée? contre les robots|protegid[ao] contra (?:los )?(?:robots|bots)|protetto dagli? spam|beveiligd tegen spam`)
-	mailImage = regexp.MustCompile(`(?i)(?:^|[/_.-])(?:e-?mail|mailadresse|mailaddress|e-?mail-?adresse|correo|courriel)[^/]*\.(?:png|gif|jpe?g|webp|svg)(?:\?|$)`)
-	iconImage = regexp.MustCompile(`(?i)icon|symbol|logo|button|btn|envelope|letter|brief|sprite|32|24|16|64`)
-	endsLabel = regexp.MustCompile(`(?i)(?:e-?mail|mail|e-post|correo|courriel|posta)(?:[ -]?(?:adresse|address))?[ ]?[:：][ \x1f\n]*$`)
+	mailImage   = regexp.MustCompile(`(?i)(?:^|[/_.-])(?:e-?mail|mailadresse|mailaddress|e-?mail-?adresse|correo|courriel)[^/]*\.(?:png|gif|jpe?g|webp|svg)(?:\?|$)`)
+	iconImage   = regexp.MustCompile(`(?i)icon|symbol|logo|button|btn|envelope|letter|brief|sprite|32|24|16|64`)
+	endsLabel   = regexp.MustCompile(`(?i)(?:e-?mail|mail|e-post|correo|courriel|posta)(?:[ -]?(?:adresse|address))?[ ]?[:：][ \x1f\n]*$`)
 )
+
+// Marks of scripts that make an address: one of each list stands in the script.
+var (
+	makesMail = []string{"mailto:' +", "mailto:'+", `mailto:" +`, `mailto:"+`, "'@'", `"@"`, "'&#64;'", `"&#64;"`, "'%40'", `"%40"`, `\x40`, `\u0040`,
+		"&#109;&#97;&#105;&#108;", "'ma'+'il'", "eeb_", "uncryptmail", "decryptmail", "addy"}
+	putsText = []string{"document.write", "innerhtml", ".href", "insertadjacenthtml", "textcontent", "setattribute", "location"}
+)
+
+func containsAny(s string, marks []string) bool {
+	for _, mark := range marks {
+		if strings.Contains(s, mark) {
+			return true
+		}
+	}
+	return false
+}
 
 // protects says that an element holds an address behind a protection. Nothing of it is decoded.
 func protects(t *html.Token, attrs map[string]string) bool {
@@ -55,9 +65,8 @@ func (p *parser) script(text string) {
 	if len(text) > 200_000 {
 		return // a program, not a line that writes an address
 	}
-	if !p.protected && writesMail.MatchString(text) && putsText.MatchString(text) {
-		p.protected = true
-	}
+	text = strings.ToLower(text)
+	p.protected = p.protected || strings.Contains(text, "mail") && containsAny(text, makesMail) && containsAny(text, putsText)
 }
 
 // image takes an image's text, or notes that it shows an address.

@@ -16,9 +16,6 @@ const (
 	File               ScraperType = "FILE"
 )
 
-// WebsiteContacts is the tag of the endpoint of specification 4.14.
-const WebsiteContacts = "websitecontacts"
-
 // FieldKind says what of the selected element becomes the value.
 type FieldKind string
 

@@ -117,3 +117,41 @@ type Price struct {
 	Label  string `cbor:"3,keyasint"`
 	Micros int64  `cbor:"4,keyasint"`
 }
+
+// Charge is how the pages of a run are charged, frozen with the run. The zero value charges each page by its tier.
+type Charge struct {
+	// Row is the price row of a page by tier plain in place of the tier's own, "" for that one. Dearer tiers cost their own.
+	Row string `cbor:"1,keyasint,omitempty"`
+	// Quantity is how many times its price row a page costs; 0 means 1.
+	Quantity uint32 `cbor:"2,keyasint,omitempty"`
+	// PaidOnly says that free requests do not pay.
+	PaidOnly bool `cbor:"3,keyasint,omitempty"`
+}
+
+// Of is the price row of a page by a tier, and how many times it is charged.
+func (c Charge) Of(tier Tier) (row string, quantity uint32) {
+	row, quantity = tier.PriceRow(), max(c.Quantity, 1)
+	if tier == Plain && c.Row != "" {
+		row = c.Row
+	}
+	return row, quantity
+}
+
+// Endpoint is what reads pages under a tag of its own.
+type Endpoint struct {
+	Tag    string
+	Charge Charge
+	Tiers  TierSet
+}
+
+// WebsiteContacts is the tag of the endpoint of specification 4.14.
+const WebsiteContacts = "websitecontacts"
+
+// EndpointOf is the endpoint of a tag.
+func EndpointOf(tag string) (Endpoint, bool) {
+	switch tag {
+	case WebsiteContacts:
+		return Endpoint{Tag: tag, Tiers: TiersOf(Plain), Charge: Charge{Row: "plugin:" + tag, Quantity: 2, PaidOnly: true}}, true
+	}
+	return Endpoint{}, false
+}

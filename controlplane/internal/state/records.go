@@ -93,6 +93,8 @@ type Job struct {
 	MaxPages  uint32        `cbor:"26,keyasint"`           // most pages of one chain
 	// Robots off is recorded (decision 17).
 	IgnoresRobots bool `cbor:"27,keyasint,omitempty"`
+	// Charge is how its pages are charged.
+	Charge model.Charge `cbor:"28,keyasint,omitzero"`
 }
 
 // PriceTable is a version of the prices. A job keeps the version that it was launched under.

@@ -99,6 +99,14 @@ func (c *chain) overdue(now time.Time) bool {
 	return !c.fetch.until.IsZero() && !now.Before(c.fetch.until)
 }
 
+// lastCode is why the page at hand is not there when its time is over.
+func (c *chain) lastCode() fault.Code {
+	if n := len(c.fetch.tries); n > 0 && c.fetch.asked == "" {
+		return fault.Code(c.fetch.tries[n-1].Code)
+	}
+	return fault.PageTimeout
+}
+
 // unfetched answers a unit that nothing is to be fetched for: nil for all others.
 func (f *Fetcher) unfetched(c *chain, r *recipe, view View) *step {
 	if len(c.fetch.tries) > 0 || c.fetch.hops > 0 || len(c.fetch.pages) > 0 {

@@ -139,7 +139,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	}
 	started := f.config.Clock.Now()
 	if c.overdue(started) {
-		next := f.unread(ctx, c, r, view, fault.PageTimeout)
+		next := f.unread(ctx, c, r, view, c.lastCode())
 		next.answer.Unasked = true
 		return next
 	}
@@ -260,7 +260,7 @@ func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, ti
 	wait := firstRetry << (s.failures - 1)
 	next.wait = wait/2 + rand.N(wait)
 	switch {
-	case s.asked != "", !f.mayTry(c, r, next.wait): // another page of the unit gets one try
+	case s.asked != "", !f.mayTry(c, r, max(next.wait, failure.RetryAfter)): // another page of the unit gets one try
 		next.again = false
 	case failure.Retry && s.failures < maxTries:
 	case (failure.Retry || failure.Code == fault.PageBlocked || failure.Status == 403) && s.tier+1 < len(tiers):

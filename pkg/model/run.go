@@ -137,11 +137,23 @@ func (c Charge) Of(tier Tier) (row string, quantity uint32) {
 	return row, quantity
 }
 
+// DailyLimits bound what a customer may read in a day (UTC), over all runs of an endpoint. The zero value sets no bound.
+type DailyLimits struct {
+	Reads     uint32 `cbor:"1,keyasint,omitempty"` // begun
+	Uncharged uint32 `cbor:"2,keyasint,omitempty"` // ended uncharged
+	PerDomain uint32 `cbor:"3,keyasint,omitempty"` // of one registrable domain
+}
+
 // Endpoint is what reads pages under a tag of its own.
 type Endpoint struct {
 	Tag    string
 	Charge Charge
+	Daily  DailyLimits
 	Tiers  TierSet
+	// Restricted says that only keys of the scope LLM_FULL may run it.
+	Restricted bool
+	// MaxLinks bounds a list in addresses, 0: as any list.
+	MaxLinks int
 }
 
 // WebsiteContacts is the tag of the endpoint of specification 4.14.
@@ -151,7 +163,9 @@ const WebsiteContacts = "websitecontacts"
 func EndpointOf(tag string) (Endpoint, bool) {
 	switch tag {
 	case WebsiteContacts:
-		return Endpoint{Tag: tag, Tiers: TiersOf(Plain), Charge: Charge{Row: "plugin:" + tag, Quantity: 2, PaidOnly: true}}, true
+		return Endpoint{Tag: tag, Tiers: TiersOf(Plain), Restricted: true, MaxLinks: 5000,
+			Charge: Charge{Row: "plugin:" + tag, Quantity: 2, PaidOnly: true},
+			Daily:  DailyLimits{Reads: 2000, Uncharged: 800, PerDomain: 3}}, true
 	}
 	return Endpoint{}, false
 }

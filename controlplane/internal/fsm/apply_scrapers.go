@@ -86,7 +86,9 @@ func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 	saved := *scraper
 	tx.PutScraper(&saved)
 	if tx.Recipe(scraper.ID, scraper.Revision) == nil {
-		tx.PutRecipe(&state.Recipe{Scraper: scraper.ID, Revision: scraper.Revision, Recipe: scraper.Spec.Recipe()})
+		recipe := scraper.Spec.Recipe()
+		recipe.Endpoint = scraper.Tag
+		tx.PutRecipe(&state.Recipe{Scraper: scraper.ID, Revision: scraper.Revision, Recipe: recipe})
 	}
 	pruneRecipes(tx, scraper.ID)
 }

@@ -46,10 +46,10 @@ func Compile(model.Recipe) (rows.Maker, fault.List) {
 func unfetched(p page.Page, out *rows.Writer) (bool, error) {
 	status := Status("")
 	switch {
+	case isProfile(p.Asked): // it counts towards no limit
+		status = Social
 	case p.Code == fault.PageDailyLimit:
 		status = LimitReached
-	case isProfile(p.Asked):
-		status = Social
 	default:
 		return false, nil
 	}

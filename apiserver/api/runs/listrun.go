@@ -55,6 +55,10 @@ type listRunRequest struct {
 // Validate implements operation.Validator: what needs neither state nor addresses.
 func (r *listRunRequest) Validate() fault.List {
 	b := &r.Body
+	endpoint, known := model.EndpointOf(b.EndpointTag)
+	if b.EndpointTag != "" && !known {
+		return fault.List{fault.Invalid(fault.TagNotResolved, "endpointTag", "nothing has the tag %.100q", b.EndpointTag)}
+	}
 	var faults fault.List
 	invalid := func(field, text string) {
 		faults = append(faults, fault.Invalid(fault.InvalidRequest, field, "%s", text))
@@ -87,13 +91,6 @@ func (r *listRunRequest) Validate() fault.List {
 		if r.Stream == nil && len(b.URLs) == 0 {
 			invalid("urls", "must be at least 1 items")
 		}
-	}
-	if b.EndpointTag == "" {
-		return faults
-	}
-	endpoint, known := model.EndpointOf(b.EndpointTag)
-	if !known {
-		return append(faults, fault.Invalid(fault.TagNotResolved, "endpointTag", "nothing has the tag %.100q", b.EndpointTag))
 	}
 	if most := endpoint.MaxLinks; most > 0 && len(b.URLs) > most {
 		faults = append(faults, fault.Invalid(fault.ListTooLarge, "urls", "at most %d addresses", most))

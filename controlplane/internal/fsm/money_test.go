@@ -149,7 +149,7 @@ func (d *money) settle(t *rapid.T) {
 		Outcome:  rapid.SampledFrom([]model.Outcome{1, 1, 1, 2, 3, 4, 5}).Draw(t, "outcome"),
 		PriceRow: rapid.SampledFrom([]string{"tier:plain", "tier:render", "tier:none", "plugin:websitecontacts"}).Draw(t, "row"),
 		Quantity: rapid.SampledFrom([]uint32{1, 1, 0, 2}).Draw(t, "quantity"),
-		Last: rapid.Bool().Draw(t, "last"), Next: &model.Continuation{Page: 1, URL: "u"}}
+		Last:     rapid.Bool().Draw(t, "last"), Next: &model.Continuation{Page: 1, URL: "u"}}
 	if o, ok := d.outs(job.ID)[receipt.Unit.Seq]; ok && rapid.IntRange(0, 3).Draw(t, "due") > 0 {
 		receipt.Unit.Page = o.Start
 	} else {
@@ -299,7 +299,7 @@ func TestMoney(t *testing.T) {
 			"adjust": d.adjust, "launch": d.launch, "extend": crawling(d.extend), "settle": crawling(d.settle),
 			"settle again": crawling(d.settle), "redispatch": crawling(d.redispatch), "stop": d.stop, "close": d.close,
 			"tomorrow": d.tomorrow,
-			"": d.check,
+			"":         d.check,
 		})
 	})
 }

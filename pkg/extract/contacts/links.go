@@ -42,7 +42,7 @@ var pageWords = [kinds][]string{
 
 // misleading are words beside which a contact word means something else.
 var misleading = words(`lens lenses linsen linse kontaktlinsen kontaktlinse lentilles lentes lenti lenzen grill paper sport form-builder
-	less tracing center-software shop warenkorb datenschutz privacy agb login`)
+	less tracing center-software shop warenkorb login`)
 
 // baseOf is what links of a page are relative to.
 func baseOf(pageURL, base string) *url.Url {
@@ -173,7 +173,7 @@ func joined(s string) string {
 		}
 	}
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
-		return strings.ContainsRune(" -_./&+|,:;!?»›>→•·'’()[]\x1f\n\t", r)
+		return strings.ContainsRune(" -–—_./&+|,:;!?»›>→•·'’()[]\x1f\n\t", r)
 	}), "-")
 }
 

@@ -12,7 +12,7 @@ import (
 func TestContactsSurviveKills(t *testing.T) {
 	cfg, want := suite.ContactsWeb(60, 150*time.Millisecond)
 	web := newWeb(t, cfg)
-	s := newService(t, web, "--host-rate", "20", "--no-rate-limits")
+	s := newService(t, web, "--host-rate", "20", "--max-host-rate", "20", "--no-rate-limits")
 	s.Fill(s.Client, suite.Plenty)
 	c := suite.LaunchContacts(t, s.Client, web, want)
 	for _, pages := range []int64{15, 40} {

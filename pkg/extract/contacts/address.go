@@ -252,9 +252,12 @@ func announces(text string, m []int) bool {
 	return mailLabel.MatchString(text[max(0, m[0]-40):m[0]]) || strings.Contains(found, " AT ") && strings.Contains(found, " DOT ")
 }
 
+// maxMailto is how much of a mailto link is looked at, in bytes.
+const maxMailto = 8 << 10
+
 // mailtoAddresses are the addresses of a mailto link; what follows its question mark is no address.
 func mailtoAddresses(href string, own []string) []string {
-	rest := href[len("mailto:"):]
+	rest := href[len("mailto:"):min(len(href), maxMailto)]
 	rest, _, _ = strings.Cut(rest, "?")
 	if decoded, err := url.PathUnescape(rest); err == nil {
 		rest = decoded
@@ -263,6 +266,9 @@ func mailtoAddresses(href string, own []string) []string {
 	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return r == ',' || r == ';' }) {
 		for _, h := range findAddresses(strings.TrimSpace(part), own) {
 			emails = append(emails, h.email)
+		}
+		if len(emails) >= maxAddresses {
+			break
 		}
 	}
 	return emails

@@ -44,7 +44,7 @@ func Compile(model.Recipe) (rows.Maker, fault.List) {
 
 // unfetched makes the row of a website that nothing is fetched for.
 func unfetched(p page.Page, out *rows.Writer) (bool, error) {
-	status := Status("")
+	var status Status
 	switch {
 	case isProfile(p.Asked): // it counts towards no limit
 		status = Social

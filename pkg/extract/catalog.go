@@ -1,8 +1,10 @@
 package extract
 
 import (
+	"shoal.dev/shoal/pkg/extract/aiconf"
 	"shoal.dev/shoal/pkg/extract/contacts"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/extract/ldjson"
 	"shoal.dev/shoal/pkg/extract/multiple"
 	"shoal.dev/shoal/pkg/extract/single"
 	"shoal.dev/shoal/pkg/fault"
@@ -20,6 +22,8 @@ type scraperType struct {
 var catalog = []scraperType{
 	{model.SingleProduct, single.Compile},
 	{model.MultipleProducts, multiple.Compile},
+	{model.ApplicationLDJSON, ldjson.Compile},
+	{model.AIConf, aiconf.Compile},
 }
 
 // endpoints are what reads pages under a tag of its own, whatever the recipe's type.

@@ -63,6 +63,10 @@ const (
 	QuorumAtRisk          Code = "quorum_at_risk"
 	InvalidBackup         Code = "invalid_backup"
 	OtherCluster          Code = "other_cluster"
+	SchemaNotFound        Code = "schema_not_found"
+	SchemaGone            Code = "schema_missing"
+	PreviewRequired       Code = "PREVIEW_REQUIRED"
+	CascadeDrift          Code = "CASCADE_COUNT_DRIFT"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -80,12 +84,15 @@ const (
 	PageStatus            Code = "http_status"
 	PageBlocked           Code = "blocked"
 	PageNotHTML           Code = "not_html"
+	PageNotJSON           Code = "not_json"
 	PageUnparsable        Code = "unparsable"
 	PageNoRows            Code = "no_rows"
 	PageRowTooLarge       Code = "row_too_large"
 	PageInvalidURL        Code = "invalid_url"
 	PageAttemptsExhausted Code = "attempts_exhausted"
 	PageRecipeMissing     Code = "recipe_missing"
+	PageRowRejected       Code = "row_rejected"
+	PageModel             Code = "model_unavailable"
 	PageDailyLimit        Code = "daily_limit_reached"
 )
 
@@ -141,6 +148,10 @@ var catalog = map[Code]Entry{
 	QuorumAtRisk:          {409, "No majority would be left"},
 	InvalidBackup:         {400, "Not a whole backup"},
 	OtherCluster:          {409, "Another cluster's backup"},
+	SchemaNotFound:        {404, "Schema not found"},
+	SchemaGone:            {400, "The scraper's schema is gone"},
+	PreviewRequired:       {409, "A preview is required"},
+	CascadeDrift:          {409, "What hangs on it has changed"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},
@@ -155,12 +166,15 @@ var catalog = map[Code]Entry{
 	PageStatus:            {0, "The site answered with an error status"},
 	PageBlocked:           {0, "The site showed a bot or login wall"},
 	PageNotHTML:           {0, "The answer is not a page"},
+	PageNotJSON:           {0, "The answer is not JSON"},
 	PageUnparsable:        {0, "The page cannot be parsed"},
 	PageNoRows:            {0, "No row on the page"},
 	PageRowTooLarge:       {0, "A row is too large"},
 	PageInvalidURL:        {0, "The address is invalid"},
 	PageAttemptsExhausted: {0, "Given up after repeated losses"},
 	PageRecipeMissing:     {0, "The run's recipe is gone"},
+	PageRowRejected:       {0, "No row of the page fits the schema"},
+	PageModel:             {0, "The language model gave no answer"},
 	PageDailyLimit:        {0, "A daily limit is reached"},
 }
 

@@ -250,8 +250,10 @@ func (p *plan) makeScraper() error {
 		spec = template.Spec
 		spec.Name, spec.Schedule, spec.SourceConfig = b.Name, "", model.SourceConfig{Pagination: spec.SourceConfig.Pagination}
 	}
-	recipe := spec.Recipe()
-	recipe.Endpoint = p.endpoint.Tag
+	recipe, known := v.RecipeOf(p.from.Customer, &spec, p.endpoint.Tag)
+	if !known {
+		return fault.Invalid(fault.SchemaGone, "templateScraperId", "the scraper's schema is not there any more")
+	}
 	if faults := extract.Validate(recipe); len(faults) > 0 {
 		return faults
 	}

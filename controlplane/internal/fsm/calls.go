@@ -201,6 +201,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (None, error) {
 	for _, r := range results {
 		tx.RemoveResult(r)
 	}
+	expirePreviews(tx)
 	expireDailies(tx)
 	return None{}, nil
 }

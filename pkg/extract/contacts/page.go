@@ -225,6 +225,9 @@ var voids = map[atom.Atom]bool{atom.Br: true, atom.Img: true, atom.Input: true, 
 	atom.Wbr: true, atom.Base: true, atom.Frame: true, atom.Embed: true, atom.Source: true, atom.Area: true, atom.Col: true}
 
 func (p *parser) start(t *html.Token) {
+	if unclosed := p.skipped == "svg" || p.skipped == "select"; unclosed && blocks[t.DataAtom] && t.DataAtom != atom.Option {
+		p.skipped = "" // such an element holds no block
+	}
 	if p.skipped != "" {
 		return
 	}

@@ -172,6 +172,23 @@ func (c Client) RunList(ctx context.Context, query url.Values, list io.Reader) (
 	return out, json.NewDecoder(answer.Body).Decode(&out)
 }
 
+// Contacts launches a list run of website contacts.
+func (c Client) Contacts(ctx context.Context, group, name string, urls []string) (Launched, error) {
+	var out Launched
+	err := c.Call(ctx, "POST", "/api/scraper/url-list-run", nil,
+		map[string]any{"groupId": group, "name": name, "endpointTag": "websitecontacts", "urls": urls}, &out)
+	return out, err
+}
+
+// MintKey makes an API key and is the client that calls with it.
+func (c Client) MintKey(ctx context.Context, name, scope string) (Client, error) {
+	var out struct{ Key string }
+	err := c.Call(ctx, "PUT", "/api/key/generate", url.Values{"name": {name}, "scope": {scope}}, nil, &out)
+	minted := c
+	minted.Token = out.Key
+	return minted, err
+}
+
 func (c Client) StopRun(ctx context.Context, scraper string) error {
 	return c.Call(ctx, "POST", "/api/scraper/"+scraper+"/stop", nil, nil, nil)
 }

@@ -41,6 +41,8 @@ func scenarios() []scenario {
 		{"RestartKeepsEverything", testRestartKeepsEverything},
 		{"StopUnderLoad", testStopUnderLoad},
 		{"TwoCustomers", testTwoCustomers},
+		{"WebsiteContacts", testWebsiteContacts},
+		{"WebsiteContactsWithoutTopUp", testWebsiteContactsWithoutTopUp},
 		{"CommandLine", testCommandLine},
 	}
 }

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"shoal.dev/shoal/pkg/extract/aiconf"
+	"shoal.dev/shoal/pkg/extract/contacts"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/ldjson"
 	"shoal.dev/shoal/pkg/extract/marketplace"
@@ -27,6 +28,22 @@ var catalog = []scraperType{
 	{model.AIConf, aiconf.Compile},
 	{model.Marketplace, marketplace.Compile},
 	{model.SearchEngineSearch, search.Compile},
+}
+
+// endpoints are what reads pages under a tag of its own, whatever the recipe's type.
+var endpoints = map[string]func(model.Recipe) (rows.Maker, fault.List){
+	model.WebsiteContacts: contacts.Compile,
+}
+
+// compiler is how a recipe is compiled, nil when nothing here runs it.
+func compiler(r model.Recipe) func(model.Recipe) (rows.Maker, fault.List) {
+	if compile := endpoints[r.Endpoint]; compile != nil {
+		return compile
+	}
+	if t := lookup(r.Type); t != nil {
+		return t.compile
+	}
+	return nil
 }
 
 // Tags are those of the plugins that read the pages of list runs.

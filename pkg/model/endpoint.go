@@ -2,10 +2,39 @@ package model
 
 // Tags of endpoints: what reads pages instead of fields, and has a price row "plugin:" + tag.
 const (
-	ProductPageTag = "/plugin/marketplace/pdp" // of MARKETPLACE, unless told otherwise
-	ProductListTag = "/plugin/marketplace/search"
-	SearchTag      = "/plugin/search" // of SEARCH_ENGINE_SEARCH
+	ProductPageTag  = "/plugin/marketplace/pdp" // of MARKETPLACE, unless told otherwise
+	ProductListTag  = "/plugin/marketplace/search"
+	SearchTag       = "/plugin/search"  // of SEARCH_ENGINE_SEARCH
+	WebsiteContacts = "websitecontacts" // specification 4.14, for list runs alone
 )
+
+// Endpoint is what reads pages under a tag of its own.
+type Endpoint struct {
+	Tag    string
+	Charge Charge
+	Daily  DailyLimits
+	// Tiers are those that its pages are fetched by, none: those that the scraper allows.
+	Tiers TierSet
+	// Restricted says that only keys of the scope LLM_FULL may run it.
+	Restricted bool
+	// MaxLinks bounds a list in addresses, 0: as any list.
+	MaxLinks int
+}
+
+// EndpointOf is the endpoint of a tag.
+func EndpointOf(tag string) (Endpoint, bool) {
+	e := Endpoint{Tag: tag, Charge: Charge{Row: "plugin:" + tag}}
+	switch tag {
+	case ProductPageTag, ProductListTag, SearchTag:
+	case WebsiteContacts:
+		e.Charge.Quantity, e.Charge.PaidOnly = 2, true
+		e.Daily = DailyLimits{Reads: 2000, Uncharged: 800, PerDomain: 3}
+		e.Tiers, e.Restricted, e.MaxLinks = TiersOf(Plain), true, 5000
+	default:
+		return Endpoint{}, false
+	}
+	return e, true
+}
 
 // SearchEngine is a search engine that the operator has configured.
 type SearchEngine struct {

@@ -118,7 +118,7 @@ func TestListRunRefuses(t *testing.T) {
 		{"password", []any{"urls", []string{"https://u:p@shop.test/"}}, 400, "INVALID_URL", "urls[0]"},
 		{"long address", []any{"urls", []string{"https://shop.test/" + strings.Repeat("x", 9000)}}, 400, "INVALID_URL", "urls[0]"},
 		{"unknown tag", []any{"endpointTag", "x"}, 400, "TAG_NOT_RESOLVED", "endpointTag"},
-		{"contacts", []any{"endpointTag", "websitecontacts", "itemsConfig", nil}, 400, "TAG_NOT_RESOLVED", "endpointTag"},
+		{"a search's tag", []any{"endpointTag", "/plugin/search", "itemsConfig", nil}, 400, "TAG_NOT_RESOLVED", "endpointTag"},
 		{"plugin and fields", []any{"endpointTag", "/plugin/marketplace/pdp"}, 400, "invalid_request", "endpointTag"},
 		{"no recipe", []any{"itemsConfig", nil}, 400, "invalid_request", "itemsConfig"},
 		{"two recipes", []any{"templateScraperId", template}, 400, "invalid_request", "itemsConfig"},

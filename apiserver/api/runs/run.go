@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // reachTime is how long the check of a start address may take.
@@ -60,8 +61,11 @@ func Start(s api.Services) *operation.Operation {
 		if err != nil {
 			return Run{}, err
 		}
+		recipe := scraper.Spec.Recipe()
+		endpoint, _ := model.EndpointOf(recipe.Endpoint)
 		launched, err := l.commit(ctx, client.LaunchRun{Scraper: scraper.ID, Links: t.links, MaxCharge: in.MaxCharge,
-			Search: engine, IgnoresRobots: scraper.Spec.Recipe().Politeness.IgnoreRobots || engine != nil && engine.IgnoreRobots})
+			Charge: endpoint.Charge, Search: engine,
+			IgnoresRobots: recipe.Politeness.IgnoreRobots || engine != nil && engine.IgnoreRobots})
 		if err != nil {
 			return Run{}, err
 		}
@@ -83,7 +87,7 @@ func runnable(from *operation.Caller, id ids.ID) (*client.Scraper, error) {
 		return nil, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
 			"the scraper of a list run has no start address; run its list through POST /api/scraper/url-list-run")
 	}
-	if _, ok := from.View.RecipeOf(from.Customer, &scraper.Spec); !ok {
+	if _, ok := from.View.RecipeOf(from.Customer, &scraper.Spec, scraper.Tag); !ok {
 		return nil, fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there any more")
 	}
 	return scraper, errors.Join(idle(from.View, id), affordable(from.View, from.Customer))

@@ -46,13 +46,16 @@ func Sample(s api.Services) *operation.Operation {
 		if err != nil { // 400 here, where other operations have 404 (specification 7)
 			return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
 		}
+		if scraper.Tag == model.WebsiteContacts {
+			return nil, fault.Invalid(fault.TypeNotRunnable, "id", "website contacts are read by list runs only")
+		}
 		spec := scraper.Spec
 		if spec.Type == model.SearchEngineSearch {
 			if spec.Search, err = engineOf(s, &spec.SourceConfig); err != nil {
 				return nil, err
 			}
 		}
-		recipe, ok := from.View.RecipeOf(from.Customer, &spec)
+		recipe, ok := from.View.RecipeOf(from.Customer, &spec, scraper.Tag)
 		if !ok {
 			return nil, fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there")
 		}

@@ -119,7 +119,8 @@ func launchTrial(ctx context.Context, s api.Services, from *operation.Caller, op
 	if from.Key != nil && from.Key.Scope == model.ScopeLLMRead {
 		trial.Key = from.Key.ID
 	}
-	_, err = l.commit(ctx, client.LaunchRun{Scraper: t.Scraper, Links: taken.links, Trial: trial,
+	endpoint, _ := model.EndpointOf(t.Recipe.Endpoint)
+	_, err = l.commit(ctx, client.LaunchRun{Scraper: t.Scraper, Links: taken.links, Trial: trial, Charge: endpoint.Charge,
 		IgnoresRobots: t.Recipe.Politeness.IgnoreRobots})
 	if err != nil && !l.maybe {
 		return ids.ID{}, err

@@ -111,8 +111,9 @@ type ReleaseClaimPayload struct{}
 func (ReleaseClaimPayload) Number() Number { return ReleaseClaim }
 
 // LaunchRunPayload makes a run of a finished link list. With NewScraper the run's scraper is made in the same step (a
-// list run). Result: Launched. Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN, scraper_already_running,
-// WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not closed); of a trial also trial_limit_reached.
+// list run). A run that only money pays for, of a customer who never topped up, has failed at once. Result: Launched.
+// Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN, scraper_already_running, WALLET_INSUFFICIENT_BALANCE,
+// limit_reached (1,000 runs of a customer not closed); of a trial also trial_limit_reached.
 type LaunchRunPayload struct {
 	Job           ids.ID             `cbor:"1,keyasint"`
 	Entry         ids.ID             `cbor:"2,keyasint"` // its ledger entry
@@ -127,7 +128,10 @@ type LaunchRunPayload struct {
 	IgnoresRobots bool               `cbor:"11,keyasint,omitempty"`
 	// Trace is the span of the call, for the leader that sees the run begin; nil: the run is not traced. It is no state.
 	Trace []byte `cbor:"12,keyasint,omitempty"`
-	Trial *Trial `cbor:"20,keyasint,omitempty"`
+	// Charge and Daily are those of the run's endpoint.
+	Charge model.Charge      `cbor:"13,keyasint,omitzero"`
+	Daily  model.DailyLimits `cbor:"14,keyasint,omitzero"`
+	Trial  *Trial            `cbor:"20,keyasint,omitempty"`
 	// Search is the engine of a scraper of the type SEARCH_ENGINE_SEARCH as it is now: the scraper keeps it with its recipe.
 	Search *model.SearchEngine `cbor:"21,keyasint,omitempty"`
 }

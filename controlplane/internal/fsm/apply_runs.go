@@ -23,7 +23,7 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 			return none, fault.New(fault.ScraperAlreadyRunning, "job %s of this scraper is still running", job.ID)
 		}
 	}
-	prices, err := fundedPrices(tx, &p)
+	prices, unpaid, err := fundedPrices(tx, &p)
 	if err != nil {
 		return none, err
 	}
@@ -33,40 +33,66 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	job := newJob(tx, &p, prices)
 	job.Group, job.Scraper, job.Revision = scraper.Group, scraper.ID, scraper.Revision
 	job.MaxPages = uint32(scraper.Spec.Recipe().Pagination.MaxPages())
+	if unpaid {
+		job.State, job.Message = model.Failed, neverToppedUp
+	}
 	begin(tx, job, &state.Entry{Source: model.SourceRun, Scraper: scraper.ID, Group: scraper.Group})
 	latest := *tx.Scraper(scraper.ID)
 	latest.LastJob = p.Job
 	tx.PutScraper(&latest)
 	return command.Launched{Job: p.Job, Scraper: scraper.ID, Tag: scraper.Tag, Links: p.Links, Dropped: p.Dropped,
-		State: model.Pending, Queued: tx.Now}, nil
+		State: job.State, Queued: tx.Now}, nil
 }
 
-// fundedPrices are the prices of a run that may begin.
-func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (*state.PriceTable, error) {
-	if len(tx.OpenJobsOfCustomer(p.Customer)) >= maxOpenRuns {
-		return nil, fault.New(fault.LimitReached, "a customer has at most %d runs at a time", maxOpenRuns)
+// neverToppedUp is the message of a run that only money pays for, of a customer who never topped up.
+const neverToppedUp = "This feature is not part of the free requests. Nothing was fetched or charged. Top up your wallet first."
+
+// toppedUp says whether the wallet was ever given money: by a top-up or a positive adjustment. Wallets from before this was
+// noted are known by their entries.
+func toppedUp(tx *state.Tx, wallet *state.Wallet) bool {
+	if wallet.ToppedUp {
+		return true
 	}
-	prices := tx.CurrentPrices()
+	found := false
+	tx.Entries(wallet.Customer, func(e *state.Entry) bool {
+		found = e.Amount > 0 && e.Status != state.EntryOpen
+		return !found
+	})
+	if found {
+		noted := *wallet
+		noted.ToppedUp = true
+		tx.PutWallet(&noted)
+	}
+	return found
+}
+
+// fundedPrices are the prices of a run that may begin; unpaid says that only money pays for it, of which there never was any.
+func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.PriceTable, unpaid bool, err error) {
+	if len(tx.OpenJobsOfCustomer(p.Customer)) >= maxOpenRuns {
+		return nil, false, fault.New(fault.LimitReached, "a customer has at most %d runs at a time", maxOpenRuns)
+	}
+	prices = tx.CurrentPrices()
 	wallet := tx.Wallet(p.Customer)
 	if wallet == nil || prices == nil {
-		return nil, fault.New(fault.Unauthorized, "the customer has no wallet")
+		return nil, false, fault.New(fault.Unauthorized, "the customer has no wallet")
 	}
-	cheapest, ok := cheapestPrice(prices, p.Tiers)
+	cheapest, ok := cheapestPrice(prices, p.Tiers, p.Charge)
 	if !ok {
-		return nil, fault.New(fault.TypeNotRunnable, "no price covers the tiers that the run may use")
+		return nil, false, fault.New(fault.TypeNotRunnable, "no price covers the tiers that the run may use")
 	}
-	if wallet.Balance() < cheapest && wallet.Free+wallet.FreeHeld == 0 {
-		return nil, fault.New(fault.WalletInsufficient,
-			"the balance of %d micro-cents does not pay for one page and no free request is left", wallet.Balance())
+	unpaid = p.Charge.PaidOnly && !toppedUp(tx, wallet)
+	if !unpaid && wallet.Balance() < cheapest && (p.Charge.PaidOnly || wallet.Free+wallet.FreeHeld == 0) {
+		return nil, false, fault.New(fault.WalletInsufficient,
+			"the balance of %d micro-cents does not pay for one page and no free request can", wallet.Balance())
 	}
-	return prices, nil
+	return prices, unpaid, nil
 }
 
 // newJob is what a payload alone says of its run.
 func newJob(tx *state.Tx, p *command.LaunchRunPayload, prices *state.PriceTable) *state.Job {
 	return &state.Job{ID: p.Job, Customer: p.Customer, List: p.List, Links: p.Links, State: model.Pending, Queued: tx.Now,
 		Started: tx.Now, Tiers: p.Tiers, Prices: prices.Version, MaxCharge: p.MaxCharge, Entry: p.Entry, Index: tx.Index,
-		MaxPages: 1, IgnoresRobots: p.IgnoresRobots}
+		MaxPages: 1, IgnoresRobots: p.IgnoresRobots, Charge: p.Charge, Daily: p.Daily}
 }
 
 // begin writes a run's records. Of the entry, source, scraper and group are given.
@@ -104,11 +130,18 @@ func priceOf(table *state.PriceTable, rowKey string) (model.Price, bool) {
 	return table.Rows[at], true
 }
 
-// cheapestPrice is the lowest price among the tiers that have one.
-func cheapestPrice(table *state.PriceTable, tiers model.TierSet) (micros int64, ok bool) {
+// pagePrice is what a page by a tier costs under a run's charge.
+func pagePrice(table *state.PriceTable, tier model.Tier, charge model.Charge) (micros int64, ok bool) {
+	row, quantity := charge.Of(tier)
+	price, ok := priceOf(table, row)
+	return price.Micros * int64(quantity), ok
+}
+
+// cheapestPrice is the lowest price of a page among the tiers that have one.
+func cheapestPrice(table *state.PriceTable, tiers model.TierSet, charge model.Charge) (micros int64, ok bool) {
 	for _, tier := range tiers.Tiers() {
-		if price, found := priceOf(table, tier.PriceRow()); found && (!ok || price.Micros < micros) {
-			micros, ok = price.Micros, true
+		if price, found := pagePrice(table, tier, charge); found && (!ok || price < micros) {
+			micros, ok = price, true
 		}
 	}
 	return micros, ok

@@ -24,9 +24,12 @@ func launchTrial(tx *state.Tx, p *command.LaunchRunPayload) (command.Launched, e
 	if group := tx.Group(trial.Group); !trial.Group.IsZero() && (group == nil || group.Customer != p.Customer) {
 		return none, fault.Invalid(fault.GroupNotFound, "groupId", "no group has this id")
 	}
-	prices, err := fundedPrices(tx, p)
-	if err != nil {
+	prices, unpaid, err := fundedPrices(tx, p)
+	switch {
+	case err != nil:
 		return none, err
+	case unpaid:
+		return none, fault.New(fault.WalletInsufficient, neverToppedUp)
 	}
 	if err := countTrial(tx, p); err != nil {
 		return none, err

@@ -41,6 +41,33 @@ func idle(t *testing.T, f *Frontier, now time.Time, want time.Duration) {
 	}
 }
 
+// Take passes the turns by, and nothing else.
+func TestTake(t *testing.T) {
+	f, now := newFrontier(), epoch
+	pace := Pace{Rate: 1, Connections: 1}
+	first, second, other := item(1, 1, "a", pace), item(1, 1, "a", pace), item(2, 2, "b", pace)
+	f.Add(other, now)
+	f.Add(first, now)
+	f.Resume(second, now.Add(2*time.Second), now)
+	if f.Take(second, now) || !f.Take(first, now) || f.Take(first, now) {
+		t.Fatal("at first")
+	}
+	now = now.Add(2 * time.Second)
+	if f.Take(second, now) {
+		t.Fatal("both connections of a host that has one are taken")
+	}
+	f.Done(first, Answer{Host: "a"}, now)
+	if !f.Take(second, now) || take(t, f, now) != other || f.Waiting() != 0 {
+		t.Fatal("at last")
+	}
+	f.Done(second, Answer{}, now)
+	f.Done(other, Answer{}, now)
+	idle(t, f, now.Add(time.Minute), Forever)
+	if len(f.hosts)+len(f.jobs)+len(f.queues)+len(f.shares)+len(f.customers) != 0 {
+		t.Errorf("left: %+v", f)
+	}
+}
+
 func TestHostPace(t *testing.T) {
 	f, now := newFrontier(), epoch
 	pace := Pace{Rate: 2, Connections: 2}

@@ -47,7 +47,13 @@ func (w *Web) handle(ctx *fasthttp.RequestCtx) {
 	started := w.cfg.Clock.Now()
 	entry := w.log.begin(p, target, started, w.inflight[host].Add(1), ctx.ConnID(), clientOf(ctx))
 	w.wait(w.latency(p))
-	status := w.answer(ctx, p.shown())
+	status := fasthttp.StatusOK
+	if text, ok := w.cfg.Texts[w.names[host]+target]; ok {
+		ctx.Response.Header.SetContentType("text/html; charset=utf-8")
+		ctx.Response.SetBodyString(text)
+	} else {
+		status = w.answer(ctx, p.shown())
+	}
 	w.inflight[host].Add(-1)
 	w.log.end(entry, w.cfg.Clock.Now(), status)
 }

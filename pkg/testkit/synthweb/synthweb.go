@@ -61,6 +61,10 @@ type Config struct {
 	Template    []byte
 	TemplateRow Row
 
+	// Texts are pages of a caller's own, HTML, by host and path ("shop-00000.example/contact"), in place of what the
+	// address would show. Truth knows nothing of them.
+	Texts map[string]string
+
 	LogLimit int         // requests that the log keeps, 48 bytes each; default 4,000,000; what is over is only counted
 	Clock    clock.Clock // default clock.System
 }

@@ -23,8 +23,8 @@ type Recounted struct {
 	// requests paid; micro-cents, 0 or more.
 	LedgerMicros  int64
 	RecountMicros int64
-	LedgerPages   uint64 // charged or free
-	RecountPages  uint64 // delivered
+	LedgerPages   uint64 // charged or free, as often as charged
+	RecountPages  uint64 // delivered, as often as charged
 	LedgerItems   uint64
 	RecountItems  uint64
 }
@@ -64,7 +64,7 @@ func recountJob(ctx context.Context, view *client.View, store Recounter, job *cl
 	}
 	entry := view.Entry(job.Entry)
 	result := Recounted{Job: job.ID, Customer: job.Customer, Entry: job.Entry, LedgerMicros: -entry.Amount,
-		LedgerItems: job.Items, RecountPages: counted.Delivered, RecountItems: counted.Items}
+		LedgerItems: job.Items, RecountItems: counted.Items}
 	free := map[string]uint64{}
 	for _, line := range entry.Lines {
 		free[line.RowKey] = line.FreePages
@@ -72,6 +72,7 @@ func recountJob(ctx context.Context, view *client.View, store Recounter, job *cl
 	}
 	prices := view.Prices(job.Prices)
 	for row, quantity := range counted.Quantity {
+		result.RecountPages += quantity
 		for _, price := range prices.Rows {
 			if price.RowKey == row {
 				result.RecountMicros += price.Micros * (int64(quantity) - int64(free[row]))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
@@ -44,6 +45,9 @@ type Config struct {
 	// HostOf is the host of a listed address, ShardOf the shard of a host.
 	HostOf  func(url string) string
 	ShardOf func(host string) int
+	// DomainOf names, by a hash, the domain that a read of a listed address counts for under daily limits; 0: nothing is
+	// read there.
+	DomainOf func(url string) uint64
 
 	Lease         time.Duration
 	FetchDeadline time.Duration // total, of one fetch
@@ -79,7 +83,8 @@ func Defaults() Config {
 		Clock: clock.System{}, IDs: ids.Random{Now: time.Now},
 		Shards: 64, FreeGrant: 5, Prices: DefaultPrices(),
 		Window: 65_536, HostRate: 1, MaxHostRate: 10,
-		Lease: 10 * time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
+		DomainOf: func(url string) uint64 { return max(xxh3.HashString(model.HostOf(url)), 1) },
+		Lease:    10 * time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
 		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
 		Snapshots: Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
 		Point:     func(string) {}, Logger: slog.Default(),
@@ -95,6 +100,7 @@ func DefaultPrices() []model.Price {
 		{RowKey: model.RenderSuper.PriceRow(), Kind: "TIER", Label: "Render plus Super", Micros: 3750},
 		{RowKey: "plugin:/plugin/marketplace/pdp", Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150},
 		{RowKey: "plugin:/plugin/search", Kind: "PLUGIN", Label: "Search-engine search", Micros: 1500},
+		{RowKey: "plugin:" + model.WebsiteContacts, Kind: "PLUGIN", Label: "Website contacts", Micros: 150},
 	}
 }
 
@@ -109,7 +115,7 @@ func (c *Config) check() error {
 	need(c.Dir != "", "Dir is missing")
 	need(c.Node != "", "Node is missing")
 	need(c.Clock != nil && c.IDs != nil && c.Log != nil && c.Store != nil, "Clock, IDs, Log or Store is missing")
-	need(c.HostOf != nil && c.ShardOf != nil, "HostOf or ShardOf is missing")
+	need(c.HostOf != nil && c.ShardOf != nil && c.DomainOf != nil, "HostOf, ShardOf or DomainOf is missing")
 	need(c.Point != nil && c.Logger != nil, "Point or Logger is missing")
 	need(c.Shards > 0, "Shards is 0")
 	need(c.Log == nil || c.Log.Partitions() == int(c.Shards), "Shards is not the number of the log's partitions")

@@ -127,7 +127,7 @@ func (s *Server) adopt(ctx context.Context, term uint64) *leadership {
 	store := s.machine.fsm.Store
 	view := func() *state.View { return store().View() }
 	l.dispatcher = dispatch.New(dispatch.Config{Leader: term, Shards: int(s.cfg.Shards), Window: s.cfg.Window,
-		HostOf: s.cfg.HostOf, ShardOf: s.cfg.ShardOf, Pace: s.cfg.pace, Now: s.cfg.Clock.Now, View: view})
+		HostOf: s.cfg.HostOf, ShardOf: s.cfg.ShardOf, DomainOf: s.cfg.DomainOf, Pace: s.cfg.pace, Now: s.cfg.Clock.Now, View: view})
 	l.tracker = shards.New(shards.Config{Lease: s.cfg.Lease, Fetch: s.cfg.FetchDeadline, Now: s.cfg.Clock.Now})
 	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: s.cfg.Store,
 		Log: s.cfg.Log, IDs: s.cfg.IDs, NowMicros: func() int64 { return s.cfg.Clock.Now().UnixMicro() },
@@ -180,7 +180,10 @@ func (l *leadership) observe(payload command.Payload, result any) {
 	switch p := payload.(type) {
 	case command.AssignShardsPayload:
 		l.s.metrics.assigned(l.view(), p.Changes)
-	case command.LaunchRunPayload, command.AdjustWalletPayload:
+	case command.LaunchRunPayload:
+		l.planNow.raise()
+		l.finishNow.raise() // it may have failed at once
+	case command.AdjustWalletPayload:
 		l.planNow.raise()
 	case command.SettlePayload, command.RedispatchPayload:
 		l.planNow.raise()

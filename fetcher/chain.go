@@ -8,6 +8,7 @@ import (
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -23,6 +24,7 @@ type chain struct {
 	down  bool // its shard is being released, and its page is another fetcher's to begin
 	// invalid is why the task cannot be begun.
 	invalid *fault.Code
+	kept    int64 // bytes of pages that wait for another one of their unit; guarded by mu
 
 	left    uint32   // pages that the dispatch may still fetch
 	seen    []uint64 // content hashes, as in model.Continuation
@@ -45,6 +47,18 @@ type fetchState struct {
 	failures int // of this tier
 	tier     int // place in the task's tiers
 	wire     int64
+
+	until time.Time      // the unit's time is over, zero: it has no limit of its own
+	pages []extract.Page // of the unit, read before the one at hand
+	asked string         // canonical address of the page at hand, "" for the unit's own
+}
+
+// begin starts the unit's time.
+func (c *chain) begin(now time.Time, r *recipe) {
+	c.fetch.began = now
+	if _, within := r.extractor.Limits(); within > 0 {
+		c.fetch.until = now.Add(within)
+	}
 }
 
 // newChain begins a task. Its errors show when it is taken in.
@@ -102,12 +116,15 @@ type content struct {
 	rows  [][]byte
 	link  string // to the next page
 	body  uint64 // hash of the body, of a paginated scraper
+
+	priceRow string // "" when nothing is charged
+	quantity uint32
 }
 
 // follow makes the chain's next page of a page that was read, and advances the chain when it goes on.
 func (c *chain) follow(f *Fetcher, r *recipe, secret uint64, got content) model.Page {
 	p := c.pageOf(f)
-	if c.fetch.hops > 0 && got.final != c.address() {
+	if (c.fetch.hops > 0 || len(c.fetch.pages) > 0) && got.final != c.address() {
 		p.Final = got.final
 	}
 	if r.pager != nil {
@@ -122,8 +139,7 @@ func (c *chain) follow(f *Fetcher, r *recipe, secret uint64, got content) model.
 		p.Outcome, p.Last = model.Empty, true
 		return p
 	}
-	tier := p.Tries[len(p.Tries)-1].Tier
-	p.Outcome, p.Rows, p.PriceRow, p.Quantity = model.Delivered, got.rows, tier.PriceRow(), 1
+	p.Outcome, p.Rows, p.PriceRow, p.Quantity = model.Delivered, got.rows, got.priceRow, got.quantity
 	c.visited = append(c.visited, p.URLHash)
 	next := c.nextURL(r, got.link, secret)
 	if next == "" {

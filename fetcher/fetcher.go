@@ -110,12 +110,13 @@ type Fetcher struct {
 	frontier *frontier.Frontier
 	shards   map[uint16]*shard
 	opening  map[uint16]*opening
-	beats    uint64    // heartbeats sent
-	open     int       // tasks held open
-	held     int64     // bytes of bodies and unpublished pages
-	fetchers int       // that share a host which none of our shards has
-	leaving  bool      // the process stops: no shard is taken, all are let go of
-	leased   time.Time // when the heartbeat that the leases count from was sent
+	beats    uint64              // heartbeats sent
+	timed    map[*chain]struct{} // chains that wait and whose unit has a time limit, or keeps pages
+	open     int                 // tasks held open
+	held     int64               // bytes of bodies and unpublished pages
+	fetchers int                 // that share a host which none of our shards has
+	leaving  bool                // the process stops: no shard is taken, all are let go of
+	leased   time.Time           // when the heartbeat that the leases count from was sent
 }
 
 // New makes a fetcher that Run starts.
@@ -132,6 +133,7 @@ func New(config Config) *Fetcher {
 		frontier: frontier.New(config.Clock.Now(), rand.Float64),
 		shards:   map[uint16]*shard{},
 		opening:  map[uint16]*opening{},
+		timed:    map[*chain]struct{}{},
 		fetchers: 1,
 	}
 	f.measure(config.Metrics)
@@ -178,9 +180,14 @@ func (f *Fetcher) awaitTurn(ctx context.Context) *chain {
 	for ctx.Err() == nil {
 		f.mu.Lock()
 		var it *frontier.Item
-		wait := frontier.Forever
+		var wait time.Duration
 		if f.held < f.config.MaxBytes {
 			it, wait = f.frontier.Next(f.config.Clock.Now())
+		} else {
+			it, wait = f.nextKept(f.config.Clock.Now())
+		}
+		if it != nil {
+			delete(f.timed, it.Value.(*chain))
 		}
 		f.mu.Unlock()
 		if it != nil {
@@ -220,6 +227,7 @@ func (f *Fetcher) sweep(ctx context.Context) {
 				f.layDown(s, func(*chain) bool { return true })
 			}
 		}
+		f.endOverdue(now)
 		f.mu.Unlock()
 		f.cancelEnded()
 	}

@@ -223,6 +223,7 @@ func (f *Fetcher) drop(s *shard) {
 	for _, chains := range s.open {
 		for _, c := range chains {
 			f.frontier.Remove(&c.item, now)
+			f.forget(c)
 		}
 	}
 	f.open -= s.tasks

@@ -68,6 +68,9 @@ func (f *Fetcher) goOn(c *chain, next step) {
 		f.releaseWhenDone(s)
 		return
 	}
+	if !c.fetch.until.IsZero() || c.kept > 0 {
+		f.timed[c] = struct{}{}
+	}
 	f.frontier.Resume(&c.item, now.Add(next.wait), now)
 }
 

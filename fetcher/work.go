@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/zeebo/xxh3"
-
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
@@ -59,6 +57,9 @@ func (f *Fetcher) work(ctx context.Context, c *chain) {
 	now := f.config.Clock.Now()
 	f.frontier.Done(&c.item, next.answer, now)
 	notify(f.wake)
+	if next.page != nil || c.shard.gone {
+		f.forget(c)
+	}
 	if c.shard.gone || ctx.Err() != nil {
 		return
 	}
@@ -108,7 +109,10 @@ func (f *Fetcher) post(c *chain, p *model.Page, record []byte) {
 }
 
 // finish ends a chain without a request. It needs mu.
-func (f *Fetcher) finish(c *chain, p model.Page) { f.post(c, &p, stream.EncodePage(p)) }
+func (f *Fetcher) finish(c *chain, p model.Page) {
+	f.forget(c)
+	f.post(c, &p, stream.EncodePage(p))
+}
 
 // request makes the chain's next request.
 func (f *Fetcher) request(ctx context.Context, c *chain) step {
@@ -129,14 +133,27 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		return f.fail(c, fault.PageRecipeMissing)
 	case len(tiers) == 0:
 		return f.fail(c, fault.PageBlocked) // no way is left that the run may pay for
-	case !f.isFresh(c.shard):
-		return step{}
+	}
+	if answered := f.unfetched(c, r, view); answered != nil {
+		return *answered
 	}
 	started := f.config.Clock.Now()
-	if c.fetch.began.IsZero() {
-		c.fetch.began = started
+	if c.overdue(started) {
+		next := f.unread(ctx, c, r, view, c.lastCode())
+		next.answer.Unasked = true
+		return next
 	}
-	try, cancel := context.WithTimeout(ctx, f.config.Timeout)
+	if !f.isFresh(c.shard) {
+		return step{}
+	}
+	if c.fetch.began.IsZero() {
+		c.begin(started, r)
+	}
+	timeout := f.config.Timeout
+	if !c.fetch.until.IsZero() {
+		timeout = min(timeout, c.fetch.until.Sub(started))
+	}
+	try, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	next, response, err := f.ask(try, c, r, tiers[c.fetch.tier])
 	c.fetch.spent += f.config.Clock.Now().Sub(started)
@@ -150,11 +167,11 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		c.fetch.hops++
 		return step{again: true}
 	case errors.As(err, &failure):
-		failed := f.failed(c, tiers, failure)
+		failed := f.failed(ctx, c, r, view, tiers, failure)
 		failed.answer.Unasked = next.answer.Unasked
 		return failed
 	case err != nil:
-		return f.failed(c, tiers, &Failure{Code: fault.PageTimeout, Retry: true, Cause: err})
+		return f.failed(ctx, c, r, view, tiers, &Failure{Code: fault.PageTimeout, Retry: true, Cause: err})
 	case response == nil:
 		return next
 	}
@@ -231,7 +248,7 @@ func (f *Fetcher) fail(c *chain, code fault.Code) step {
 }
 
 // failed decides what follows a try that brought no page: another one, the next tier, or the end.
-func (f *Fetcher) failed(c *chain, tiers []model.Tier, failure *Failure) step {
+func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, tiers []model.Tier, failure *Failure) step {
 	s := &c.fetch
 	f.tried(c, tiers[s.tier], failure.Code, failure.Status, failure.Wire)
 	s.failures++
@@ -240,17 +257,22 @@ func (f *Fetcher) failed(c *chain, tiers []model.Tier, failure *Failure) step {
 	if failure.Status != 0 {
 		next.answer.Host = model.HostOf(failure.Final)
 	}
+	wait := firstRetry << (s.failures - 1)
+	next.wait = wait/2 + rand.N(wait)
 	switch {
+	case s.asked != "", !f.mayTry(c, r, max(next.wait, failure.RetryAfter)): // another page of the unit gets one try
+		next.again = false
 	case failure.Retry && s.failures < maxTries:
-		wait := firstRetry << (s.failures - 1)
-		next.wait = wait/2 + rand.N(wait)
 	case (failure.Retry || failure.Code == fault.PageBlocked || failure.Status == 403) && s.tier+1 < len(tiers):
 		s.tier++
-		s.failures = 0
+		s.failures, next.wait = 0, 0
 	default:
-		p := c.errored(f, failure.Code)
-		next.page, next.again = &p, false
-		return next
+		next.again = false
+	}
+	if !next.again {
+		ended := f.unread(ctx, c, r, view, failure.Code)
+		ended.answer = next.answer
+		return ended
 	}
 	f.counts.retries.Add(1)
 	s.hops, s.permit, s.spent = 0, false, 0
@@ -273,26 +295,14 @@ func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tier
 	f.holdBody(size)
 	defer f.holdBody(-size)
 	f.tried(c, tier, "", response.Status, response.Wire)
-	answer := frontier.Answer{Host: model.HostOf(response.Final)}
-	select {
-	case <-ctx.Done():
-		return step{}
-	case f.extract <- struct{}{}:
+	asked := c.fetch.asked
+	if asked == "" {
+		asked = c.url
 	}
-	result, err := r.extractor.Extract(extract.Page{URL: response.Final, ContentType: response.ContentType, Body: response.Body})
-	<-f.extract
-	if err != nil {
-		p := c.errored(f, codeOf(err))
-		return step{page: &p, answer: answer}
-	}
-	got := content{final: response.Final, rows: result.Rows, link: result.Next}
-	var secret uint64
-	if r.pager != nil {
-		secret = view.Cluster().HashSecret
-		got.body = xxh3.HashSeed(response.Body, secret)
-	}
-	p := c.follow(f, r, secret, got)
-	return step{page: &p, answer: answer}
+	next := f.extraction(ctx, c, r, view, extract.Page{URL: response.Final, ContentType: response.ContentType,
+		Body: response.Body, Asked: asked, At: f.config.Clock.Now()})
+	next.answer.Host = model.HostOf(response.Final)
+	return next
 }
 
 func (f *Fetcher) holdBody(bytes int64) {

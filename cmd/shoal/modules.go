@@ -26,6 +26,7 @@ import (
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/model"
@@ -198,6 +199,9 @@ func (n *node) build() (err error) {
 	}
 	log := stream.Measured(on.log, n.clock, n.metrics)
 	settings := n.controlSettings(log, boot)
+	if settings.DomainOf, err = readDomain(); err != nil {
+		return err
+	}
 	if n.control, err = controlplane.New(settings); err != nil {
 		return err
 	}
@@ -388,6 +392,24 @@ func shardBy(shards int) func(string) int {
 		}
 		return int(xxh3.HashString(egress.RegistrableDomain(strings.Trim(host, "[]"))) % uint64(shards))
 	}
+}
+
+// readDomain names the domain that a website's reads count for, and nothing for addresses that are answered unread.
+func readDomain() (func(url string) uint64, error) {
+	contacts, err := extract.Compile(model.Recipe{Endpoint: model.WebsiteContacts})
+	if err != nil {
+		return nil, fmt.Errorf("website contacts: %w", err)
+	}
+	return func(url string) uint64 {
+		if _, unread, err := contacts.Unfetched(extract.Page{URL: url, Asked: url}); unread || err != nil {
+			return 0
+		}
+		canonical, err := egress.Canonical(url)
+		if err != nil {
+			return 0
+		}
+		return max(xxh3.HashString(egress.RegistrableDomain(egress.Host(canonical))), 1)
+	}, nil
 }
 
 // lockDirectory keeps a second process from working on the same data.

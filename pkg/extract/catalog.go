@@ -2,6 +2,7 @@ package extract
 
 import (
 	"shoal.dev/shoal/pkg/extract/aiconf"
+	"shoal.dev/shoal/pkg/extract/contacts"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/ldjson"
 	"shoal.dev/shoal/pkg/extract/multiple"
@@ -23,6 +24,22 @@ var catalog = []scraperType{
 	{model.MultipleProducts, multiple.Compile},
 	{model.ApplicationLDJSON, ldjson.Compile},
 	{model.AIConf, aiconf.Compile},
+}
+
+// endpoints are what reads pages under a tag of its own, whatever the recipe's type.
+var endpoints = map[string]func(model.Recipe) (rows.Maker, fault.List){
+	model.WebsiteContacts: contacts.Compile,
+}
+
+// compiler is how a recipe is compiled, nil when nothing here runs it.
+func compiler(r model.Recipe) func(model.Recipe) (rows.Maker, fault.List) {
+	if r.Endpoint != "" {
+		return endpoints[r.Endpoint]
+	}
+	if t := lookup(r.Type); t != nil {
+		return t.compile
+	}
+	return nil
 }
 
 func lookup(name model.ScraperType) *scraperType {

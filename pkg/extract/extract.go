@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"shoal.dev/shoal/pkg/extract/internal/dom"
 	"shoal.dev/shoal/pkg/extract/internal/page"
@@ -59,10 +60,13 @@ type memory struct {
 func Compile(r model.Recipe) (*Extractor, error) {
 	e := &Extractor{pages: sync.Pool{New: func() any { return new(memory) }}}
 	var faults fault.List
-	if t := lookup(r.Type); t == nil {
+	switch compile := compiler(r); {
+	case compile != nil:
+		e.rows, faults = compile(r)
+	case r.Endpoint != "":
+		faults = append(faults, fault.Invalid(fault.TypeNotRunnable, "endpointTag", "no extraction for the tag %.100q", r.Endpoint))
+	default:
 		faults = append(faults, fault.Invalid(fault.TypeNotRunnable, "type", "no extraction for the type %q", r.Type))
-	} else {
-		e.rows, faults = t.compile(r)
 	}
 	next, f := compileNext(r.Pagination)
 	if f != nil {
@@ -111,6 +115,30 @@ func (e *Extractor) Extract(pages ...Page) (Result, error) {
 		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the selectors take too long on this page")
 	}
 	return Result{Rows: m.out.Rows(), Next: next}, nil
+}
+
+// Unfetched makes the rows of an address that needs no fetch, of a page without a body; false: it has to be fetched.
+func (e *Extractor) Unfetched(p Page) (Result, bool, error) {
+	if e.rows.Unfetched == nil {
+		return Result{}, false, nil
+	}
+	m := e.pages.Get().(*memory)
+	defer e.pages.Put(m)
+	m.out.Reset()
+	done, err := e.rows.Unfetched(p, &m.out)
+	if err != nil || !done {
+		return Result{}, done, err
+	}
+	return Result{Rows: m.out.Rows(), Free: true}, true, nil
+}
+
+// TakesFailures says that Extract makes rows also of a first page that could not be fetched: one with a Code.
+func (e *Extractor) TakesFailures() bool { return e.rows.Failures }
+
+// Limits bound the tries at all pages of one unit, and the time for them from the first request's start; 0: as for any
+// page.
+func (e *Extractor) Limits() (fetches int, within time.Duration) {
+	return e.rows.Fetches, e.rows.Within
 }
 
 // read is Extract for the types that read pages by themselves.

@@ -308,7 +308,7 @@ func TestValidate(t *testing.T) {
 		{"no fields", recipe(model.MultipleProducts), []string{"itemsConfig"}},
 		{"too many fields", model.Recipe{Type: model.SingleProduct, Fields: many}, []string{"itemsConfig"}},
 		{"no type", recipe("", "a TEXT p"), []string{"type"}},
-		{"a type without folder", recipe(model.AIConf, "a TEXT p"), []string{"type"}},
+		{"a type without folder", recipe(model.File, "a TEXT p"), []string{"type"}},
 		{"names", recipe(model.SingleProduct, " TEXT p", "_ TEXT p", long+" TEXT p", "a TEXT p", "__a TEXT p", "$or TEXT p",
 			long[:512]+" TEXT p", "a\x00 TEXT p", `a"b TEXT p`, `a\b TEXT p`),
 			[]string{"itemsConfig[0].name", "itemsConfig[1].name", "itemsConfig[2].name", "itemsConfig[4].name",

@@ -92,6 +92,7 @@ const (
 	PageRecipeMissing     Code = "recipe_missing"
 	PageRowRejected       Code = "row_rejected"
 	PageModel             Code = "model_unavailable"
+	PageDailyLimit        Code = "daily_limit_reached"
 )
 
 // catalog is the closed list: a code that is not here does not exist.
@@ -172,6 +173,7 @@ var catalog = map[Code]Entry{
 	PageRecipeMissing:     {0, "The run's recipe is gone"},
 	PageRowRejected:       {0, "No row of the page fits the schema"},
 	PageModel:             {0, "The language model gave no answer"},
+	PageDailyLimit:        {0, "A daily limit is reached"},
 }
 
 // Catalog is a copy of the closed list, for documentation and tests.

@@ -44,6 +44,8 @@ type Task struct {
 	From     *Continuation `cbor:"11,keyasint,omitempty"` // nil: begin at page 0 with URL
 	// Trace is the span that led here (pkg/telemetry); nil: the run is not traced.
 	Trace []byte `cbor:"12,keyasint,omitempty"`
+	// Limited says that a daily limit is reached: the unit is answered without a fetch.
+	Limited bool `cbor:"13,keyasint,omitempty"`
 }
 
 // Outcome is how a unit ended.

@@ -117,3 +117,55 @@ type Price struct {
 	Label  string `cbor:"3,keyasint"`
 	Micros int64  `cbor:"4,keyasint"`
 }
+
+// Charge is how the pages of a run are charged, frozen with the run. The zero value charges each page by its tier.
+type Charge struct {
+	// Row is the price row of a page by tier plain in place of the tier's own, "" for that one. Dearer tiers cost their own.
+	Row string `cbor:"1,keyasint,omitempty"`
+	// Quantity is how many times its price row a page costs; 0 means 1.
+	Quantity uint32 `cbor:"2,keyasint,omitempty"`
+	// PaidOnly says that free requests do not pay.
+	PaidOnly bool `cbor:"3,keyasint,omitempty"`
+}
+
+// Of is the price row of a page by a tier, and how many times it is charged.
+func (c Charge) Of(tier Tier) (row string, quantity uint32) {
+	row, quantity = tier.PriceRow(), max(c.Quantity, 1)
+	if tier == Plain && c.Row != "" {
+		row = c.Row
+	}
+	return row, quantity
+}
+
+// DailyLimits bound what a customer may read in a day (UTC), over all runs of an endpoint. The zero value sets no bound.
+type DailyLimits struct {
+	Reads     uint32 `cbor:"1,keyasint,omitempty"` // begun
+	Uncharged uint32 `cbor:"2,keyasint,omitempty"` // ended uncharged
+	PerDomain uint32 `cbor:"3,keyasint,omitempty"` // of one registrable domain
+}
+
+// Endpoint is what reads pages under a tag of its own.
+type Endpoint struct {
+	Tag    string
+	Charge Charge
+	Daily  DailyLimits
+	Tiers  TierSet
+	// Restricted says that only keys of the scope LLM_FULL may run it.
+	Restricted bool
+	// MaxLinks bounds a list in addresses, 0: as any list.
+	MaxLinks int
+}
+
+// WebsiteContacts is the tag of the endpoint of specification 4.14.
+const WebsiteContacts = "websitecontacts"
+
+// EndpointOf is the endpoint of a tag.
+func EndpointOf(tag string) (Endpoint, bool) {
+	switch tag {
+	case WebsiteContacts:
+		return Endpoint{Tag: tag, Tiers: TiersOf(Plain), Restricted: true, MaxLinks: 5000,
+			Charge: Charge{Row: "plugin:" + tag, Quantity: 2, PaidOnly: true},
+			Daily:  DailyLimits{Reads: 2000, Uncharged: 800, PerDomain: 3}}, true
+	}
+	return Endpoint{}, false
+}

@@ -62,8 +62,8 @@ type lines struct {
 	found   int
 }
 
-func newLines(body io.Reader, parse func([]byte) (string, error)) *lines {
-	l := &lines{scanner: bufio.NewScanner(body), parse: parse, most: maxStreamed}
+func newLines(body io.Reader, parse func([]byte) (string, error), most int) *lines {
+	l := &lines{scanner: bufio.NewScanner(body), parse: parse, most: most}
 	l.scanner.Buffer(make([]byte, 0, maxLine), maxLine)
 	return l
 }

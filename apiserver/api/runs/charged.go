@@ -38,7 +38,7 @@ func readCharged(ctx context.Context, v *client.View, pages rowstore.Pages, scra
 	})
 	for _, job := range jobs {
 		err := pages.EachRecord(ctx, job, func(r rowstore.Record) error {
-			if r.Outcome != model.Delivered || r.Unit.Page != 0 {
+			if r.Outcome != model.Delivered || r.Quantity == 0 || r.Unit.Page != 0 {
 				return nil
 			}
 			canonical, err := egress.Canonical(r.URL)

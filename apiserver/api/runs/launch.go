@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/telemetry"
 )
@@ -38,8 +41,10 @@ type launch struct {
 	list   ids.ID
 	writer rowstore.ListWriter // nil until there is a list
 	stored bool                // the list is finished
-	made   bool                // the run is there
-	maybe  bool                // the run may be there: nothing is to be taken back
+	// website says that the addresses are websites of businesses, which have public names of their own.
+	website bool
+	made    bool // the run is there
+	maybe   bool // the run may be there: nothing is to be taken back
 
 	endRenewal context.CancelFunc
 	renewal    sync.WaitGroup
@@ -144,7 +149,27 @@ func (l *launch) canonical(url string) (string, error) {
 	if err := l.Guard.CheckURL(url); err != nil {
 		return "", err
 	}
-	return egress.Canonical(url)
+	canonical, err := egress.Canonical(url)
+	if err == nil && l.website {
+		err = checkWebsite(canonical)
+	}
+	return canonical, err
+}
+
+// notPublic are top-level names that no public domain has.
+var notPublic = []string{"localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "private", "arpa", "onion"}
+
+// checkWebsite is the rule for the addresses of website contacts: the default port and a public domain name.
+func checkWebsite(canonical string) error {
+	authority, host := model.HostOf(canonical), egress.Host(canonical)
+	switch labels := strings.Split(strings.TrimSuffix(host, "."), "."); {
+	case authority != host && !strings.HasPrefix(authority, "["):
+		return fault.New(fault.InvalidURL, "The address has a port of its own.")
+	case strings.HasPrefix(authority, "["), len(labels) < 2, labels[len(labels)-1][0] <= '9',
+		slices.Contains(notPublic, labels[len(labels)-1]):
+		return fault.New(fault.InvalidURL, "The address names no public domain.")
+	}
+	return nil
 }
 
 // maxShown is how much of a refused address an error shows, in bytes.
@@ -166,7 +191,10 @@ func (l *launch) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 	if err := l.hold(ctx); err != nil {
 		return client.Launched{}, err
 	}
-	run.Job, run.Entry, run.List, run.Customer, run.Tiers = l.IDs.New(), l.IDs.New(), l.list, l.call.Customer, tiers
+	run.Job, run.Entry, run.List, run.Customer = l.IDs.New(), l.IDs.New(), l.list, l.call.Customer
+	if run.Tiers == 0 {
+		run.Tiers = tiers
+	}
 	run.Trace = telemetry.FromContext(ctx)
 	l.from.Job = run.Job
 	under := l.call

@@ -27,10 +27,10 @@ type ListRun struct {
 	GroupID           ids.ID            `json:"groupId" doc:"Group that stores the rows; needed without scraperId"`
 	Name              string            `json:"name" max:"200" doc:"Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice."`
 	URLs              []string          `json:"urls" alone:"json" max:"100000" code:"LIST_TOO_LARGE" doc:"The addresses"`
-	EndpointTag       string            `json:"endpointTag" doc:"Tag of a registered plugin; this version has none"`
+	EndpointTag       string            `json:"endpointTag" doc:"What reads the addresses instead of fields: websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL). It is never inferred."`
 	ScraperID         ids.ID            `json:"scraperId" doc:"Run an existing list scraper again"`
 	TemplateScraperID ids.ID            `json:"templateScraperId" doc:"Use this scraper's recipe (type, fields, pagination, politeness) on the addresses"`
-	Type              model.ScraperType `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS" doc:"With itemsConfig: SINGLE_PRODUCT unless told"`
+	Type              model.ScraperType `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON" doc:"With itemsConfig: SINGLE_PRODUCT unless told"`
 	ItemsConfig       []model.Field     `json:"itemsConfig" doc:"The fields of a row. Exactly one of itemsConfig, templateScraperId and scraperId is given."`
 	Rerun             bool              `json:"rerun" doc:"Only addresses that were never charged under this scraper"`
 	Force             bool              `json:"force" doc:"All addresses again"`
@@ -65,8 +65,11 @@ func (r *listRunRequest) Validate() fault.List {
 			sources++
 		}
 	}
-	if sources != 1 && b.EndpointTag == "" {
+	switch {
+	case b.EndpointTag == "" && sources != 1:
 		invalid("itemsConfig", "exactly one of itemsConfig, templateScraperId and scraperId is needed")
+	case b.EndpointTag != "" && (len(b.ItemsConfig) > 0 || !b.TemplateScraperID.IsZero()):
+		invalid("endpointTag", "stands without itemsConfig and templateScraperId")
 	}
 	if b.Type != "" && len(b.ItemsConfig) == 0 {
 		invalid("type", "stands with itemsConfig only")
@@ -85,17 +88,17 @@ func (r *listRunRequest) Validate() fault.List {
 			invalid("urls", "must be at least 1 items")
 		}
 	}
-	if b.EndpointTag != "" {
-		faults = append(faults, unknownTag(b.EndpointTag))
+	if b.EndpointTag == "" {
+		return faults
+	}
+	endpoint, known := model.EndpointOf(b.EndpointTag)
+	if !known {
+		return append(faults, fault.Invalid(fault.TagNotResolved, "endpointTag", "nothing has the tag %.100q", b.EndpointTag))
+	}
+	if most := endpoint.MaxLinks; most > 0 && len(b.URLs) > most {
+		faults = append(faults, fault.Invalid(fault.ListTooLarge, "urls", "at most %d addresses", most))
 	}
 	return faults
-}
-
-func unknownTag(tag string) *fault.Error {
-	if tag == "websitecontacts" {
-		return fault.Invalid(fault.TagNotResolved, "endpointTag", "website contacts are not part of this version")
-	}
-	return fault.Invalid(fault.TagNotResolved, "endpointTag", "no plugin has the tag %.100q", tag)
 }
 
 // StartList is POST /api/scraper/url-list-run.
@@ -109,7 +112,8 @@ func StartList(s api.Services) *operation.Operation {
 			"is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list " +
 			"makes its scraper; with scraperId it runs again: rerun takes what was never charged, force all, from urls or, " +
 			"without urls, from the newest run's list. The bytes of a streamed list are not compared when an " +
-			"Idempotency-Key is used again.",
+			"Idempotency-Key is used again. With endpointTag websitecontacts the rows are the e-mail addresses that each " +
+			"website publishes; a customer who has never topped up gets a run that has failed with a message.",
 		Access: auth.Write, Rate: limits.ListRun, Idempotency: operation.Optional, Timeout: listRunTime,
 		Errors: append([]fault.Code{fault.InvalidURL, fault.ListTooLarge, fault.TagNotResolved, fault.GroupNotFound,
 			fault.ScraperNotFound, fault.NameTaken, fault.ListAlreadyRun, fault.SchemaValidation, fault.UploadTooSlow},
@@ -148,8 +152,10 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 	if err := p.make(); err != nil {
 		return none, err
 	}
-	if err := affordable(from.View, from.Customer); err != nil {
-		return none, err
+	if !p.endpoint.Charge.PaidOnly { // else the command decides: who never topped up gets a run with a message
+		if err := affordable(from.View, from.Customer); err != nil {
+			return none, err
+		}
 	}
 	var keep func(string) bool
 	if in.Body.Rerun && p.again != nil {
@@ -159,6 +165,7 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 		}
 		keep = paid.lacks
 	}
+	l.website = p.endpoint.Tag == model.WebsiteContacts
 	t, err := l.take(ctx, p.source, keep)
 	if err != nil {
 		return none, err
@@ -169,7 +176,8 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 		}
 		return none, fault.Invalid(fault.InvalidRequest, "urls", "the list has no address")
 	}
-	run := client.LaunchRun{NewScraper: p.scraper, Links: t.links, Dropped: t.dropped, MaxCharge: in.Body.MaxChargeMicros}
+	run := client.LaunchRun{NewScraper: p.scraper, Links: t.links, Dropped: t.dropped, MaxCharge: in.Body.MaxChargeMicros,
+		Charge: p.endpoint.Charge, Daily: p.endpoint.Daily, Tiers: p.endpoint.Tiers}
 	if p.again != nil {
 		run.Scraper, run.IgnoresRobots = p.again.ID, p.again.Spec.Recipe().Politeness.IgnoreRobots
 	} else {
@@ -184,9 +192,10 @@ type plan struct {
 	from *operation.Caller
 	in   *listRunRequest
 
-	again   *client.Scraper    // the existing list scraper, or
-	scraper *client.PutScraper // the new one
-	source  addresses
+	again    *client.Scraper    // the existing list scraper, or
+	scraper  *client.PutScraper // the new one
+	endpoint model.Endpoint     // zero: the scraper's own recipe reads the addresses
+	source   addresses
 }
 
 func (p *plan) make() error {
@@ -197,15 +206,24 @@ func (p *plan) make() error {
 	} else if err := p.findScraper(); err != nil {
 		return err
 	}
+	if p.endpoint.Restricted {
+		if err := auth.Restricted.Check(&p.from.Principal); err != nil {
+			return err
+		}
+	}
+	most := maxStreamed
+	if p.endpoint.MaxLinks > 0 {
+		most = p.endpoint.MaxLinks
+	}
 	switch {
 	case p.in.Stream == nil && len(p.in.Body.URLs) > 0:
 		p.source = &listed{field: "urls", urls: p.in.Body.URLs}
 	case p.in.Stream == nil:
 		return p.useNewest()
 	case p.in.Stream.ContentType == "text/uri-list":
-		p.source = newLines(p.in.Stream, parseURI)
+		p.source = newLines(p.in.Stream, parseURI, most)
 	default:
-		p.source = newLines(p.in.Stream, parseJSONLine)
+		p.source = newLines(p.in.Stream, parseJSONLine, most)
 	}
 	return nil
 }
@@ -219,6 +237,7 @@ func (p *plan) makeScraper() error {
 	if v.ScraperByName(p.from.Customer, b.Name) != nil {
 		return fault.Invalid(fault.NameTaken, "name", "a scraper has this name; with its scraperId its list runs again")
 	}
+	p.endpoint, _ = model.EndpointOf(b.EndpointTag)
 	spec := model.Scraper{Name: b.Name, Type: b.Type, ItemsConfig: b.ItemsConfig}
 	if spec.Type == "" {
 		spec.Type = model.SingleProduct
@@ -228,10 +247,13 @@ func (p *plan) makeScraper() error {
 		if err != nil {
 			return err
 		}
+		if template.Tag != "" {
+			return fault.Invalid(fault.InvalidRequest, "templateScraperId", "the scraper has no recipe of its own")
+		}
 		spec = template.Spec
 		spec.Name, spec.Schedule, spec.SourceConfig = b.Name, "", model.SourceConfig{Pagination: spec.SourceConfig.Pagination}
 	}
-	recipe, known := v.RecipeOf(p.from.Customer, &spec)
+	recipe, known := v.RecipeOf(p.from.Customer, &spec, p.endpoint.Tag)
 	if !known {
 		return fault.Invalid(fault.SchemaGone, "templateScraperId", "the scraper's schema is not there any more")
 	}
@@ -239,7 +261,7 @@ func (p *plan) makeScraper() error {
 		return faults
 	}
 	p.scraper = &client.PutScraper{Create: true, ID: p.IDs.New(), Customer: p.from.Customer, Group: b.GroupID, Spec: spec,
-		ListRun: true}
+		ListRun: true, Tag: p.endpoint.Tag}
 	return nil
 }
 
@@ -257,9 +279,15 @@ func (p *plan) findScraper() error {
 		return fault.Invalid(fault.InvalidRequest, "groupId", "the scraper belongs to another group")
 	case b.Name != "" && b.Name != known.Spec.Name:
 		return fault.Invalid(fault.InvalidRequest, "name", "the scraper has another name")
+	case b.EndpointTag != "" && b.EndpointTag != known.Tag:
+		return fault.Invalid(fault.InvalidRequest, "endpointTag", "the scraper has another tag")
 	}
+	p.endpoint, _ = model.EndpointOf(known.Tag)
 	// A run that drains may still be charged for addresses, which a rerun must know.
 	if open := p.from.View.OpenJobsOf(known.ID); len(open) > 0 {
+		if known.Tag == model.WebsiteContacts {
+			return fault.New(fault.ListAlreadyRun, "job %s of this list is still running", open[0].ID)
+		}
 		return fault.New(fault.ScraperAlreadyRunning, "job %s of this scraper is still running", open[0].ID)
 	}
 	p.again = known

@@ -98,7 +98,6 @@ func TestListRunRefuses(t *testing.T) {
 		{"password", []any{"urls", []string{"https://u:p@shop.test/"}}, 400, "INVALID_URL", "urls[0]"},
 		{"long address", []any{"urls", []string{"https://shop.test/" + strings.Repeat("x", 9000)}}, 400, "INVALID_URL", "urls[0]"},
 		{"unknown tag", []any{"endpointTag", "x"}, 400, "TAG_NOT_RESOLVED", "endpointTag"},
-		{"contacts", []any{"endpointTag", "websitecontacts", "itemsConfig", nil}, 400, "TAG_NOT_RESOLVED", "endpointTag"},
 		{"no recipe", []any{"itemsConfig", nil}, 400, "invalid_request", "itemsConfig"},
 		{"two recipes", []any{"templateScraperId", template}, 400, "invalid_request", "itemsConfig"},
 		{"bad recipe", []any{"itemsConfig", []any{map[string]any{"name": "a", "selector": "[", "kind": "TEXT"}}}, 400, "schema_validation_failed", "itemsConfig[0].selector"},

@@ -74,7 +74,7 @@ func (r *rig) nothingLeft(t *testing.T) {
 	}
 }
 
-// finish ends a job of n links: those in good are delivered, the others errored.
+// finish ends a job of n links: those in good are delivered, the others errored, or websites that are not charged.
 func (r *rig) finish(t *testing.T, job string, n int, good ...uint32) {
 	t.Helper()
 	id, err := ids.Parse(job)
@@ -95,7 +95,10 @@ func (r *rig) finish(t *testing.T, job string, n int, good ...uint32) {
 			Status: 404, URL: links[0].URL, Last: true}
 		if delivered[seq] {
 			page.Outcome, page.Code, page.Status = model.Delivered, "", 200
-			page.PriceRow, page.Quantity, page.Rows = "tier:plain", 1, [][]byte{[]byte(fmt.Sprintf(`{"n":%d}`, seq))}
+			page.PriceRow, page.Quantity = j.Charge.Of(model.Plain)
+			page.Rows = [][]byte{[]byte(fmt.Sprintf(`{"n":%d}`, seq))}
+		} else if j.Charge.PaidOnly { // a website that is not charged has its row, too
+			page.Outcome, page.Code, page.Status, page.Rows = model.Delivered, "", 200, [][]byte{[]byte(`{"n":null}`)}
 		}
 		r.Client.Dispatch(t, id, seq)
 		receipts, err := r.store.PutPages(t.Context(), []rowstore.PageWrite{{Page: page,

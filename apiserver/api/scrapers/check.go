@@ -126,7 +126,7 @@ func (c *checker) within(field string, n *int, least, most int) {
 
 // recipe checks type and fields by the code that will use them.
 func (c *checker) recipe(spec *model.Scraper) {
-	recipe, known := c.view.RecipeOf(c.customer, spec)
+	recipe, known := c.view.RecipeOf(c.customer, spec, "")
 	switch {
 	case spec.Schema != nil && spec.Type != model.AIConf:
 		c.invalid("schema", "only AI_CONF has a schema")

@@ -96,7 +96,7 @@ func newScraper(v *client.View, s *client.Scraper) Scraper {
 }
 
 func newSuper(v *client.View, s *client.Scraper) SuperScraper {
-	recipe, _ := v.RecipeOf(s.Customer, &s.Spec) // without its schema it is not valid
+	recipe, _ := v.RecipeOf(s.Customer, &s.Spec, s.Tag) // without its schema it is not valid
 	super := SuperScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s.ID),
 		ConfigValid: len(extract.Validate(recipe)) == 0 && (s.ListRun || s.Spec.SourceConfig.URL != "")}
 	if s.Spec.Schema != nil {

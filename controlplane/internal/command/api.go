@@ -111,7 +111,7 @@ type ReleaseClaimPayload struct{}
 func (ReleaseClaimPayload) Number() Number { return ReleaseClaim }
 
 // LaunchRunPayload makes a run of a finished link list. With NewScraper the run's scraper is made in the same step (a
-// list run). Result: Launched. Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN, scraper_already_running,
+// list run). A run that only money pays for, of a customer who never topped up, has failed at once. Result: Launched. Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN, scraper_already_running,
 // WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not closed).
 type LaunchRunPayload struct {
 	Job           ids.ID             `cbor:"1,keyasint"`
@@ -127,6 +127,9 @@ type LaunchRunPayload struct {
 	IgnoresRobots bool               `cbor:"11,keyasint,omitempty"`
 	// Trace is the span of the call, for the leader that sees the run begin; nil: the run is not traced. It is no state.
 	Trace []byte `cbor:"12,keyasint,omitempty"`
+	// Charge and Daily are those of the run's endpoint.
+	Charge model.Charge      `cbor:"13,keyasint,omitzero"`
+	Daily  model.DailyLimits `cbor:"14,keyasint,omitzero"`
 }
 
 // Number implements Payload.

@@ -83,6 +83,8 @@ func (DrainNodePayload) Number() Number { return DrainNode }
 type WindowRun struct {
 	Job  ids.ID   `cbor:"1,keyasint"`
 	Seqs []uint32 `cbor:"2,keyasint,omitempty"`
+	// Domains are, of a run with daily limits, the domains of Seqs by their hashes; 0: nothing is read there.
+	Domains []uint64 `cbor:"3,keyasint,omitempty"`
 }
 
 // ExtendWindowPayload sends units out, each with its reservation, as far as wallet and cap reach; run by run in the
@@ -101,12 +103,13 @@ type Grant struct {
 	Tiers   model.TierSet
 	Budget  uint32              // pages
 	From    *model.Continuation // nil: from page 0
+	Limited bool                // a daily limit is reached
 }
 
 // Window answers ExtendWindowPayload and RedispatchPayload: what went out, and what was given back instead.
 type Window struct {
 	Grants []Grant
-	// Refused are seqs that money did not reach; they stay set aside.
+	// Refused are seqs that money did not reach, or that wait for reads under a daily limit; they stay set aside.
 	Refused []SeqRef
 	Gone    []SeqRef
 }

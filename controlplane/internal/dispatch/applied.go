@@ -178,5 +178,5 @@ func (d *Dispatcher) drop(job ids.ID) {
 func (r *run) task(o *outSeq, url string) model.Task {
 	return model.Task{Job: r.job, Seq: o.grant.Seq, Customer: r.customer.ref, Scraper: r.scraper, Revision: r.revision,
 		URL: url, Tiers: o.grant.Tiers, Budget: o.grant.Budget, Attempt: o.grant.Attempt, Number: o.grant.Number,
-		From: o.grant.From, Trace: o.trace}
+		From: o.grant.From, Trace: o.trace, Limited: o.grant.Limited}
 }

@@ -12,6 +12,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -25,6 +26,8 @@ type Config struct {
 	// HostOf is the host of a listed address, ShardOf the shard of a host.
 	HostOf  func(url string) string
 	ShardOf func(host string) int
+	// DomainOf names, by a hash, the domain that a read of a listed address counts for; 0: nothing is read there.
+	DomainOf func(url string) uint64
 	// Pace is what a run may ask of one host, in request starts a second; 0 is no bound.
 	Pace func(view *state.View, job *state.Job) float64
 	// Now is the leader's clock.
@@ -87,6 +90,7 @@ type run struct {
 	launch    []byte // span of the call that launched it; nil: not traced
 	trace     []byte // span under which seqs go out
 	unlocated []uint32
+	domains   map[uint32]uint64 // of the links read, when the run has daily limits; nil without
 }
 
 type link struct {
@@ -123,7 +127,7 @@ func (d *Dispatcher) Adopt(job *state.Job, sets *state.Run) {
 	r.skip = closed.Contains
 	for seq, o := range sets.Out {
 		r.outs[seq] = &outSeq{isSent: true, grant: command.Grant{Attempt: o.Attempt, Tiers: o.Tiers, Budget: o.Grant,
-			From: o.From, DispatchRef: command.DispatchRef{Job: job.ID, Seq: seq, Number: o.Number}}}
+			From: o.From, Limited: o.Limited, DispatchRef: command.DispatchRef{Job: job.ID, Seq: seq, Number: o.Number}}}
 		r.unlocated = append(r.unlocated, seq)
 		d.out++
 	}
@@ -176,6 +180,9 @@ func (d *Dispatcher) addRun(job *state.Job) *run {
 	r := &run{job: job.ID, customer: c, scraper: job.Scraper, revision: job.Revision, list: job.List, links: job.Links,
 		pace: d.cfg.Pace(d.cfg.View(), job), aside: map[*host]*waiting{}, picked: map[uint32]link{},
 		outs: map[uint32]*outSeq{}, ended: job.State.Final()}
+	if job.Daily != (model.DailyLimits{}) {
+		r.domains = map[uint32]uint64{}
+	}
 	c.runs = append(c.runs, r)
 	d.runs[job.ID] = r
 	return r
@@ -221,6 +228,9 @@ func (d *Dispatcher) Feed(job ids.ID, links []rowstore.Link) {
 			continue
 		}
 		r.buffer = append(r.buffer, link{seq: l.Seq, url: l.URL})
+		if r.domains != nil {
+			r.domains[l.Seq] = d.cfg.DomainOf(l.URL)
+		}
 	}
 }
 
@@ -246,6 +256,11 @@ func (d *Dispatcher) Plan(most int) []command.WindowRun {
 			order = append(order, picks[r])
 		}
 		picks[r].Seqs = append(picks[r].Seqs, took...)
+		if r.domains != nil {
+			for _, seq := range took {
+				picks[r].Domains = append(picks[r].Domains, r.domains[seq])
+			}
+		}
 	}
 	plan := make([]command.WindowRun, len(order))
 	for i, w := range order {

@@ -86,6 +86,7 @@ func adjustWallet(tx *state.Tx, p command.AdjustWalletPayload) (state.Entry, err
 	if err := books.adjust(wallet, p.Amount); err != nil {
 		return state.Entry{}, err
 	}
+	wallet.ToppedUp = wallet.ToppedUp || p.Amount > 0
 	entry := state.Entry{ID: p.Entry, Customer: p.Customer, Type: state.EntryAdjustment, Amount: p.Amount, Note: p.Note,
 		CreatedAt: tx.Now, Created: tx.Index}
 	books.seal(wallet, &entry, state.EntryApplied)

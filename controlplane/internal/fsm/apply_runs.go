@@ -28,13 +28,14 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	if wallet == nil || prices == nil {
 		return none, fault.New(fault.Unauthorized, "the customer has no wallet")
 	}
-	cheapest, ok := cheapestPrice(prices, p.Tiers)
+	cheapest, ok := cheapestPrice(prices, p.Tiers, p.Charge)
 	if !ok {
 		return none, fault.New(fault.TypeNotRunnable, "no price covers the tiers that the run may use")
 	}
-	if wallet.Balance() < cheapest && wallet.Free+wallet.FreeHeld == 0 {
+	unpaid := p.Charge.PaidOnly && !toppedUp(tx, wallet)
+	if !unpaid && wallet.Balance() < cheapest && (p.Charge.PaidOnly || wallet.Free+wallet.FreeHeld == 0) {
 		return none, fault.New(fault.WalletInsufficient,
-			"the balance of %d micro-cents does not pay for one page and no free request is left", wallet.Balance())
+			"the balance of %d micro-cents does not pay for one page and no free request can", wallet.Balance())
 	}
 	if known := tx.Scraper(scraper.ID); known == nil || known.Revision != scraper.Revision {
 		saveScraper(tx, &scraper)
@@ -42,7 +43,11 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	job := &state.Job{ID: p.Job, Customer: p.Customer, Group: scraper.Group, Scraper: scraper.ID, Revision: scraper.Revision,
 		List: p.List, Links: p.Links, State: model.Pending, Queued: tx.Now, Started: tx.Now, Tiers: p.Tiers,
 		Prices: prices.Version, MaxCharge: p.MaxCharge, Entry: p.Entry, Index: tx.Index,
-		MaxPages: uint32(scraper.Spec.SourceConfig.Pagination.MaxPages()), IgnoresRobots: p.IgnoresRobots}
+		MaxPages: uint32(scraper.Spec.SourceConfig.Pagination.MaxPages()), IgnoresRobots: p.IgnoresRobots,
+		Charge: p.Charge, Daily: p.Daily}
+	if unpaid {
+		job.State, job.Message = model.Failed, neverToppedUp
+	}
 	tx.PutJob(job)
 	tx.AddRun(state.NewRun(p.Job))
 	tx.PutEntry(&state.Entry{ID: p.Entry, Customer: p.Customer, Type: state.EntryCharge, Status: state.EntryOpen,
@@ -51,7 +56,29 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	latest.LastJob = p.Job
 	tx.PutScraper(&latest)
 	return command.Launched{Job: p.Job, Scraper: scraper.ID, Tag: scraper.Tag, Links: p.Links, Dropped: p.Dropped,
-		State: model.Pending, Queued: tx.Now}, nil
+		State: job.State, Queued: tx.Now}, nil
+}
+
+// neverToppedUp is the message of a run that only money pays for, of a customer who never topped up.
+const neverToppedUp = "This feature is not part of the free requests. Nothing was fetched or charged. Top up your wallet first."
+
+// toppedUp says whether the wallet was ever given money: by a top-up or a positive adjustment. Wallets from before this was
+// noted are known by their entries.
+func toppedUp(tx *state.Tx, wallet *state.Wallet) bool {
+	if wallet.ToppedUp {
+		return true
+	}
+	found := false
+	tx.Entries(wallet.Customer, func(e *state.Entry) bool {
+		found = e.Amount > 0 && e.Status != state.EntryOpen
+		return !found
+	})
+	if found {
+		noted := *wallet
+		noted.ToppedUp = true
+		tx.PutWallet(&noted)
+	}
+	return found
 }
 
 // launchedScraper is the scraper of a launch: the customer's own, with its schema as it is now, or the new one of a list
@@ -77,11 +104,18 @@ func priceOf(table *state.PriceTable, rowKey string) (model.Price, bool) {
 	return table.Rows[at], true
 }
 
-// cheapestPrice is the lowest price among the tiers that have one.
-func cheapestPrice(table *state.PriceTable, tiers model.TierSet) (micros int64, ok bool) {
+// pagePrice is what a page by a tier costs under a run's charge.
+func pagePrice(table *state.PriceTable, tier model.Tier, charge model.Charge) (micros int64, ok bool) {
+	row, quantity := charge.Of(tier)
+	price, ok := priceOf(table, row)
+	return price.Micros * int64(quantity), ok
+}
+
+// cheapestPrice is the lowest price of a page among the tiers that have one.
+func cheapestPrice(table *state.PriceTable, tiers model.TierSet, charge model.Charge) (micros int64, ok bool) {
 	for _, tier := range tiers.Tiers() {
-		if price, found := priceOf(table, tier.PriceRow()); found && (!ok || price.Micros < micros) {
-			micros, ok = price.Micros, true
+		if price, found := pagePrice(table, tier, charge); found && (!ok || price < micros) {
+			micros, ok = price, true
 		}
 	}
 	return micros, ok

@@ -65,18 +65,15 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 		return scraper, fault.Invalid(fault.NameTaken, "name", "another scraper has this name")
 	}
 	scraper.Group, scraper.Spec, scraper.UpdatedAt = p.Group, p.Spec, tx.Now
-	if err := revise(tx, &scraper); err != nil {
-		return scraper, err
-	}
 	if p.Create {
 		scraper.ListRun, scraper.Tag = p.ListRun, p.Tag
 	}
-	return scraper, nil
+	return scraper, revise(tx, &scraper)
 }
 
 // revise counts the revision up when the recipe, the content of its schema included, is another than the one kept.
 func revise(tx *state.Tx, scraper *state.Scraper) error {
-	recipe, ok := tx.RecipeOf(scraper.Customer, &scraper.Spec)
+	recipe, ok := tx.RecipeOf(scraper.Customer, &scraper.Spec, scraper.Tag)
 	if !ok {
 		return fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there")
 	}
@@ -98,7 +95,7 @@ func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 	saved := *scraper
 	tx.PutScraper(&saved)
 	if tx.Recipe(scraper.ID, scraper.Revision) == nil {
-		recipe, _ := tx.RecipeOf(scraper.Customer, &scraper.Spec) // revise has seen its schema
+		recipe, _ := tx.RecipeOf(scraper.Customer, &scraper.Spec, scraper.Tag) // revise has seen its schema
 		tx.PutRecipe(&state.Recipe{Scraper: scraper.ID, Revision: scraper.Revision, Recipe: recipe})
 	}
 	pruneRecipes(tx, scraper.ID)

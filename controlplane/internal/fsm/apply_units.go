@@ -25,12 +25,13 @@ type ledgerOfRun struct {
 type batch struct {
 	tx    *state.Tx
 	books *books
+	daily *dailies
 	runs  map[ids.ID]*ledgerOfRun
 	order []ids.ID
 }
 
 func openBatch(tx *state.Tx) *batch {
-	return &batch{tx: tx, books: openBooks(tx), runs: map[ids.ID]*ledgerOfRun{}}
+	return &batch{tx: tx, books: openBooks(tx), daily: openDailies(tx), runs: map[ids.ID]*ledgerOfRun{}}
 }
 
 // run is the command's own copy of a run's records with its sets; nil when the run is closed or unknown.
@@ -61,6 +62,7 @@ func (b *batch) save() {
 		b.tx.PutEntry(&entry)
 	}
 	b.books.save()
+	b.daily.save()
 }
 
 func extendWindow(tx *state.Tx, p command.ExtendWindowPayload) (command.Window, error) {
@@ -68,11 +70,15 @@ func extendWindow(tx *state.Tx, p command.ExtendWindowPayload) (command.Window, 
 	var window command.Window
 	for _, want := range p.Runs {
 		r := b.run(want.Job)
-		for _, seq := range want.Seqs {
+		for i, seq := range want.Seqs {
 			if r == nil || r.job.State.Final() || seq >= r.job.Links || r.run.Out[seq] != nil || r.run.Closed.Contains(seq) {
 				continue
 			}
-			grant, ok := b.send(r, seq)
+			domain := uint64(0)
+			if i < len(want.Domains) {
+				domain = want.Domains[i]
+			}
+			grant, ok := b.send(r, seq, domain)
 			if !ok {
 				window.Refused = append(window.Refused, command.SeqRef{Job: want.Job, Seq: seq})
 				continue
@@ -85,15 +91,23 @@ func extendWindow(tx *state.Tx, p command.ExtendWindowPayload) (command.Window, 
 }
 
 // send puts a seq out under the reservation that money reaches for. When it reaches for nothing, and nothing is out whose
-// end could bring some back, the run stops.
-func (b *batch) send(r *ledgerOfRun, seq uint32) (command.Grant, bool) {
+// end could bring some back, the run stops. A seq beyond a daily limit needs no money; one that waits for the reads that
+// are out is refused.
+func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64) (command.Grant, bool) {
 	wallet := b.books.wallet(r.job.Customer)
 	out := &state.Out{Attempt: 1, Tiers: r.job.Tiers}
 	if begun := r.run.Begun[seq]; begun != nil {
 		out.Chain = *begun
 	}
 	want := min(pageBudget, r.job.MaxPages-min(out.Start, r.job.MaxPages-1))
-	if !b.fund(r, wallet, out, want) {
+	switch b.admit(r, out, domain) {
+	case readWaits:
+		return command.Grant{}, false
+	case readLimited:
+		out.Limited, out.Tiers, out.Grant = true, r.job.Tiers, 1
+	}
+	if !out.Limited && !b.fund(r, wallet, out, want) {
+		b.daily.takeBack(r.job.Customer, out.Read)
 		r.dirty = true
 		switch capped := b.capped(r); {
 		case capped && len(r.run.Out) == 0:
@@ -114,13 +128,24 @@ func (b *batch) send(r *ledgerOfRun, seq uint32) (command.Grant, bool) {
 	return grantOf(r.job.ID, seq, out), true
 }
 
+// admit counts a seq towards the daily limits of its run, if it has any.
+func (b *batch) admit(r *ledgerOfRun, out *state.Out, domain uint64) (verdict verdict) {
+	if r.job.Daily != (model.DailyLimits{}) && domain != 0 {
+		verdict, out.Read = b.daily.begin(r.job.Customer, r.job.Daily, domain)
+	}
+	return verdict
+}
+
 // fund decides what is held for a unit: free requests first, then the price of the dearest tier that money reaches for.
 func (b *batch) fund(r *ledgerOfRun, wallet *state.Wallet, out *state.Out, want uint32) bool {
-	free := uint32(min(int64(want), max(wallet.Free, 0)))
+	free := uint32(0)
+	if !r.job.Charge.PaidOnly {
+		free = uint32(min(int64(want), max(wallet.Free, 0)))
+	}
 	tiers := r.job.Tiers.Tiers()
 	for n := len(tiers); n > 0; n-- {
 		allowed := model.TiersOf(tiers[:n]...)
-		worst, ok := dearestPrice(r.prices, allowed)
+		worst, ok := dearestPrice(r.prices, allowed, r.job.Charge)
 		if !ok {
 			continue
 		}
@@ -148,14 +173,14 @@ func (b *batch) affordable(r *ledgerOfRun, wallet *state.Wallet, price int64) in
 
 // capped says whether it is the run's cap that refuses the cheapest page.
 func (b *batch) capped(r *ledgerOfRun) bool {
-	cheapest, ok := cheapestPrice(r.prices, r.job.Tiers)
+	cheapest, ok := cheapestPrice(r.prices, r.job.Tiers, r.job.Charge)
 	return ok && r.job.MaxCharge != nil && *r.job.MaxCharge-r.job.Charged-r.run.Reserved < cheapest
 }
 
-func dearestPrice(table *state.PriceTable, tiers model.TierSet) (micros int64, ok bool) {
+func dearestPrice(table *state.PriceTable, tiers model.TierSet, charge model.Charge) (micros int64, ok bool) {
 	for _, tier := range tiers.Tiers() {
-		if price, found := priceOf(table, tier.PriceRow()); found {
-			micros, ok = max(micros, price.Micros), true
+		if price, found := pagePrice(table, tier, charge); found {
+			micros, ok = max(micros, price), true
 		}
 	}
 	return micros, ok
@@ -163,7 +188,7 @@ func dearestPrice(table *state.PriceTable, tiers model.TierSet) (micros int64, o
 
 func grantOf(job ids.ID, seq uint32, o *state.Out) command.Grant {
 	return command.Grant{DispatchRef: command.DispatchRef{Job: job, Seq: seq, Number: o.Number}, Attempt: o.Attempt,
-		Tiers: o.Tiers, Budget: o.Grant, From: o.From}
+		Tiers: o.Tiers, Budget: o.Grant, From: o.From, Limited: o.Limited}
 }
 
 func redispatch(tx *state.Tx, p command.RedispatchPayload) (command.Window, error) {
@@ -194,6 +219,7 @@ func redispatch(tx *state.Tx, p command.RedispatchPayload) (command.Window, erro
 func (b *batch) comeBack(r *ledgerOfRun, seq uint32) {
 	out := r.run.Out[seq]
 	b.books.release(b.books.wallet(r.job.Customer), out)
+	b.daily.takeBack(r.job.Customer, out.Read)
 	r.run.Reserved -= out.Money()
 	delete(r.run.Out, seq)
 	if out.Start > 0 {
@@ -252,10 +278,12 @@ func settle(tx *state.Tx, p command.SettlePayload) (command.Settled, error) {
 func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receipt) {
 	r.dirty = true
 	before := out.Money()
-	delivered := receipt.Outcome == model.Delivered
+	paid := receipt.Outcome == model.Delivered && receipt.Quantity > 0
 	price, _ := priceOf(r.prices, receipt.PriceRow)
 	quantity := int64(receipt.Quantity)
-	charged, byFree := b.books.spend(b.books.wallet(r.job.Customer), out, delivered, price.Micros*quantity)
+	charged, byFree := b.books.spend(b.books.wallet(r.job.Customer), out, paid, price.Micros*quantity)
+	b.daily.end(r.job.Customer, out.Read, paid)
+	out.Read = nil
 	r.run.Reserved += out.Money() - before
 	switch receipt.Outcome {
 	case model.Delivered:
@@ -263,7 +291,9 @@ func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receip
 		r.job.Pages++
 		r.job.Items += uint64(receipt.Items)
 		r.job.Charged += charged
-		book(&r.entry, price, receipt.Quantity, charged, byFree)
+		if paid {
+			book(&r.entry, price, receipt.Quantity, charged, byFree)
+		}
 	case model.Errored:
 		r.job.Pages++
 	}

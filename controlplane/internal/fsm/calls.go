@@ -202,5 +202,6 @@ func tick(tx *state.Tx, _ command.TickPayload) (None, error) {
 		tx.RemoveResult(r)
 	}
 	expirePreviews(tx)
+	expireDailies(tx)
 	return None{}, nil
 }

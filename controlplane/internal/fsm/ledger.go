@@ -53,19 +53,19 @@ func (b *books) release(w *state.Wallet, o *state.Out) {
 	w.Out--
 }
 
-// spend settles one page of a unit: a delivered one is paid by a free request if one is held for the unit, otherwise by
+// spend settles one page of a unit: one to be paid for is paid by a free request if one is held for the unit, otherwise by
 // its price out of the money held, never more than is held for a page; what was held for the page beyond that is given
 // back. It returns what was charged and whether a free request paid.
-func (b *books) spend(w *state.Wallet, o *state.Out, delivered bool, price int64) (charged int64, byFree bool) {
+func (b *books) spend(w *state.Wallet, o *state.Out, paid bool, price int64) (charged int64, byFree bool) {
 	held := o.Money()
 	heldFree := o.Free
 	switch {
-	case delivered && o.Free > 0:
+	case paid && o.Free > 0:
 		byFree = true
 		move(&w.FreeHeld, &b.system.FreeUsed, 1)
 		heldFree--
 		o.Free--
-	case delivered:
+	case paid:
 		charged = min(price, o.Price)
 		move(&w.Reserved, &b.system.Revenue, charged)
 	}

@@ -13,11 +13,15 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// prices of the property test: two tiers a factor of five apart.
+// prices of the property test: two tiers a factor of five apart, and website contacts.
 var testPrices = []model.Price{
 	{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: 150},
 	{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 750},
+	{RowKey: "plugin:websitecontacts", Kind: "PLUGIN", Label: "Website contacts", Micros: 150},
 }
+
+// testLimits are small enough to be reached.
+var testLimits = model.DailyLimits{Reads: 6, Uncharged: 3, PerDomain: 2}
 
 // money drives a state machine with random commands and keeps its own idea of what was charged.
 type money struct {
@@ -29,6 +33,7 @@ type money struct {
 	scrapers  map[ids.ID]ids.ID // job → scraper
 	receipts  []model.Receipt   // everything ever settled, to be repeated
 	delivered map[ids.ID]map[model.Unit]bool
+	toppedUp  bool
 }
 
 const customer = "c"
@@ -81,7 +86,16 @@ func (d *money) outs(job ids.ID) map[uint32]state.Out {
 }
 
 func (d *money) adjust(t *rapid.T) {
-	d.do(command.AdjustWalletPayload{Customer: customer, Entry: d.ids.New(), Amount: rapid.Int64Range(-500, 3000).Draw(t, "amount")})
+	amount := rapid.Int64Range(-500, 3000).Draw(t, "amount")
+	if result := d.do(command.AdjustWalletPayload{Customer: customer, Entry: d.ids.New(), Amount: amount}); result.Err == nil {
+		d.toppedUp = d.toppedUp || amount > 0
+	}
+}
+
+// tomorrow lets the day change; ticks forget the days before.
+func (d *money) tomorrow(t *rapid.T) {
+	d.now += dayMillis
+	d.must(t, command.TickPayload{})
 }
 
 func (d *money) launch(t *rapid.T) {
@@ -95,6 +109,10 @@ func (d *money) launch(t *rapid.T) {
 		List: d.ids.New(), Links: rapid.Uint32Range(1, 6).Draw(t, "links"),
 		Tiers: rapid.SampledFrom([]model.TierSet{model.TiersOf(model.Plain), model.TiersOf(model.Render),
 			model.TiersOf(model.Plain, model.Render)}).Draw(t, "tiers")}
+	if contacts := rapid.Bool().Draw(t, "contacts"); contacts {
+		endpoint, _ := model.EndpointOf(model.WebsiteContacts)
+		launch.Tiers, launch.Charge, launch.Daily = endpoint.Tiers, endpoint.Charge, testLimits
+	}
 	if rapid.Bool().Draw(t, "capped") {
 		limit := rapid.Int64Range(0, 4000).Draw(t, "cap")
 		launch.MaxCharge = &limit
@@ -102,13 +120,22 @@ func (d *money) launch(t *rapid.T) {
 	if result := d.do(launch); result.Err == nil {
 		d.jobs = append(d.jobs, launch.Job)
 		d.scrapers[launch.Job] = scraper
+		if failed := result.Value.(command.Launched).State == model.Failed; failed != (launch.Charge.PaidOnly && !d.toppedUp) {
+			t.Fatalf("launch %+v: failed %v, topped up %v", launch, failed, d.toppedUp)
+		}
 	}
 }
 
 func (d *money) extend(t *rapid.T) {
 	if job := d.pick(t); job != nil {
 		seqs := rapid.SliceOfN(rapid.Uint32Range(0, 6), 1, 6).Draw(t, "seqs")
-		d.must(t, command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job.ID, Seqs: seqs}}})
+		window := command.WindowRun{Job: job.ID, Seqs: seqs}
+		if job.Daily != (model.DailyLimits{}) {
+			for range seqs {
+				window.Domains = append(window.Domains, rapid.Uint64Range(0, 4).Draw(t, "domain"))
+			}
+		}
+		d.must(t, command.ExtendWindowPayload{Runs: []command.WindowRun{window}})
 	}
 }
 
@@ -120,7 +147,8 @@ func (d *money) settle(t *rapid.T) {
 	}
 	receipt := model.Receipt{Job: job.ID, Unit: model.Unit{Seq: rapid.Uint32Range(0, 6).Draw(t, "seq")},
 		Outcome:  rapid.SampledFrom([]model.Outcome{1, 1, 1, 2, 3, 4, 5}).Draw(t, "outcome"),
-		PriceRow: rapid.SampledFrom([]string{"tier:plain", "tier:render", "tier:none"}).Draw(t, "row"), Quantity: 1,
+		PriceRow: rapid.SampledFrom([]string{"tier:plain", "tier:render", "tier:none", "plugin:websitecontacts"}).Draw(t, "row"),
+		Quantity: rapid.SampledFrom([]uint32{1, 1, 0, 2}).Draw(t, "quantity"),
 		Last: rapid.Bool().Draw(t, "last"), Next: &model.Continuation{Page: 1, URL: "u"}}
 	if o, ok := d.outs(job.ID)[receipt.Unit.Seq]; ok && rapid.IntRange(0, 3).Draw(t, "due") > 0 {
 		receipt.Unit.Page = o.Start
@@ -147,7 +175,7 @@ func (d *money) settle(t *rapid.T) {
 		t.Fatalf("%+v was charged twice, or not delivered", receipt)
 	}
 	d.delivered[receipt.Job][receipt.Unit] = true
-	if price, _ := priceOf(&state.PriceTable{Rows: testPrices}, receipt.PriceRow); after.Charged-before.Charged > min(price.Micros, held) {
+	if price, _ := priceOf(&state.PriceTable{Rows: testPrices}, receipt.PriceRow); after.Charged-before.Charged > min(price.Micros*int64(receipt.Quantity), held) {
 		t.Fatalf("%+v cost %d with %d held", receipt, after.Charged-before.Charged, held)
 	}
 }
@@ -176,8 +204,37 @@ func (d *money) close(t *rapid.T) {
 	}
 }
 
+// limits demands that the daily counts are those of the reads that are out, and never beyond the limits.
+func (d *money) limits(t *rapid.T) {
+	_, now := d.m.Store().Progress()
+	daily := d.m.Store().View().Daily(customer)
+	if daily == nil || daily.Day != now/dayMillis {
+		daily = &state.Daily{Day: now / dayMillis}
+	}
+	var out, reads uint32
+	for _, job := range d.jobs {
+		for _, o := range d.outs(job) {
+			if o.Read != nil && o.Read.Day == daily.Day {
+				out++
+			}
+			if o.Limited && (o.Money() != 0 || o.Free != 0 || o.Read != nil) {
+				t.Fatalf("%+v is over a limit and holds something", o)
+			}
+		}
+	}
+	for _, domain := range daily.Domains {
+		if reads += domain.Reads; domain.Reads == 0 || domain.Reads > testLimits.PerDomain {
+			t.Fatalf("%+v", daily)
+		}
+	}
+	if out != daily.Out || reads != daily.Reads || daily.Reads > testLimits.Reads || daily.Uncharged+daily.Out > testLimits.Uncharged {
+		t.Fatalf("%d are out of %+v", out, daily)
+	}
+}
+
 // check is what must hold whatever happened.
 func (d *money) check(t *rapid.T) {
+	d.limits(t)
 	view, wallet, books := d.m.Store().View(), d.wallet(), d.m.Store().View().Books()
 	if sum := wallet.Available + wallet.Reserved + books.Revenue + books.Adjustments; sum != 0 {
 		t.Fatalf("money postings sum to %d", sum)
@@ -191,7 +248,9 @@ func (d *money) check(t *rapid.T) {
 		var reserved int64
 		for _, o := range d.outs(job) {
 			reserved += o.Money()
-			free += int64(o.Free)
+			if free += int64(o.Free); record.Charge.PaidOnly && o.Free > 0 {
+				t.Fatalf("%+v holds free requests, which do not pay for its run", o)
+			}
 		}
 		held += reserved
 		if record.MaxCharge != nil && record.Charged+reserved > *record.MaxCharge {
@@ -239,6 +298,7 @@ func TestMoney(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"adjust": d.adjust, "launch": d.launch, "extend": crawling(d.extend), "settle": crawling(d.settle),
 			"settle again": crawling(d.settle), "redispatch": crawling(d.redispatch), "stop": d.stop, "close": d.close,
+			"tomorrow": d.tomorrow,
 			"": d.check,
 		})
 	})

@@ -135,6 +135,10 @@ type Job struct {
 	MaxPages  uint32        `cbor:"26,keyasint"`           // most pages of one chain
 	// Robots off is recorded (decision 17).
 	IgnoresRobots bool `cbor:"27,keyasint,omitempty"`
+	// Charge is how its pages are charged.
+	Charge model.Charge `cbor:"28,keyasint,omitzero"`
+	// Daily are the limits that its reads count towards.
+	Daily model.DailyLimits `cbor:"29,keyasint,omitzero"`
 }
 
 // PriceTable is a version of the prices. A job keeps the version that it was launched under.
@@ -146,14 +150,15 @@ type PriceTable struct {
 // Wallet is a customer's money, as the accounts of the ledger say it.
 type Wallet struct {
 	Customer  string `cbor:"1,keyasint"`
-	Available int64  `cbor:"2,keyasint"`           // neither charged nor reserved
-	Reserved  int64  `cbor:"3,keyasint,omitempty"` // held for units that are out
-	Free      int64  `cbor:"4,keyasint,omitempty"` // free requests neither used nor reserved
-	FreeHeld  int64  `cbor:"5,keyasint,omitempty"` // free requests held for units that are out
-	Sealed    int64  `cbor:"6,keyasint"`           // balance by the sealed entries alone: their running sum
-	Threshold int64  `cbor:"7,keyasint,omitempty"` // low-balance threshold
-	Sequence  uint64 `cbor:"8,keyasint,omitempty"` // entries sealed so far
-	Out       uint32 `cbor:"9,keyasint,omitempty"` // units out over all runs of the customer
+	Available int64  `cbor:"2,keyasint"`            // neither charged nor reserved
+	Reserved  int64  `cbor:"3,keyasint,omitempty"`  // held for units that are out
+	Free      int64  `cbor:"4,keyasint,omitempty"`  // free requests neither used nor reserved
+	FreeHeld  int64  `cbor:"5,keyasint,omitempty"`  // free requests held for units that are out
+	Sealed    int64  `cbor:"6,keyasint"`            // balance by the sealed entries alone: their running sum
+	Threshold int64  `cbor:"7,keyasint,omitempty"`  // low-balance threshold
+	Sequence  uint64 `cbor:"8,keyasint,omitempty"`  // entries sealed so far
+	Out       uint32 `cbor:"9,keyasint,omitempty"`  // units out over all runs of the customer
+	ToppedUp  bool   `cbor:"10,keyasint,omitempty"` // an entry has added money at some time
 }
 
 // Balance is balanceMicros: the sealed balance plus what open runs have been charged (which is negative).

@@ -40,6 +40,8 @@ type Out struct {
 	Grant   uint32 // pages that may still settle under this dispatch, 1 or more
 	Free    uint32 // of them, those that a free request is held for
 	Price   int64  // held per page otherwise
+	Read    *Read  // what it counts towards daily limits, nil: nothing
+	Limited bool   // a daily limit is reached: nothing is held, and nothing will be fetched
 }
 
 // Money is what is held for the seq.
@@ -86,6 +88,8 @@ type savedOut struct {
 	Grant   uint32        `cbor:"5,keyasint"`
 	Free    uint32        `cbor:"6,keyasint,omitempty"`
 	Price   int64         `cbor:"7,keyasint"`
+	Read    *Read         `cbor:"8,keyasint,omitempty"`
+	Limited bool          `cbor:"9,keyasint,omitempty"`
 }
 
 func saveChain(seq uint32, c *Chain) savedChain {
@@ -105,7 +109,7 @@ func (r *Run) save() (savedRun, error) {
 	for _, seq := range slices.Sorted(maps.Keys(r.Out)) {
 		o := r.Out[seq]
 		saved.Out = append(saved.Out, savedOut{Chain: saveChain(seq, &o.Chain), Number: o.Number, Attempt: o.Attempt,
-			Tiers: o.Tiers, Grant: o.Grant, Free: o.Free, Price: o.Price})
+			Tiers: o.Tiers, Grant: o.Grant, Free: o.Free, Price: o.Price, Read: o.Read, Limited: o.Limited})
 	}
 	for _, seq := range slices.Sorted(maps.Keys(r.Begun)) {
 		saved.Begun = append(saved.Begun, saveChain(seq, r.Begun[seq]))
@@ -120,7 +124,7 @@ func (saved savedRun) run() (*Run, error) {
 	}
 	for _, s := range saved.Out {
 		o := &Out{Chain: s.Chain.chain(), Number: s.Number, Attempt: s.Attempt, Tiers: s.Tiers, Grant: s.Grant,
-			Free: s.Free, Price: s.Price}
+			Free: s.Free, Price: s.Price, Read: s.Read, Limited: s.Limited}
 		r.Out[s.Chain.Seq] = o
 		r.Reserved += o.Money()
 	}

@@ -41,10 +41,11 @@ func (v *View) GlobalSchema(kind string, version int64) *Schema {
 	return first[Schema](v, "schemas", "version_prefix", "", kind, version)
 }
 
-// RecipeOf is the recipe of a scraper as it would be frozen now; ok is false when its schema is not there for the customer
+// RecipeOf is the recipe of a scraper with an endpoint's tag, "" without, as it would be frozen now; ok is false when its schema is not there for the customer
 // (any more).
-func (v *View) RecipeOf(customer string, spec *model.Scraper) (recipe model.Recipe, ok bool) {
+func (v *View) RecipeOf(customer string, spec *model.Scraper, tag string) (recipe model.Recipe, ok bool) {
 	recipe = spec.Recipe()
+	recipe.Endpoint = tag
 	if spec.Schema == nil {
 		return recipe, true
 	}

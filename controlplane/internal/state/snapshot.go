@@ -112,7 +112,7 @@ func decoders() map[string]func() any {
 		"wallets": func() any { return new(Wallet) }, "entries": func() any { return new(Entry) },
 		"claims": func() any { return new(Claim) }, "results": func() any { return new(StoredResult) },
 		"books": func() any { return new(Books) }, "schemas": func() any { return new(Schema) },
-		"previews": func() any { return new(Preview) },
+		"previews": func() any { return new(Preview) }, "dailies": func() any { return new(Daily) },
 	}
 }
 

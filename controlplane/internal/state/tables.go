@@ -15,6 +15,7 @@ func tableList() []*memdb.TableSchema {
 		clusterTable(), nodesTable(), shardsTable(), customersTable(), keysTable(), groupsTable(), scrapersTable(),
 		recipesTable(), jobsTable(), pricesTable(), walletsTable(), entriesTable(), claimsTable(), resultsTable(), booksTable(),
 		schemasTable(), previewsTable(),
+		dailiesTable(),
 	}
 }
 

@@ -176,6 +176,20 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 	return nil, f.sleep(t)
 }
 
+// Take hands out a certain item out of turn, if it is the first of its run at its host and the host may be asked now.
+func (f *Frontier) Take(it *Item, now time.Time) bool {
+	t := f.nanos(now)
+	f.wake(t)
+	if it.state != waiting || it.queue.items.front() != it {
+		return false
+	}
+	if at, free := it.queue.host.readyAt(it.Pace); !free || at > t {
+		return false
+	}
+	f.start(it.queue, t)
+	return true
+}
+
 // start hands out the first item of a queue.
 func (f *Frontier) start(q *queue, now int64) *Item {
 	it := q.items.front()

@@ -4,6 +4,7 @@ package page
 
 import (
 	"encoding/json"
+	"time"
 
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -13,15 +14,23 @@ type Page struct {
 	URL         string // the final address, base for links
 	ContentType string // as the server sent it; may be empty
 	Body        []byte // UTF-8; only read, and only during Extract
-	// Code is why there is no page: a page code of pkg/fault. Only pages that were asked for come with one.
+	// Code is why there is no page: a page code of pkg/fault. Only pages that were asked for come with one, and first pages
+	// of a type that makes rows of failures, too.
 	Code fault.Code
+	// Asked is the address as listed, or as the Ask named it, and At when it was read.
+	Asked string
+	At    time.Time
+	// Kept is what an earlier Extract chose to keep of the page (Ask.Keep); the page then has no body any more.
+	Kept []byte
 }
 
-// Ask is something outside that is needed before a page's rows can be made. One of its members is set. Extract is then
+// Ask is something outside that is needed before a page's rows can be made. One of URL and Prompt is set. Extract is then
 // called again with the same pages and one more: the answer, or a Page that says why there is none.
 type Ask struct {
 	URL    string  // another page of the same unit, absolute http or https; fetched politely, never charged by itself
 	Prompt *Prompt // a question to the language model; its answer is a Page of the type application/json
+	// Keep, when not empty, is handed in from now on in place of the last page's body, which is not needed any more.
+	Keep []byte
 }
 
 // Prompt is a question to a language model whose answer has to fit a schema.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -31,6 +32,15 @@ type Maker struct {
 	Only []*dom.Selector
 	// Read works on pages as they came; see Extractor.Extract. It is a function of the pages alone.
 	Read func(pages []page.Page, out *Writer) (More, error)
+	// Unfetched, when not nil, makes the rows of an address that needs no fetch, and says whether it is one. The page has
+	// no body.
+	Unfetched func(p page.Page, out *Writer) (bool, error)
+	// Failures says that Read makes rows also of a first page that could not be fetched.
+	Failures bool
+	// Fetches bounds the tries at pages of a unit, Within the time for them from the first request's start; 0: as for any
+	// page.
+	Fetches int
+	Within  time.Duration
 }
 
 // More is what Read found beside rows.

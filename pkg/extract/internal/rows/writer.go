@@ -75,6 +75,21 @@ func (r *Row) Add(doc *dom.Document, c *Column, e dom.Elem) {
 	r.full = len(w.buf) >= MaxRowBytes
 }
 
+// AddText writes a member that no field of the recipe gives.
+func (r *Row) AddText(name, value string) {
+	if r.full {
+		return
+	}
+	w := r.w
+	if len(w.buf) > 1 {
+		w.buf = append(w.buf, ',')
+	}
+	w.buf = append(appendString(w.buf, []byte(name)), ':')
+	w.buf = appendString(w.buf, []byte(value))
+	r.filled = true
+	r.full = len(w.buf) >= MaxRowBytes
+}
+
 func (r *Row) addString(doc *dom.Document, c *Column, e dom.Elem) {
 	ok := e != dom.None
 	switch {

@@ -1,0 +1,56 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/hashicorp/go-memdb"
+)
+
+// Daily is what a customer has read today (UTC, by state time) through an endpoint with daily limits.
+type Daily struct {
+	Customer  string `cbor:"1,keyasint"`
+	Day       int64  `cbor:"2,keyasint"`           // since 1970-01-01
+	Reads     uint32 `cbor:"3,keyasint,omitempty"` // begun today
+	Out       uint32 `cbor:"4,keyasint,omitempty"` // of them, those that are still out
+	Uncharged uint32 `cbor:"5,keyasint,omitempty"` // of them, those that ended uncharged
+	// Domains are the domains read, ascending, each with its reads: at most as many as Reads.
+	Domains []DomainReads `cbor:"6,keyasint,omitempty"`
+}
+
+// DomainReads counts the reads of one domain, named by its hash.
+type DomainReads struct {
+	Domain uint64 `cbor:"1,keyasint"`
+	Reads  uint32 `cbor:"2,keyasint"`
+}
+
+// Clone is a copy that may be changed.
+func (d *Daily) Clone() *Daily {
+	c := *d
+	c.Domains = slices.Clone(d.Domains)
+	return &c
+}
+
+// Read is the read that a seq which is out stands for.
+type Read struct {
+	Day    int64  `cbor:"1,keyasint"`
+	Domain uint64 `cbor:"2,keyasint"`
+}
+
+func dailiesTable() *memdb.TableSchema {
+	return table("dailies",
+		index("id", true, func(d *Daily) []any { return []any{d.Customer} }),
+		index("day", true, func(d *Daily) []any { return []any{d.Day, d.Customer} }),
+	)
+}
+
+// Daily is nil when the customer has read nothing lately.
+func (v *View) Daily(customer string) *Daily { return first[Daily](v, "dailies", "id", customer) }
+
+// DailiesByDay visits all, oldest first, until visit returns false.
+func (v *View) DailiesByDay(visit func(*Daily) bool) { each(v, false, visit, "dailies", "day_prefix") }
+
+// PutDaily adds or replaces.
+func (t *Tx) PutDaily(d *Daily) { put(t, "dailies", d) }
+
+// RemoveDaily removes.
+func (t *Tx) RemoveDaily(d *Daily) { remove(t, "dailies", d) }

@@ -1,0 +1,207 @@
+package fetcher
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// A unit may need more pages than its own (extract.Ask). They are asked for one after the other, each as a request of its
+// own with its turn, robots.txt, guard and lease check; what was read before waits in memory. It stays one unit: one page
+// record, one receipt, and whoever has to begin it anew begins with its first page.
+
+// maxPagesOfUnit bounds the pages that an extraction may ask for, its own included.
+const maxPagesOfUnit = 10
+
+// keepBytes counts bytes that a chain keeps while it waits for another page of its unit.
+func (f *Fetcher) keepBytes(c *chain, size int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hold(int64(size))
+	c.kept += int64(size)
+}
+
+// forget gives back what a chain keeps. It needs mu.
+func (f *Fetcher) forget(c *chain) {
+	delete(f.timed, c)
+	f.hold(-c.kept)
+	c.kept = 0
+}
+
+// extraction runs the extraction of a unit's pages, p the newest. The zero step: the process ends meanwhile.
+func (f *Fetcher) extraction(ctx context.Context, c *chain, r *recipe, view View, p extract.Page) step {
+	for {
+		select {
+		case <-ctx.Done():
+			return step{}
+		case f.extract <- struct{}{}:
+		}
+		result, err := r.extractor.Extract(append(c.fetch.pages, p)...)
+		<-f.extract
+		if err == nil && len(c.fetch.pages) >= maxPagesOfUnit {
+			result.Ask = nil
+		}
+		if err != nil {
+			return f.fail(c, codeOf(err))
+		}
+		if result.Ask == nil || result.Ask.URL == "" {
+			return f.delivered(c, r, view, p, result)
+		}
+		f.keepPage(c, p, result.Ask.Keep)
+		code := f.askFor(c, r, result.Ask.URL)
+		if code == "" {
+			return step{again: true}
+		}
+		p = extract.Page{URL: result.Ask.URL, Asked: result.Ask.URL, At: f.config.Clock.Now(), Code: code}
+	}
+}
+
+// keepPage keeps a page, or what its type chose to keep of it, until the unit's next page is there.
+func (f *Fetcher) keepPage(c *chain, p extract.Page, kept []byte) {
+	if p.Kept = kept; len(kept) > 0 {
+		p.Body = nil
+	}
+	p.Body = bytes.Clone(p.Body) // the response's is used again
+	c.fetch.pages = append(c.fetch.pages, p)
+	f.keepBytes(c, len(p.Body)+len(p.Kept))
+}
+
+// askFor lets the chain's next request be for another page of its unit, or says why not.
+func (f *Fetcher) askFor(c *chain, r *recipe, url string) fault.Code {
+	canonical, err := egress.Canonical(url)
+	if err != nil {
+		return fault.PageInvalidURL
+	}
+	if !f.mayTry(c, r, 0) {
+		return fault.PageTimeout
+	}
+	s := &c.fetch
+	s.at, s.asked, s.hops, s.permit, s.spent, s.failures, s.tier = canonical, canonical, 0, false, 0, 0, 0
+	return ""
+}
+
+// mayTry says whether the unit's limits allow another try after a wait.
+func (f *Fetcher) mayTry(c *chain, r *recipe, wait time.Duration) bool {
+	fetches, _ := r.extractor.Limits()
+	return (fetches == 0 || len(c.fetch.tries) < fetches) && !c.overdue(f.config.Clock.Now().Add(wait))
+}
+
+// overdue says that the unit's time is over.
+func (c *chain) overdue(now time.Time) bool {
+	return !c.fetch.until.IsZero() && !now.Before(c.fetch.until)
+}
+
+// lastCode is why the page at hand is not there when its time is over.
+func (c *chain) lastCode() fault.Code {
+	if n := len(c.fetch.tries); n > 0 && c.fetch.asked == "" {
+		return fault.Code(c.fetch.tries[n-1].Code)
+	}
+	return fault.PageTimeout
+}
+
+// unfetched answers a unit that nothing is to be fetched for: nil for all others.
+func (f *Fetcher) unfetched(c *chain, r *recipe, view View) *step {
+	if len(c.fetch.tries) > 0 || c.fetch.hops > 0 || len(c.fetch.pages) > 0 {
+		return nil
+	}
+	p := extract.Page{URL: c.fetch.at, Asked: c.url, At: f.config.Clock.Now()}
+	if c.task.Limited {
+		p.Code = fault.PageDailyLimit
+	}
+	result, done, err := r.extractor.Unfetched(p)
+	var next step
+	switch {
+	case err != nil:
+		next = f.fail(c, codeOf(err))
+	case done:
+		next = f.delivered(c, r, view, p, result)
+	case c.task.Limited:
+		next = f.fail(c, fault.PageDailyLimit)
+	default:
+		return nil
+	}
+	next.answer = frontier.Answer{Unasked: true}
+	return &next
+}
+
+// unread ends a page that cannot be fetched: with an error, unless the extraction makes something of that.
+func (f *Fetcher) unread(ctx context.Context, c *chain, r *recipe, view View, code fault.Code) step {
+	s := &c.fetch
+	if s.asked == "" && !r.extractor.TakesFailures() {
+		return f.fail(c, code)
+	}
+	asked := s.asked
+	if asked == "" {
+		asked = c.url
+	}
+	return f.extraction(ctx, c, r, view, extract.Page{URL: s.at, Asked: asked, At: f.config.Clock.Now(), Code: code})
+}
+
+// delivered makes the page of a unit whose pages are complete, last the newest of them.
+func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, result extract.Result) step {
+	first := last
+	if len(c.fetch.pages) > 0 {
+		first = c.fetch.pages[0]
+	}
+	got := content{final: first.URL, rows: result.Rows, link: result.Next}
+	var secret uint64
+	if r.pager != nil {
+		secret = view.Cluster().HashSecret
+		got.body = xxh3.HashSeed(first.Body, secret)
+	}
+	if !result.Free {
+		got.priceRow, got.quantity = f.price(c, view)
+	}
+	p := c.follow(f, r, secret, got)
+	return step{page: &p}
+}
+
+// price is what a page by the last try's tier is charged as: by tier plain as the run's endpoint is, if it has one.
+func (f *Fetcher) price(c *chain, view View) (row string, quantity uint32) {
+	tier := model.Plain
+	if n := len(c.fetch.tries); n > 0 {
+		tier = c.fetch.tries[n-1].Tier
+	}
+	if job := view.Job(c.task.Job); job != nil {
+		return job.Charge.Of(tier)
+	}
+	return model.Charge{}.Of(tier)
+}
+
+// endOverdue hands the waiting chains whose unit's time is over to the workers: nothing is asked any more. It needs mu.
+func (f *Fetcher) endOverdue(now time.Time) {
+	for c := range f.timed {
+		if c.overdue(now) && f.frontier.Remove(&c.item, now) {
+			c.item.Host, c.item.Pace = "", Pace{} // no host has to be waited for
+			f.frontier.Resume(&c.item, now, now)
+			notify(f.wake)
+		}
+	}
+}
+
+// nextKept is Next while too much is held: only chains that keep something may go on, since their end gives it back. It
+// needs mu.
+func (f *Fetcher) nextKept(now time.Time) (*frontier.Item, time.Duration) {
+	wait := frontier.Forever
+	for c := range f.timed {
+		if c.kept == 0 {
+			continue
+		}
+		if f.frontier.Take(&c.item, now) {
+			return &c.item, 0
+		}
+		wait = lookAgain
+	}
+	return nil, wait
+}
+
+// lookAgain is how long nextKept waits for a host.
+const lookAgain = 50 * time.Millisecond

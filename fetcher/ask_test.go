@@ -1,0 +1,229 @@
+package fetcher
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+var contactsRecipe = model.Recipe{Endpoint: model.WebsiteContacts}
+
+// startContacts runs a fetcher whose run reads contacts, with a website at a.test: a home page that links to two further
+// ones.
+func startContacts(t *testing.T, change func(*rig, *Config)) (*rig, *orders, func()) {
+	t.Helper()
+	return startOrdered(t, contactsRecipe, func(r *rig, config *Config) {
+		endpoint, _ := model.EndpointOf(model.WebsiteContacts)
+		r.control.jobs[jobID] = &client.Job{ID: jobID, State: model.Running, Charge: endpoint.Charge}
+		config.Pace = Pace{Rate: 1, Connections: 2}
+		r.site("a.test")
+		if change != nil {
+			change(r, config)
+		}
+	})
+}
+
+// site makes a website whose second further page has the address.
+func (r *rig) site(host string) {
+	prose := strings.Repeat("<p>We have sold bread and cakes here since 1950.</p>", 10)
+	r.web.page("http://"+host+"/", prose+`<a href="/contact">Contact</a> <a href="/imprint">Imprint</a>`)
+	r.web.page("http://"+host+"/contact", prose+"<form></form>")
+	r.web.page("http://"+host+"/imprint", prose+"<p>Mail: info@"+host+"</p>")
+}
+
+// status is the status and the address of a contacts row.
+func status(t *testing.T, p *model.Page) string {
+	t.Helper()
+	if p.Outcome != model.Delivered || len(p.Rows) != 1 || !p.Last {
+		t.Fatalf("page is %+v", p)
+	}
+	var row struct{ Website, Email, Status string }
+	if err := json.Unmarshal(p.Rows[0], &row); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(row.Status + " " + row.Email)
+}
+
+func TestUnitOfSeveralPages(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, _, stop := startContacts(t, nil)
+		defer stop()
+		begun := time.Now()
+		r.send(r.task(7, "http://A.test"))
+		p := r.pages(1)[0]
+		if got := status(t, p); got != "EMAIL_FOUND info@a.test" {
+			t.Errorf("row is %s", p.Rows)
+		}
+		if p.Unit != (model.Unit{Seq: 7}) || p.URL != "http://A.test" || p.Final != "" || p.PriceRow != "plugin:websitecontacts" || p.Quantity != 2 ||
+			len(p.Tries) != 3 || p.Status != 200 {
+			t.Errorf("page is %+v", p)
+		}
+		// robots.txt, and each page a second later.
+		want := "[http://a.test/robots.txt http://a.test/ http://a.test/contact http://a.test/imprint]"
+		if got := fmt.Sprint(r.web.asked); got != want || time.Since(begun) != 3*time.Second {
+			t.Errorf("asked %s in %v", got, time.Since(begun))
+		}
+		synctest.Wait()
+		if c := r.f.Counts(); c.HeldBytes != 0 || c.Open != 0 || len(r.f.timed) != 0 {
+			t.Errorf("kept: %+v, %d timed", c, len(r.f.timed))
+		}
+	})
+}
+
+func TestUncharged(t *testing.T) {
+	for name, c := range map[string]struct {
+		url     string
+		limited bool
+		prepare func(*rig)
+		want    string
+		fetches int // robots.txt aside
+		seconds int // at most
+	}{
+		"over the limit": {limited: true, want: "DAILY_LIMIT_REACHED"},
+		"a profile":      {url: "https://www.facebook.com/shop", want: "SOCIAL_PROFILE_ONLY"},
+		"no name": {prepare: func(r *rig) { r.web.fails("http://a.test/", -1, Failure{Code: fault.PageDNS}) },
+			want: "SITE_UNREACHABLE", fetches: 1, seconds: 2},
+		"no answer": {prepare: func(r *rig) { r.web.fails("http://a.test/", -1, Failure{Code: fault.PageConnect, Retry: true}) },
+			want: "SITE_UNREACHABLE", fetches: 3, seconds: 5},
+		"robots forbid": {prepare: func(r *rig) { r.web.forbid["http://a.test/"] = true }, want: "PAGE_NOT_READABLE"},
+		"hangs":         {prepare: func(r *rig) { r.web.latency = time.Minute }, want: "SITE_UNREACHABLE", fetches: 1, seconds: 15},
+		"throttles": {prepare: func(r *rig) {
+			r.web.fails("http://a.test/", -1, Failure{Code: fault.PageStatus, Status: 429, Retry: true, RetryAfter: time.Hour})
+		}, want: "PAGE_NOT_READABLE", fetches: 1, seconds: 16},
+		"the contact pages hang": {prepare: func(r *rig) {
+			hangs := func(ctx context.Context, _ Request) (*Response, error) { <-ctx.Done(); return nil, ctx.Err() }
+			r.web.answers["http://a.test/contact"] = hangs
+		}, want: "PAGE_NOT_READABLE", fetches: 2, seconds: 15},
+		"crawl delay": {prepare: func(r *rig) { r.web.robots["a.test"] = 10 * time.Second }, want: "PAGE_NOT_READABLE", fetches: 1, seconds: 16},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r, _, stop := startContacts(t, func(r *rig, _ *Config) {
+					if c.prepare != nil {
+						c.prepare(r)
+					}
+				})
+				defer stop()
+				task := r.task(0, "http://a.test/")
+				if task.Limited = c.limited; c.url != "" {
+					task.URL = c.url
+				}
+				begun := time.Now()
+				r.send(task)
+				p := r.pages(1)[0]
+				if got := status(t, p); got != c.want || p.PriceRow != "" || p.Quantity != 0 {
+					t.Errorf("row is %s, charged %d × %q", p.Rows, p.Quantity, p.PriceRow)
+				}
+				fetches := 0
+				for _, url := range r.web.asked {
+					if !strings.HasSuffix(url, "/robots.txt") {
+						fetches++
+					}
+				}
+				if took := time.Since(begun); fetches != c.fetches || took > time.Duration(c.seconds)*time.Second+sweepEvery {
+					t.Errorf("%d fetches in %v: %q", fetches, took, r.web.asked)
+				}
+				if (c.limited || c.url != "") && len(r.web.asked) > 0 {
+					t.Errorf("asked %q", r.web.asked)
+				}
+			})
+		})
+	}
+}
+
+// A retry takes one of the three fetches.
+func TestRetriesCount(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, _, stop := startContacts(t, func(r *rig, _ *Config) {
+			answer := r.web.answers["http://a.test/"]
+			failed := false
+			r.web.answers["http://a.test/"] = func(ctx context.Context, req Request) (*Response, error) {
+				if !failed {
+					failed = true
+					return nil, &Failure{Code: fault.PageConnect, Retry: true, Final: req.URL}
+				}
+				return answer(ctx, req)
+			}
+		})
+		defer stop()
+		r.send(r.task(0, "http://a.test/"))
+		if p := r.pages(1)[0]; status(t, p) != "NO_EMAIL_PUBLISHED" || len(p.Tries) != 3 {
+			t.Errorf("row is %s after %+v", p.Rows, p.Tries)
+		}
+	})
+}
+
+// What waiting units keep never keeps their own ends from coming.
+func TestKeptPagesDoNotBlock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, _, stop := startContacts(t, func(r *rig, config *Config) {
+			config.MaxBytes = 200
+			for n := range 30 {
+				r.site(fmt.Sprintf("s%d.test", n))
+			}
+		})
+		defer stop()
+		for n := range 30 {
+			r.send(r.task(n, fmt.Sprintf("http://s%d.test/", n)))
+		}
+		for _, p := range r.pages(30) {
+			if got := status(t, p); !strings.HasPrefix(got, "EMAIL_FOUND info@s") {
+				t.Errorf("row is %s", p.Rows)
+			}
+		}
+	})
+}
+
+// A unit that has begun is finished by who began it, also while its shard is being released.
+func TestReleaseFinishesAUnit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, o, stop := startContacts(t, nil)
+		defer stop()
+		r.send(r.task(0, "http://a.test/"))
+		pass(1500 * time.Millisecond) // the home page has been read
+		o.to(client.Leases{Release: onlyShard})
+		if p := r.pages(1)[0]; status(t, p) != "EMAIL_FOUND info@a.test" || len(r.web.asked) != 4 {
+			t.Errorf("row is %s, asked %q", p.Rows, r.web.asked)
+		}
+		pass(5 * time.Second)
+		if holding(r.control) != "[]" {
+			t.Errorf("holding %s", holding(r.control))
+		}
+	})
+}
+
+// The end of a run, or of a lease, in the middle of a unit leaves nothing behind.
+func TestUnitIsCutOff(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, _, stop := startContacts(t, nil)
+		defer stop()
+		r.send(r.task(0, "http://a.test/"))
+		pass(1500 * time.Millisecond)
+		r.control.end(jobID)
+		if p := r.pages(1)[0]; p.Outcome != model.Cancelled {
+			t.Errorf("page is %+v", p)
+		}
+		if c := r.f.Counts(); c.HeldBytes != 0 && c.Open == 0 {
+			t.Errorf("kept: %+v", c)
+		}
+	})
+	bubble(t, func(t *testing.T) {
+		r, o, stop := startContacts(t, nil)
+		defer stop()
+		r.send(r.task(0, "http://a.test/"))
+		pass(1500 * time.Millisecond)
+		o.to(client.Leases{})
+		pass(5 * time.Second)
+		if c := r.f.Counts(); c.HeldBytes != 0 || c.Open != 0 {
+			t.Errorf("kept: %+v", c)
+		}
+	})
+}

@@ -1,0 +1,269 @@
+package contacts
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
+)
+
+// Bounds of an address (RFC 5321), and of how many places of a text are looked at.
+const (
+	maxLocal  = 64
+	maxDomain = 253
+	maxSigns  = 5000
+)
+
+// hit is an address in a text, from offset from to offset to.
+type hit struct {
+	email    string
+	from, to int
+}
+
+// findAddresses finds what is written as an address in a text. own are domains that need no known top-level domain.
+func findAddresses(text string, own []string) []hit {
+	var hits []hit
+	at := 0
+	for range maxSigns {
+		next := strings.IndexAny(text[at:], "@＠")
+		if next < 0 {
+			break
+		}
+		at += next
+		_, width := utf8.DecodeRuneInString(text[at:])
+		from, end := localBefore(text, at), domainAfter(text, at+width)
+		if email, length := normalise(text[from:at], text[at+width:end], own); email != "" {
+			hits = append(hits, hit{email, from, at + width + length})
+		}
+		at += width
+	}
+	return append(hits, findSpelled(text, own)...)
+}
+
+func isLocal(r rune) bool {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+		return true
+	case r < utf8.RuneSelf:
+		return strings.ContainsRune(".!#$%&'*+/=?^_`{|}~-", r)
+	}
+	return unicode.Is(unicode.Latin, r)
+}
+
+// localBefore is where the local part that ends at at begins.
+func localBefore(text string, at int) int {
+	from := at
+	for from > 0 && at-from <= 2*maxLocal {
+		r, width := utf8.DecodeLastRuneInString(text[:from])
+		if !isLocal(r) {
+			break
+		}
+		from -= width
+	}
+	return from
+}
+
+// domainAfter is where what may be a domain that begins at at ends.
+func domainAfter(text string, at int) int {
+	end := at
+	for end < len(text) && end-at <= 2*maxDomain {
+		r, width := utf8.DecodeRuneInString(text[end:])
+		if r != '.' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			break
+		}
+		end += width
+	}
+	return end
+}
+
+// normalise makes an address of its parts as they are written: lower case, the domain as it is looked up. What is glued
+// to the end of the domain is left off; length is how much of it was used. "" is no address.
+func normalise(local, domain string, own []string) (email string, length int) {
+	local = strings.ToLower(strings.TrimLeft(local, ".'*/=|-_~`{}!?&#"))
+	if local == "" || len(local) > maxLocal || strings.HasSuffix(local, ".") || strings.Contains(local, "..") ||
+		strings.ContainsAny(local, "/=?{}|`") {
+		return "", 0
+	}
+	for _, length := range domainEnds(domain) {
+		if ascii := lookupForm(domain[:length], own); ascii != "" {
+			return local + "@" + ascii, length
+		}
+	}
+	return "", 0
+}
+
+// domainEnds are the places where a written domain may end, the likeliest first: at its end, or where the last label
+// changes its kind ("firma.deTelefon"), or a label earlier.
+func domainEnds(domain string) []int {
+	var ends []int
+	for end := len(strings.TrimRight(domain, ".-")); end > 0; {
+		ends = append(ends, end)
+		dot := strings.LastIndexByte(domain[:end], '.')
+		if dot <= 0 {
+			break
+		}
+		label := domain[dot+1 : end]
+		if cut := kindChanges(label); cut > 0 {
+			ends = append(ends, dot+1+cut)
+		}
+		end = len(strings.TrimRight(domain[:dot], ".-"))
+		if len(ends) >= 8 || strings.IndexByte(domain[:end], '.') < 0 {
+			break
+		}
+	}
+	return ends
+}
+
+// kindChanges is the length of the leading run of lower-case (or of only upper-case) ASCII letters of a label, 0 when that
+// is all of it or less than 2.
+func kindChanges(label string) int {
+	n := 0
+	for n < len(label) && 'a' <= label[n] && label[n] <= 'z' {
+		n++
+	}
+	if n == len(label) || n < 2 {
+		return 0
+	}
+	return n
+}
+
+// lookupForm is a domain in ASCII and lower case; "" when it cannot be one that takes mail.
+func lookupForm(domain string, own []string) string {
+	if !strings.Contains(domain, ".") {
+		return ""
+	}
+	ascii, err := idna.Lookup.ToASCII(domain)
+	if err != nil || len(ascii) > maxDomain {
+		return ""
+	}
+	for label := range strings.SplitSeq(ascii, ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return ""
+		}
+	}
+	registered := registrable(ascii)
+	if registered == "" {
+		return ""
+	}
+	suffix, known := publicsuffix.PublicSuffix(ascii)
+	if !known && !strings.Contains(suffix, ".") && !slices.Contains(own, registered) {
+		return ""
+	}
+	return ascii
+}
+
+// registrable is the domain under which a host was registered, "" when it has none: public suffixes, IP addresses.
+func registrable(host string) string {
+	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil || domain[len(domain)-1] <= '9' {
+		return ""
+	}
+	return domain
+}
+
+func domainOfEmail(email string) string {
+	_, host, _ := strings.Cut(email, "@")
+	return registrable(host)
+}
+
+// domainOfURL is the registrable domain of an address, the host itself where it has none.
+func domainOfURL(address string) string {
+	host := hostOf(address)
+	if domain := registrable(host); domain != "" {
+		return domain
+	}
+	return host
+}
+
+// hostOf is the host of an address in lower case and ASCII, "" when it cannot be read.
+func hostOf(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	host := strings.TrimSuffix(strings.ToLower(parsed.Hostname()), ".")
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		return ascii
+	}
+	return host
+}
+
+// What stands for the at sign and for dots in addresses that a business spells out itself, so that people can read them.
+const (
+	atWords  = `(?i:at|ät|ad|@|＠|arroba|arobase|arobas|chiocciola|małpa|malpa|zavináč|zavinac|kukac|snabel-?a|apenstaartje|apestaartje|krøllalfa|собака)`
+	dotWords = `(?i:dot|punkt|punto|point|kropka|tečka|tecka|ponto|punt|pont|piste|prick|punktum|точка|\.)`
+	open     = `[\[({<]`
+	shut     = `[\])}>]`
+	word     = `[\pL\pN_%+-]+`
+	// A dot of a spelled domain or local part: a real one, a word in brackets, or a word by itself.
+	anyDot = `(?:[ ]?` + open + `[ ]?` + dotWords + `[ ]?` + shut + `[ ]?|\.)`
+)
+
+var (
+	// info [at] firma (dot) de; info(at)firma.de; info@firma[punkt]de
+	bracketed = regexp.MustCompile(`(` + word + `(?:` + anyDot + word + `)*)[ ]?(?:` + open + `[ ]?` + atWords + `[ ]?` + shut + `|@)[ ]?(` +
+		word + `(?:(?:` + anyDot + `|[ ](?i:dot|punkt|punto|point)[ ])` + word + `)+)`)
+	// info AT firma DOT de; info @ firma . de
+	spaced = regexp.MustCompile(`(` + word + `(?:\.` + word + `)*)[ ](?:AT|at|@|ät|[-_]at[-_])[ ](` + word +
+		`(?:(?:[ ](?i:dot|punkt|punto|point|\.)[ ]|\.)` + word + `)+)`)
+	spelledDot = regexp.MustCompile(`(?:[ ]?` + open + `[ ]?` + dotWords + `[ ]?` + shut + `[ ]?|[ ](?i:dot|punkt|punto|point|\.)[ ])`)
+	mailLabel  = regexp.MustCompile(`(?i)(?:e-?mail|e-post|mail|correo|courriel|posta|mél)(?:[ -]?(?:adresse|address|us|to))?[ ]?[:：]?[ ]?$`)
+	spelledAt  = regexp.MustCompile(`(?i)` + open + `[ ]?` + atWords + `[ ]?` + shut + `|` + open + `[ ]?` + dotWords + `[ ]?` + shut + `|[ ](?:at|@|ät|[-_]at[-_])[ ]`)
+)
+
+// spelledReach is how far from its at sign an address that is spelled out may reach.
+const spelledReach = 160
+
+// findSpelled finds addresses that are spelled out.
+func findSpelled(text string, own []string) []hit {
+	var hits []hit
+	done := 0 // what lies before has been looked at
+	for _, sign := range spelledAt.FindAllStringIndex(text, maxSigns) {
+		if sign[0] < done {
+			continue
+		}
+		from := alignRune(text, max(done, sign[0]-spelledReach))
+		window := text[from:alignRune(text, min(len(text), sign[1]+spelledReach))]
+		done = sign[1]
+		m := bracketed.FindStringSubmatchIndex(window)
+		if m == nil || !spelledAt.MatchString(window[m[0]:m[1]]) {
+			if m = spaced.FindStringSubmatchIndex(window); m == nil || !announces(window, m) {
+				continue
+			}
+		}
+		local := spelledDot.ReplaceAllString(window[m[2]:m[3]], ".")
+		domain := spelledDot.ReplaceAllString(window[m[4]:m[5]], ".")
+		if email, _ := normalise(local, domain, own); email != "" {
+			hits = append(hits, hit{email, from + m[0], from + m[1]})
+			done = max(done, from+m[1])
+		}
+	}
+	return hits
+}
+
+// announces says that words as ordinary as "at" are meant as an address: where one is announced, or where they shout.
+func announces(text string, m []int) bool {
+	found := text[m[0]:m[1]]
+	return mailLabel.MatchString(text[max(0, m[0]-40):m[0]]) || strings.Contains(found, " AT ") && strings.Contains(found, " DOT ")
+}
+
+// mailtoAddresses are the addresses of a mailto link; what follows its question mark is no address.
+func mailtoAddresses(href string, own []string) []string {
+	rest := href[len("mailto:"):]
+	rest, _, _ = strings.Cut(rest, "?")
+	if decoded, err := url.PathUnescape(rest); err == nil {
+		rest = decoded
+	}
+	var emails []string
+	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return r == ',' || r == ';' }) {
+		for _, h := range findAddresses(strings.TrimSpace(part), own) {
+			emails = append(emails, h.email)
+		}
+	}
+	return emails
+}

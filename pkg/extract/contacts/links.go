@@ -1,0 +1,229 @@
+package contacts
+
+import (
+	neturl "net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/nlnwa/whatwg-url/url"
+)
+
+// maxRefreshWords is how much text a page that leads on at once may have.
+const maxRefreshWords = 60
+
+// Kinds of contact-type pages, best first.
+const (
+	contactPage = iota
+	imprintPage
+	aboutPage
+	kinds
+)
+
+// pageWords are what such pages are called, as words of addresses and link texts in lower case; a dash joins words.
+var pageWords = [kinds][]string{
+	contactPage: words(`kontakt contact contacts contactus contact-us contacto contáctanos contactanos contatti contattaci contatto contato
+		contactez contactez-nous nous-contacter contactar contacte contacter contactgegevens neem-contact-op contact-opnemen kontakte kontaktformular kontaktdaten
+		kontaktaufnahme kontaktieren kontaktieren-sie-uns kontaktiere-uns kontakty kontaktujte kontaktujte-nas kontaktní-údaje skontaktuj
+		napisz-do-nas kapcsolat kapcsolatok elérhetőség elérhetőségek elerhetoseg yhteystiedot ota-yhteyttä ota-yhteytta yhteys kontakta
+		kontakta-oss kontakt-oss kontakt-os kontakti kontaktai kontaktid kontakt-nas kontakt-z-nami contactați contactati-ne hafa-samband
+		επικοινωνία επικοινωνια epikoinonia iletişim iletisim bize-ulaşın контакты контакти контакт связаться get-in-touch getintouch
+		reach-us write-us say-hello find-us harremanetan stik kontaktirajte-nas お問い合わせ 联系我们 聯絡我們 ansprechpartner fale-conosco`),
+	imprintPage: words(`impressum imprint legal-notice legal-notices mentions-légales mentions-legales mentionslegales aviso-legal avisolegal
+		note-legali informazioni-legali colofon anbieterkennzeichnung rechtliche-hinweise rechtliches legal legals impressum-datenschutz
+		nota-prawna dane-firmy provozovatel impresszum juridische-informatie informações-legais informacoes-legais avís-legal
+		publisher site-notice právní-informace pravni-informace`),
+	aboutPage: words(`about about-us aboutus über-uns ueber-uns uber-uns über-mich ueber-mich wir-über-uns wir-ueber-uns wir wer-wir-sind
+		qui-sommes-nous à-propos a-propos apropos quiénes-somos quienes-somos sobre-nosotros nosotros sobre-mí chi-siamo chisiamo azienda
+		l-azienda over-ons overons over-mij o-nas onas o-nás o-firmie o-společnosti o-spolecnosti rólunk rolunk om-oss om-os om-mig om
+		meistä meista tietoa despre-noi despre za-nas за-нас о-нас про-нас о-компании quem-somos sobre-nós sobre-nos sobre unternehmen
+		firma company who-we-are our-story team das-team unser-team σχετικά-με-εμάς hakkımızda hakkimizda par-mums apie-mus meist`),
+}
+
+// misleading are words beside which a contact word means something else.
+var misleading = words(`lens lenses linsen linse kontaktlinsen kontaktlinse lentilles lentes lenti lenzen grill paper sport form-builder
+	less tracing center-software shop warenkorb datenschutz privacy agb login`)
+
+// baseOf is what links of a page are relative to.
+func baseOf(pageURL, base string) *url.Url {
+	at, err := url.Parse(pageURL)
+	if err != nil {
+		return nil
+	}
+	if base != "" {
+		if moved, err := at.Parse(base); err == nil {
+			return moved
+		}
+	}
+	return at
+}
+
+// resolve is the address of a link without its fragment, "" when it leads to no page.
+func resolve(base *url.Url, href string) string {
+	if base == nil || href == "" || href[0] == '#' || len(href) > 2048 {
+		return ""
+	}
+	to, err := base.Parse(href)
+	if err != nil || to.Scheme() != "http" && to.Scheme() != "https" || to.Username() != "" || to.Password() != "" {
+		return ""
+	}
+	switch strings.ToLower(path.Ext(to.Pathname())) {
+	case ".pdf", ".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg", ".vcf", ".doc", ".docx", ".zip", ".ics", ".xml", ".mp4", ".css", ".js":
+		return ""
+	}
+	return to.Href(true)
+}
+
+// candidate is a link to a contact-type page.
+type candidate struct {
+	url   string
+	kind  int
+	score int
+}
+
+// contactLinks are the best two contact-type pages of the same site that a page links to: first the best of all, then the
+// best of another kind, if there is one.
+func contactLinks(d *document, text string, base *url.Url, pageURL string) []string {
+	domain := domainOfURL(pageURL)
+	var found []candidate
+	for _, l := range d.links {
+		if l.from < 0 {
+			continue
+		}
+		label := text[l.from:min(max(l.to, l.from), len(text))]
+		kind, score := contactKind(l.href, label)
+		if score == 0 {
+			continue
+		}
+		to := resolve(base, l.href)
+		if to == "" || domainOfURL(to) != domain || samePage(to, pageURL) {
+			continue
+		}
+		if at := slices.IndexFunc(found, func(c candidate) bool { return samePage(c.url, to) }); at >= 0 {
+			if c := &found[at]; kind < c.kind || kind == c.kind && score > c.score {
+				c.kind, c.score = kind, score
+			}
+			continue
+		}
+		if len(found) < 100 {
+			found = append(found, candidate{to, kind, score})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int {
+		if a.kind != b.kind {
+			return a.kind - b.kind
+		}
+		return b.score - a.score
+	})
+	if len(found) == 0 {
+		return nil
+	}
+	links := []string{found[0].url}
+	second := slices.IndexFunc(found, func(c candidate) bool { return c.kind != found[0].kind })
+	if second < 0 && len(found) > 1 {
+		second = 1
+	}
+	if second > 0 {
+		links = append(links, found[second].url)
+	}
+	return links
+}
+
+// samePage says that two addresses differ in no more than scheme, www and an end slash.
+func samePage(a, b string) bool {
+	plain := func(s string) string {
+		_, s, _ = strings.Cut(s, "://")
+		s, _, _ = strings.Cut(s, "#")
+		return strings.TrimSuffix(strings.TrimPrefix(s, "www."), "/")
+	}
+	return plain(a) == plain(b)
+}
+
+// contactKind says which kind of contact-type page a link leads to, and how surely; 0: none.
+func contactKind(href, label string) (kind, score int) {
+	href, _, _ = strings.Cut(href, "#")
+	where, _, _ := strings.Cut(href, "?")
+	where = strings.TrimSuffix(where, "/")
+	segment := strings.TrimSuffix(strings.TrimSuffix(path.Base(where), path.Ext(where)), "_html")
+	texts := []string{joined(label), joined(segment)}
+	if query := href[len(where):]; strings.Contains(query, "=") { // index.php?page=kontakt
+		for value := range strings.FieldsFuncSeq(query, func(r rune) bool { return strings.ContainsRune("?&=/", r) }) {
+			texts = append(texts, joined(value))
+		}
+	}
+	best := kinds
+	for _, text := range texts {
+		k, s := kindOf(text)
+		if s > 0 && (k < best || k == best && s > score) {
+			best, score = k, s
+		}
+	}
+	return best, score
+}
+
+// joined is a text in lower case with dashes between its words.
+func joined(s string) string {
+	if len(s) > 120 {
+		return ""
+	}
+	s = strings.ToLower(s)
+	if strings.Contains(s, "%") {
+		if decoded, err := neturl.PathUnescape(s); err == nil {
+			s = decoded
+		}
+	}
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return strings.ContainsRune(" -_./&+|,:;!?»›>→•·'’()[]\x1f\n\t", r)
+	}), "-")
+}
+
+// kindOf says what pages are called text: 3 for the whole of it, 2 where a word of few is one.
+func kindOf(text string) (kind, score int) {
+	if text == "" {
+		return 0, 0
+	}
+	for kind, list := range pageWords {
+		if has(list, text) {
+			return kind, 3
+		}
+	}
+	parts := strings.Split(text, "-")
+	if len(parts) > 5 || slices.ContainsFunc(parts, func(w string) bool { return has(misleading, w) }) {
+		return 0, 0
+	}
+	for kind, list := range pageWords {
+		for from := range parts {
+			for to := from + 1; to <= min(from+4, len(parts)); to++ {
+				phrase := strings.Join(parts[from:to], "-")
+				if len(phrase) > 4 && has(list, phrase) {
+					return kind, 2
+				}
+			}
+		}
+	}
+	return 0, 0
+}
+
+// refreshTarget is where a page's refresh leads within a few seconds, "" when it stays.
+func refreshTarget(base *url.Url, content, pageURL string) string {
+	seconds, rest, found := strings.Cut(content, ";")
+	if !found {
+		if seconds, rest, found = strings.Cut(content, ","); !found {
+			return ""
+		}
+	}
+	seconds = strings.TrimSpace(seconds)
+	if len(seconds) != 1 || seconds[0] < '0' || seconds[0] > '5' {
+		return ""
+	}
+	rest = strings.TrimSpace(rest)
+	if len(rest) < 4 || !strings.EqualFold(rest[:3], "url") {
+		return ""
+	}
+	rest = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(rest[3:]), "="))
+	to := resolve(base, strings.Trim(rest, `"'`))
+	if to == "" || samePage(to, pageURL) {
+		return ""
+	}
+	return to
+}

@@ -1,0 +1,492 @@
+package contacts
+
+import (
+	"bytes"
+	"encoding/json"
+	"mime"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"shoal.dev/shoal/pkg/extract/internal/page"
+)
+
+// Bounds of what is looked at of a page.
+const (
+	maxText  = 1 << 20 // bytes of visible text; what follows is left out
+	maxMarks = 20_000  // links, headings and addresses of attributes, each
+	maxHits  = 2000    // places where an address stands
+	maxKept  = 400     // addresses of a page, foreign ones included
+)
+
+// document is a page as one text, in which blocks are lines, and what stands where in it.
+type document struct {
+	text     strings.Builder
+	title    string
+	headings []span // of headings, terms and other lines that say what follows
+	links    []link
+	linked   []hit // addresses of mailto links and other markup, at the place of the markup
+	data     []string
+	outlines
+}
+
+// outlines are what the verdict on a page needs beside its text.
+type outlines struct {
+	scripts   int
+	sources   []string // addresses of scripts and frames, in lower case
+	noscript  string
+	roots     bool // it has an element into which scripts build a page
+	frameset  bool
+	refresh   string
+	protected bool
+}
+
+// span is a part of the text.
+type span struct{ from, to int }
+
+// link is a hyperlink.
+type link struct {
+	href string
+	span
+}
+
+// isHTML says whether a page is to be read as HTML.
+func isHTML(p page.Page) bool {
+	media, _, err := mime.ParseMediaType(p.ContentType)
+	if p.ContentType == "" || err != nil && media == "" {
+		body := bytes.TrimLeft(bytes.TrimPrefix(p.Body, []byte("\xef\xbb\xbf")), " \t\r\n\f")
+		return len(body) > 0 && body[0] == '<'
+	}
+	return media == "text/html" || media == "application/xhtml+xml"
+}
+
+// readPage finds what matters of a page of a site with these domains.
+func readPage(p page.Page, own []string) findings {
+	d := parse(p.Body, own)
+	text := d.text.String()
+	f := findings{URL: p.URL, Protected: d.protected, Verdict: judge(d, text, p.URL), Topics: topics(d, text, p.URL)}
+	base := baseOf(p.URL, d.base())
+	if f.Refresh = refreshTarget(base, d.refresh, p.URL); f.Refresh != "" && len(strings.Fields(text)) > maxRefreshWords {
+		f.Refresh = ""
+	}
+	f.Links = contactLinks(d, text, base, p.URL)
+	f.Makers = makers(d, text, base, own)
+	hits := append(d.linked, findAddresses(text, own)...)
+	slices.SortStableFunc(hits, func(a, b hit) int { return a.from - b.from })
+	hits = hits[:min(len(hits), maxHits)]
+	at := map[string]int{}
+	last, around := 0, role(0)
+	for i, h := range hits {
+		if i == 0 || h.from > hits[i-1].to+1 { // else a link and its text, or a list: the same words speak of it
+			around = rolesAt(d, text, last, h.from)
+		}
+		roles, domain := around, domainOfEmail(h.email)
+		if isPlaceholder(h.email, slices.Contains(own, domain)) {
+			continue
+		}
+		last = max(last, h.to)
+		if isForeign(domain) {
+			roles |= listed
+		}
+		// Where an address stands once without a foreign role, it is the site's own.
+		if known, seen := at[h.email]; seen {
+			f.Addresses[known].Roles &= roles
+			continue
+		}
+		if len(f.Addresses) < maxKept {
+			at[h.email] = len(f.Addresses)
+			f.Addresses = append(f.Addresses, address{h.email, roles})
+		}
+	}
+	for _, email := range dataAddresses(d.data, own) {
+		if _, seen := at[email]; !seen && len(f.Addresses) < maxKept && !isPlaceholder(email, slices.Contains(own, domainOfEmail(email))) {
+			at[email] = len(f.Addresses)
+			a := address{Email: email}
+			if isForeign(domainOfEmail(email)) {
+				a.Roles = listed
+			}
+			f.Addresses = append(f.Addresses, a)
+		}
+	}
+	return f
+}
+
+// base is the href of the base element.
+func (d *document) base() string {
+	for _, l := range d.links {
+		if l.from < 0 {
+			return l.href
+		}
+	}
+	return ""
+}
+
+// parser reads a page once, from its first byte to its last.
+type parser struct {
+	document
+	own       []string
+	heading   int    // where the heading at hand begins, -1: none
+	anchor    int    // in links, -1: none is open
+	hidden    string // the element that hides what is in it, "": none
+	hiddenIn  int    // how many of its name are open
+	skipped   string // the element whose contents are no text
+	noscripts int
+	emphasis  int // where a bold line begins, -1: none
+}
+
+// parse reads markup as a browser without scripts would show it.
+func parse(body []byte, own []string) *document {
+	p := parser{own: own, heading: -1, anchor: -1, emphasis: -1}
+	z := html.NewTokenizer(bytes.NewReader(body))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			p.closeAnchor()
+			return &p.document
+		case html.TextToken:
+			p.addText(z)
+		case html.StartTagToken, html.SelfClosingTagToken:
+			t := z.Token()
+			p.start(&t)
+		case html.EndTagToken:
+			t := z.Token()
+			p.end(&t)
+		}
+	}
+}
+
+func (p *parser) addText(z *html.Tokenizer) {
+	switch {
+	case p.skipped == "script":
+		p.script(string(z.Raw()))
+	case p.skipped == "json":
+		if len(p.data) < 100 {
+			p.data = append(p.data, string(z.Raw()))
+		}
+	case p.skipped == "title":
+		if p.title == "" {
+			p.title = strings.TrimSpace(string(z.Text()))
+		}
+	case p.skipped != "" || p.hidden != "":
+	default:
+		p.write(string(z.Text()))
+	}
+}
+
+// write adds text: white space as one space, without the characters that nobody sees.
+func (p *parser) write(s string) {
+	if p.text.Len() > maxText {
+		return
+	}
+	if p.noscripts > 0 && len(p.noscript) < 4096 {
+		p.noscript += s
+	}
+	for _, r := range s {
+		switch r {
+		case ' ', '\t', '\n', '\r', '\f', '\u00a0', '\u2007', '\u202f', '\u3000':
+			p.space(' ')
+		case '\u00ad', '\u200b', '\u200c', '\u200d', '\u2060', '\ufeff':
+		default:
+			p.text.WriteRune(r)
+		}
+	}
+}
+
+// space writes a separator unless there is one of its kind or a stronger one.
+func (p *parser) space(c byte) {
+	s := p.text.String()
+	if len(s) == 0 {
+		return
+	}
+	last := s[len(s)-1]
+	if last == '\n' || last == c || last == '\x1f' && c == ' ' {
+		return
+	}
+	p.text.WriteByte(c)
+}
+
+var blocks = map[atom.Atom]bool{atom.P: true, atom.Div: true, atom.Br: true, atom.Li: true, atom.Ul: true, atom.Ol: true, atom.Tr: true,
+	atom.Td: true, atom.Th: true, atom.Table: true, atom.Section: true, atom.Article: true, atom.Header: true, atom.Footer: true,
+	atom.Nav: true, atom.Aside: true, atom.Main: true, atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true,
+	atom.H6: true, atom.Dl: true, atom.Dt: true, atom.Dd: true, atom.Address: true, atom.Blockquote: true, atom.Form: true,
+	atom.Fieldset: true, atom.Legend: true, atom.Hr: true, atom.Pre: true, atom.Figure: true, atom.Figcaption: true,
+	atom.Summary: true, atom.Details: true, atom.Body: true, atom.Button: true, atom.Option: true, atom.Center: true}
+
+var titles = map[atom.Atom]bool{atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true, atom.H6: true, atom.Dt: true,
+	atom.Legend: true, atom.Summary: true, atom.Th: true}
+
+// skips are the elements whose contents are no text of the page.
+var skips = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Title: true, atom.Textarea: true, atom.Template: true,
+	atom.Select: true, atom.Svg: true, atom.Iframe: true, atom.Noframes: true, atom.Noembed: true, atom.Xmp: true}
+
+var voids = map[atom.Atom]bool{atom.Br: true, atom.Img: true, atom.Input: true, atom.Hr: true, atom.Meta: true, atom.Link: true,
+	atom.Wbr: true, atom.Base: true, atom.Frame: true, atom.Embed: true, atom.Source: true, atom.Area: true, atom.Col: true}
+
+func (p *parser) start(t *html.Token) {
+	if p.skipped != "" {
+		return
+	}
+	attrs := attributes(t)
+	if p.hidden != "" {
+		if !blocks[t.DataAtom] {
+			if t.Data == p.hidden && !voids[t.DataAtom] {
+				p.hiddenIn++
+			}
+			return
+		}
+		p.hidden = "" // what hides a few characters holds no block: its end is missing
+	}
+	if !blocks[t.DataAtom] && !voids[t.DataAtom] && t.Type == html.StartTagToken && conceals(attrs) {
+		p.protected = p.protected || protects(t, attrs)
+		p.hidden, p.hiddenIn = t.Data, 1
+		return
+	}
+	p.markup(t, attrs)
+	if blocks[t.DataAtom] {
+		p.space('\n')
+	}
+	switch {
+	case t.DataAtom == atom.Script:
+		p.startScript(attrs)
+	case skips[t.DataAtom] && t.Type == html.StartTagToken:
+		p.skipped = t.Data
+	case titles[t.DataAtom]:
+		p.heading = p.text.Len()
+	case t.DataAtom == atom.Strong || t.DataAtom == atom.B:
+		if s := p.text.String(); s == "" || s[len(s)-1] == '\n' {
+			p.emphasis = p.text.Len()
+		}
+	case t.DataAtom == atom.A:
+		p.startAnchor(attrs)
+	case t.DataAtom == atom.Img:
+		p.image(attrs)
+	case t.DataAtom == atom.Noscript:
+		p.noscripts++
+	}
+}
+
+func (p *parser) end(t *html.Token) {
+	if p.skipped != "" {
+		if t.Data == p.skipped || t.DataAtom == atom.Script && p.skipped == "json" {
+			p.skipped = ""
+		}
+		return
+	}
+	if p.hidden != "" {
+		if t.Data == p.hidden {
+			p.hiddenIn--
+		}
+		if p.hiddenIn == 0 || blocks[t.DataAtom] {
+			p.hidden = ""
+		}
+		if !blocks[t.DataAtom] {
+			return
+		}
+	}
+	switch {
+	case t.DataAtom == atom.A:
+		p.closeAnchor()
+	case t.DataAtom == atom.Noscript:
+		p.noscripts = max(p.noscripts-1, 0)
+	case titles[t.DataAtom] && p.heading >= 0:
+		p.addHeading(p.heading)
+		p.heading = -1
+	case (t.DataAtom == atom.Strong || t.DataAtom == atom.B) && p.emphasis >= 0:
+		p.addHeading(p.emphasis)
+		p.emphasis = -1
+	}
+	if blocks[t.DataAtom] {
+		p.space('\n')
+	}
+}
+
+func (p *parser) addHeading(from int) {
+	if to := p.text.Len(); to > from && to-from < 200 && len(p.headings) < maxMarks {
+		p.headings = append(p.headings, span{from, to})
+	}
+}
+
+func (p *parser) startAnchor(attrs map[string]string) {
+	p.closeAnchor()
+	href := strings.TrimSpace(attrs["href"])
+	if href == "" || len(p.links) >= maxMarks {
+		return
+	}
+	// A boundary, so that addresses of neighbouring links do not grow together.
+	if s := p.text.String(); s != "" && !strings.ContainsRune(" \n\x1f", rune(s[len(s)-1])) {
+		p.text.WriteByte('\x1f')
+	}
+	p.anchor = len(p.links)
+	p.links = append(p.links, link{href, span{p.text.Len(), p.text.Len()}})
+	if len(href) > len("mailto:") && strings.EqualFold(href[:len("mailto:")], "mailto:") && len(p.linked) < maxMarks {
+		for _, email := range mailtoAddresses(href, p.own) {
+			p.linked = append(p.linked, hit{email, p.text.Len(), p.text.Len()})
+		}
+	}
+}
+
+func (p *parser) closeAnchor() {
+	if p.anchor < 0 {
+		return
+	}
+	p.links[p.anchor].to = p.text.Len()
+	p.anchor = -1
+	p.text.WriteByte('\x1f')
+}
+
+func attributes(t *html.Token) map[string]string {
+	if len(t.Attr) == 0 {
+		return nil
+	}
+	attrs := make(map[string]string, len(t.Attr))
+	for _, a := range t.Attr {
+		if _, twice := attrs[a.Key]; !twice {
+			attrs[a.Key] = a.Val
+		}
+	}
+	return attrs
+}
+
+// conceals says that an element is not shown: what robots trip over, and people never see.
+func conceals(attrs map[string]string) bool {
+	if _, hidden := attrs["hidden"]; hidden {
+		return true
+	}
+	style := strings.ReplaceAll(strings.ToLower(attrs["style"]), " ", "")
+	return strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden") ||
+		strings.Contains(style, "bidi-override")
+}
+
+// markup notes what elements say beside their text.
+func (p *parser) markup(t *html.Token, attrs map[string]string) {
+	if protects(t, attrs) {
+		p.protected = true
+	}
+	if itemprop := attrs["itemprop"]; itemprop == "email" && attrs["content"] != "" {
+		p.addLinked(attrs["content"])
+	}
+	switch id := strings.ToLower(attrs["id"]); id {
+	case "root", "app", "__next", "__nuxt", "___gatsby", "svelte", "q-app", "main-app":
+		p.roots = true
+	}
+	switch t.DataAtom {
+	case atom.Meta:
+		p.meta(attrs)
+	case atom.Base:
+		if href := attrs["href"]; href != "" && p.base() == "" {
+			p.links = append(p.links, link{href, span{-1, -1}})
+		}
+	case atom.Iframe, atom.Frame:
+		p.addSource(attrs["src"])
+	case atom.Frameset:
+		p.frameset = true
+	case 0:
+		if t.Data == "app-root" || t.Data == "ion-app" {
+			p.roots = true
+		}
+	}
+}
+
+func (p *parser) meta(attrs map[string]string) {
+	switch name := strings.ToLower(attrs["name"] + attrs["property"]); {
+	case name == "og:email" || name == "business:contact_data:email" || name == "contact:email":
+		p.addLinked(attrs["content"])
+	case strings.EqualFold(attrs["http-equiv"], "refresh") && p.refresh == "":
+		p.refresh = attrs["content"]
+	}
+}
+
+func (p *parser) addLinked(text string) {
+	for _, h := range findAddresses(text, p.own) {
+		if len(p.linked) < maxMarks {
+			p.linked = append(p.linked, hit{h.email, p.text.Len(), p.text.Len()})
+		}
+	}
+}
+
+func (p *parser) addSource(src string) {
+	if src != "" && len(p.sources) < 200 {
+		p.sources = append(p.sources, strings.ToLower(src))
+	}
+}
+
+func (p *parser) startScript(attrs map[string]string) {
+	p.skipped = "script"
+	media, _, _ := strings.Cut(strings.ToLower(attrs["type"]), ";")
+	switch strings.TrimSpace(media) {
+	case "application/ld+json":
+		p.skipped = "json"
+	case "", "text/javascript", "module", "application/javascript":
+		p.scripts++
+		p.addSource(attrs["src"])
+	}
+}
+
+// dataAddresses are the addresses that JSON-LD states as the site's.
+func dataAddresses(blocks, own []string) []string {
+	var emails []string
+	for _, block := range blocks {
+		decoder := json.NewDecoder(strings.NewReader(block))
+		for decoder.More() { // several documents may stand in one block
+			var value any
+			if decoder.Decode(&value) != nil {
+				break
+			}
+			walkData(value, 0, func(text string) {
+				for _, h := range findAddresses(strings.TrimPrefix(text, "mailto:"), own) {
+					emails = append(emails, h.email)
+				}
+			})
+		}
+	}
+	return emails
+}
+
+// maxDataDepth bounds the nesting of JSON-LD that is looked at.
+const maxDataDepth = 32
+
+// notOwn are the members of JSON-LD whose values are others' data.
+var notOwn = []string{"review", "reviews", "creator", "sdPublisher", "reviewedBy", "sponsor", "funder", "copyrightHolder", "author"}
+
+func walkData(value any, depth int, email func(string)) {
+	if depth > maxDataDepth {
+		return
+	}
+	switch v := value.(type) {
+	case []any:
+		for _, element := range v {
+			walkData(element, depth+1, email)
+		}
+	case map[string]any:
+		eachText(v["email"], email)
+		for _, name := range sortedNames(v) {
+			if name != "email" && !slices.Contains(notOwn, name) {
+				walkData(v[name], depth+1, email)
+			}
+		}
+	}
+}
+
+func sortedNames(object map[string]any) []string {
+	names := make([]string, 0, len(object))
+	for name := range object {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func eachText(value any, do func(string)) {
+	switch v := value.(type) {
+	case string:
+		do(v)
+	case []any:
+		for _, element := range v {
+			if text, ok := element.(string); ok {
+				do(text)
+			}
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package contacts
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// profileDomains are social networks and marketplaces: what stands there is a profile, not a website of one's own.
+var profileDomains = words(`
+facebook.com fb.com fb.me instagram.com threads.net threads.com linkedin.com xing.com twitter.com x.com tiktok.com youtube.com youtu.be
+pinterest.com snapchat.com t.me telegram.me wa.me whatsapp.com vk.com ok.ru weibo.com reddit.com tumblr.com linktr.ee beacons.ai
+behance.net dribbble.com soundcloud.com spotify.com twitch.tv discord.gg discord.com bsky.app mastodon.social flickr.com vimeo.com
+nextdoor.com nextdoor.de meetup.com quora.com patreon.com onlyfans.com kununu.com stayfriends.de lnk.bio carrd.co
+etsy.com aliexpress.com alibaba.com allegro.pl olx.pl olx.ua olx.ro olx.pt olx.bg vinted.com vinted.de vinted.fr kleinanzeigen.de
+ebay-kleinanzeigen.de mobile.de autoscout24.de immobilienscout24.de immowelt.de leboncoin.fr marktplaats.nl bol.com wallapop.com
+milanuncios.com subito.it willhaben.at ricardo.ch tutti.ch blocket.se finn.no dba.dk tori.fi avito.ru ozon.ru wildberries.ru
+mercadolibre.com mercadolivre.com.br shopee.com lazada.com rakuten.co.jp rakuten.com walmart.com wayfair.com depop.com poshmark.com
+discogs.com dawanda.com kaufland.de otto.de cdiscount.com fnac.com emag.ro hood.de real.de avocadostore.de notonthehighstreet.com
+airbnb.com airbnb.de booking.com tripadvisor.com tripadvisor.de tripadvisor.co.uk yelp.com yelp.de trustpilot.com provenexpert.com
+gelbeseiten.de dasoertliche.de 11880.com meinestadt.de cylex.de golocal.de werkenntdenbesten.de branchenbuch.de herold.at local.ch
+search.ch yellowpages.com yell.com pagesjaunes.fr paginegialle.it paginasamarillas.es goudengids.nl firmy.cz panoramafirm.pl
+lieferando.de lieferando.at ubereats.com deliveroo.co.uk just-eat.co.uk thuisbezorgd.nl wolt.com doordash.com opentable.com
+opentable.de thefork.com quandoo.de jameda.de doctolib.de doctolib.fr doctolib.it treatwell.de treatwell.co.uk fresha.com planity.com
+myhammer.de check24.de fiverr.com upwork.com houzz.com houzz.de malt.com malt.fr freelancermap.de amazon.com.be g.page
+maps.app.goo.gl goo.gl business.site linkin.bio page.link`)
+
+// profileNames are such names under any top-level domain.
+var profileNames = words(`amazon ebay olx etsy shopee lazada mercadolibre airbnb tripadvisor yelp vinted booking pinterest`)
+
+func words(list string) []string {
+	sorted := strings.Fields(list)
+	slices.Sort(sorted)
+	return slices.Compact(sorted)
+}
+
+func has(sorted []string, s string) bool {
+	_, found := slices.BinarySearch(sorted, s)
+	return found
+}
+
+// isProfile says that an address is that of a social or marketplace profile.
+func isProfile(address string) bool {
+	host := hostOf(address)
+	domain := registrable(host)
+	if domain == "" {
+		return has(profileDomains, host)
+	}
+	name, _, _ := strings.Cut(domain, ".")
+	if has(profileDomains, domain) || has(profileDomains, host) || has(profileNames, name) && isShort(domain) {
+		return true
+	}
+	if name != "google" {
+		return false
+	}
+	parsed, err := url.Parse(address)
+	return err == nil && (strings.HasPrefix(host, "maps.") || strings.HasPrefix(host, "plus.") || strings.HasPrefix(host, "business.") ||
+		strings.HasPrefix(parsed.Path, "/maps"))
+}
+
+// isShort says that a domain is a name under a country: amazon.de, ebay.co.uk, and not amazon.shop.
+func isShort(domain string) bool {
+	_, suffix, _ := strings.Cut(domain, ".")
+	last := suffix[strings.LastIndexByte(suffix, '.')+1:]
+	return len(last) == 2 || last == "com"
+}

@@ -147,6 +147,7 @@ func (f *Fetcher) unread(ctx context.Context, c *chain, r *recipe, view View, co
 
 // delivered makes the page of a unit whose pages are complete, last the newest of them.
 func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, result extract.Result) step {
+	f.metrics.parsed(result.Parser)
 	first := last
 	if len(c.fetch.pages) > 0 {
 		first = c.fetch.pages[0]

@@ -84,6 +84,7 @@ const (
 	PageStatus            Code = "http_status"
 	PageBlocked           Code = "blocked"
 	PageNotHTML           Code = "not_html"
+	PageNotJSON           Code = "not_json"
 	PageUnparsable        Code = "unparsable"
 	PageNoRows            Code = "no_rows"
 	PageRowTooLarge       Code = "row_too_large"
@@ -92,6 +93,7 @@ const (
 	PageRecipeMissing     Code = "recipe_missing"
 	PageRowRejected       Code = "row_rejected"
 	PageModel             Code = "model_unavailable"
+	PageModelLimit        Code = "model_limit_reached"
 	PageDailyLimit        Code = "daily_limit_reached"
 )
 
@@ -165,6 +167,7 @@ var catalog = map[Code]Entry{
 	PageStatus:            {0, "The site answered with an error status"},
 	PageBlocked:           {0, "The site showed a bot or login wall"},
 	PageNotHTML:           {0, "The answer is not a page"},
+	PageNotJSON:           {0, "The answer is not JSON"},
 	PageUnparsable:        {0, "The page cannot be parsed"},
 	PageNoRows:            {0, "No row on the page"},
 	PageRowTooLarge:       {0, "A row is too large"},
@@ -173,6 +176,7 @@ var catalog = map[Code]Entry{
 	PageRecipeMissing:     {0, "The run's recipe is gone"},
 	PageRowRejected:       {0, "No row of the page fits the schema"},
 	PageModel:             {0, "The language model gave no answer"},
+	PageModelLimit:        {0, "The language model's cap is reached"},
 	PageDailyLimit:        {0, "A daily limit is reached"},
 }
 

@@ -27,9 +27,18 @@ const (
 )
 
 // Field is one entry of itemsConfig.
+//
+// A selector is JSONPath (RFC 9535) if it begins with $; XPath 1.0 if it begins with /, ./, ../, ( or @, or with the call
+// of a function, such as count(//li); otherwise CSS. A prefix, css:, xpath: or jsonpath:, names the language as well.
+// JSONPaths read JSON bodies, CSS selectors and XPath HTML pages: the fields of one scraper are of one kind.
+//
+// TEXT is the text of what is selected, white space collapsed; ATTR an attribute of it, or of the element that a selected
+// attribute or text belongs to; EXISTS whether there is anything. An XPath expression may give a string, a number or a
+// truth value, which then is the value. Of a JSON body, TEXT is the value as it stands there: numbers as they are
+// written, arrays and objects as JSON; a JSON value has no attributes.
 type Field struct {
 	Name     string    `json:"name" cbor:"1,keyasint" doc:"Output field; a leading _ is dropped"`
-	Selector string    `json:"selector" cbor:"2,keyasint" doc:"CSS"`
+	Selector string    `json:"selector" cbor:"2,keyasint" doc:"CSS or XPath for HTML pages, JSONPath for JSON bodies"`
 	Kind     FieldKind `json:"kind" cbor:"3,keyasint" doc:"TEXT, ATTR or EXISTS"`
 	Attr     string    `json:"attr,omitempty" cbor:"4,keyasint,omitempty" doc:"Attribute name, with ATTR"`
 }
@@ -42,6 +51,7 @@ const (
 	PaginationNone PaginationType = "NONE"
 	URLPageParam   PaginationType = "URL_PAGE_PARAM"
 	NextLink       PaginationType = "NEXT_LINK"
+	JSONCursor     PaginationType = "JSON_CURSOR"
 )
 
 // Pagination is sourceConfig.pagination. Max is the most pages of one chain, 1 to 10,000, 50 unless told.
@@ -50,8 +60,10 @@ type Pagination struct {
 	Param    string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" doc:"Query parameter of URL_PAGE_PARAM"`
 	Start    *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty" doc:"First page number of URL_PAGE_PARAM, 1 unless told"`
 	Step     *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty" doc:"From page to page, 1 unless told"`
-	Selector string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" doc:"CSS of the link of NEXT_LINK"`
+	Selector string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" doc:"Selector of the link of NEXT_LINK; of JSON bodies, JSONPath of its address"`
 	Max      *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty" doc:"Most pages of a chain, 1 to 10,000; 50 unless told"`
+	// CursorPath chooses a text or a number, which becomes the value of Param in the next page's address.
+	CursorPath string `json:"cursorPath,omitempty" cbor:"7,keyasint,omitempty" doc:"JSONPath of the cursor of JSON_CURSOR"`
 }
 
 // Bounds of decision 14.

@@ -24,6 +24,7 @@ import (
 // Defaults of Config.
 const (
 	DefaultWorkers    = 256
+	DefaultQuestions  = 16
 	DefaultMaxBytes   = 64 << 20
 	DefaultTimeout    = 30 * time.Second
 	DefaultStopWithin = 30 * time.Second
@@ -53,6 +54,9 @@ type Config struct {
 	Pace    Pace // of a host, unless a scraper asks for another
 	MaxPace Pace // the most that a scraper may ask for
 
+	Model     Model // answers the prompts of extractions; nil: nobody does
+	Questions int   // to the model at once, DefaultQuestions when 0; each takes one of Workers
+
 	Workers     int           // requests under way, at most
 	Extractions int           // extractions at once; GOMAXPROCS when 0
 	MaxBytes    int64         // nothing is started while as many bytes of bodies and unpublished pages are held
@@ -70,6 +74,9 @@ type Config struct {
 func (c *Config) setDefaults() {
 	if c.Workers <= 0 {
 		c.Workers = DefaultWorkers
+	}
+	if c.Questions <= 0 {
+		c.Questions = DefaultQuestions
 	}
 	if c.Extractions <= 0 {
 		c.Extractions = runtime.GOMAXPROCS(0)
@@ -100,6 +107,7 @@ type Fetcher struct {
 	recipes *recipeCache
 	slots   chan struct{} // one for each request that may be under way
 	extract chan struct{} // one for each extraction
+	asking  chan struct{} // one for each question to the model
 	wake    chan struct{} // the starter has to look again
 	beatNow chan struct{} // the leader has to know
 	running sync.WaitGroup
@@ -128,6 +136,7 @@ func New(config Config) *Fetcher {
 		recipes:  newRecipeCache(maxRecipes),
 		slots:    make(chan struct{}, config.Workers),
 		extract:  make(chan struct{}, config.Extractions),
+		asking:   make(chan struct{}, config.Questions),
 		wake:     make(chan struct{}, 1),
 		beatNow:  make(chan struct{}, 1),
 		frontier: frontier.New(config.Clock.Now(), rand.Float64),

@@ -34,8 +34,7 @@ type Config struct {
 	BaseURL string // such as https://api.openai.com/v1; the path /chat/completions is added
 	Model   string
 	Key     Secret        // "" sends none
-	Timeout time.Duration // of one question, the wait for its turn included; 30 s when 0
-	AtOnce  int           // questions under way; 8 when 0
+	Timeout time.Duration // of one question; 30 s when 0
 
 	MaxAnswer     int   // tokens of one answer; 4,000 when 0
 	MaxPageTokens int64 // tokens of one page, question and answer together; 40,000 when 0
@@ -49,9 +48,6 @@ type Config struct {
 func (c *Config) setDefaults() {
 	if c.Timeout <= 0 {
 		c.Timeout = 30 * time.Second
-	}
-	if c.AtOnce <= 0 {
-		c.AtOnce = 8
 	}
 	if c.MaxAnswer <= 0 {
 		c.MaxAnswer = 4_000
@@ -70,7 +66,6 @@ type Client struct {
 	config Config
 	out    *egress.Client
 	clock  clock.Clock
-	turns  chan struct{}
 	// newName says that the endpoint wants its bound of tokens under the newer of two names.
 	newName atomic.Bool
 
@@ -90,7 +85,7 @@ func New(config Config, out *egress.Client, c clock.Clock) (*Client, error) {
 	if !strings.HasPrefix(config.BaseURL, "http://") && !strings.HasPrefix(config.BaseURL, "https://") {
 		return nil, errors.New("llm: the endpoint must be http or https")
 	}
-	return &Client{config: config, out: out, clock: c, turns: make(chan struct{}, config.AtOnce)}, nil
+	return &Client{config: config, out: out, clock: c}, nil
 }
 
 // maxAnswerBytes bounds an answer with everything around it.
@@ -101,21 +96,17 @@ const maxAnswerBytes = 2 << 20
 func (c *Client) Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
-	spent, err := c.reserve(len(system) + len(user) + len(schema))
+	day, held, err := c.reserve(len(system) + len(user) + len(schema))
 	if err != nil {
 		return nil, err
 	}
-	used := spent // until the endpoint says better, all of it
-	defer func() { c.settle(spent, used) }()
-	select {
-	case c.turns <- struct{}{}:
-		defer func() { <-c.turns }()
-	case <-ctx.Done():
-		used = cost{}
-		return nil, timedOut(ctx)
-	}
+	used := held // until the endpoint says better: it may have worked on a question that timed out
+	defer func() { c.settle(day, held, used) }()
 	answer, err := c.call(ctx, system, user, schema)
 	if err != nil {
+		if fault.CodeOf(err) == fault.PageModel {
+			used = cost{}
+		}
 		return nil, err
 	}
 	if u := answer.Usage; u.Prompt+u.Completion > 0 {
@@ -142,30 +133,32 @@ func (c *Client) costOf(prompt, completion int64) cost {
 const bytesPerToken = 3
 
 // reserve takes the most that a question may cost from the caps.
-func (c *Client) reserve(size int) (cost, error) {
-	most := c.costOf(int64(size/bytesPerToken+1), int64(c.config.MaxAnswer))
+func (c *Client) reserve(size int) (day string, most cost, err error) {
+	most = c.costOf(int64(size/bytesPerToken+1), int64(c.config.MaxAnswer))
 	if most.tokens > c.config.MaxPageTokens || c.config.MaxPageMicros > 0 && most.micros > c.config.MaxPageMicros {
-		return cost{}, fault.New(fault.PageModelLimit, "the page would cost more than one page may")
+		return "", cost{}, fault.New(fault.PageModelLimit, "the page would cost more than one page may")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if day := c.clock.Now().UTC().Format(time.DateOnly); day != c.day {
+	if day = c.clock.Now().UTC().Format(time.DateOnly); day != c.day {
 		c.day, c.tokens, c.micros = day, 0, 0
 	}
 	if c.tokens+most.tokens > c.config.MaxDayTokens || c.config.MaxDayMicros > 0 && c.micros+most.micros > c.config.MaxDayMicros {
-		return cost{}, fault.New(fault.PageModelLimit, "the model's cap of the day is reached")
+		return "", cost{}, fault.New(fault.PageModelLimit, "the model's cap of the day is reached")
 	}
 	c.tokens += most.tokens
 	c.micros += most.micros
-	return most, nil
+	return day, most, nil
 }
 
-// settle gives back what was reserved and not used. A day that has ended meanwhile is not reckoned with any more.
-func (c *Client) settle(reserved, used cost) {
+// settle gives back what was held and not used. A day that has ended meanwhile is not reckoned with any more.
+func (c *Client) settle(day string, held, used cost) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tokens = max(0, c.tokens-reserved.tokens+used.tokens)
-	c.micros = max(0, c.micros-reserved.micros+used.micros)
+	if day == c.day {
+		c.tokens += used.tokens - held.tokens
+		c.micros += used.micros - held.micros
+	}
 }
 
 // question is a request as OpenAI has defined it.

@@ -26,6 +26,7 @@ func catalog(s api.Services) []*operation.Operation {
 		scrapers.GetV2(s),
 		scrapers.Get(s),
 		scrapers.List(s),
+		scrapers.PreviewRule(s),
 		runs.Start(s),
 		runs.Stop(s),
 		// 4.3 Scraper jobs

@@ -38,6 +38,7 @@ func (f *Fetcher) forget(c *chain) {
 
 // extraction runs the extraction of a unit's pages, p the newest. The zero step: the process ends meanwhile.
 func (f *Fetcher) extraction(ctx context.Context, c *chain, r *recipe, view View, p extract.Page) step {
+	day := f.day(ctx, r)
 	for {
 		select {
 		case <-ctx.Done():
@@ -45,7 +46,13 @@ func (f *Fetcher) extraction(ctx context.Context, c *chain, r *recipe, view View
 		case f.extract <- struct{}{}:
 		}
 		result, err := r.extractor.Extract(append(c.fetch.pages, p)...)
+		if err == nil && result.Ask == nil {
+			result.Rows, err = processed(ctx, r, result.Rows, day)
+		}
 		<-f.extract
+		if ctx.Err() != nil {
+			return step{}
+		}
 		if err == nil && len(c.fetch.pages) >= maxPagesOfUnit {
 			result.Ask = nil
 		}
@@ -163,7 +170,7 @@ func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, r
 	if len(c.fetch.pages) > 0 {
 		first = c.fetch.pages[0]
 	}
-	got := content{final: first.URL, rows: result.Rows, link: result.Next}
+	got := content{final: first.URL, rows: result.Rows, link: result.Next, cursor: result.Cursor}
 	var secret uint64
 	if r.pager != nil {
 		secret = view.Cluster().HashSecret

@@ -7,6 +7,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
@@ -38,7 +39,8 @@ type chain struct {
 
 // fetchState is the work on one page.
 type fetchState struct {
-	at       string // canonical: the address to ask next, where redirects have led
+	at       string        // canonical: the address to ask next, where redirects have led
+	as       *curl.Request // of a curl scraper: the request that a redirect led to; nil before any
 	hops     int
 	permit   bool // the start that robots.txt needed has been taken
 	began    time.Time
@@ -86,6 +88,18 @@ func (f *Fetcher) newChain(view View, s *shard, task *model.Task) *chain {
 	return c
 }
 
+// request is the address that the chain asks next, and what it is asked for with; nil is a GET.
+func (c *chain) request(r *recipe) (at string, as *curl.Request) {
+	if r.curl == nil || c.fetch.as != nil {
+		return c.fetch.at, c.fetch.as
+	}
+	at, as = c.fetch.at, r.curl.For(r.curl.URL, c.fetch.at)
+	if value, given := paramOf(at, r.bodyParam); r.bodyParam != "" && given {
+		at, as = withoutParam(at, r.bodyParam), as.WithBodyParam(r.bodyParam, value)
+	}
+	return at, as
+}
+
 // pageOf is a page of the chain's unit with everything but its outcome.
 func (c *chain) pageOf(f *Fetcher) model.Page {
 	now := f.config.Clock.Now()
@@ -114,10 +128,11 @@ func cancelledPage(c *chain) model.Page {
 
 // content is what a page's answer held.
 type content struct {
-	final string // canonical
-	rows  [][]byte
-	link  string // to the next page
-	body  uint64 // hash of the body, of a paginated scraper
+	final  string // canonical
+	rows   [][]byte
+	link   string // to the next page
+	cursor string // of the next page
+	body   uint64 // hash of the body, of a paginated scraper
 
 	priceRow string // "" when nothing is charged
 	quantity uint32
@@ -143,7 +158,7 @@ func (c *chain) follow(f *Fetcher, r *recipe, secret uint64, got content) model.
 	}
 	p.Outcome, p.Rows, p.PriceRow, p.Quantity = model.Delivered, got.rows, got.priceRow, got.quantity
 	c.visited = append(c.visited, p.URLHash)
-	next := c.nextURL(r, got.link, secret)
+	next := c.nextURL(r, got, secret)
 	if next == "" {
 		p.Last = true
 		return p
@@ -158,7 +173,7 @@ func (c *chain) follow(f *Fetcher, r *recipe, secret uint64, got content) model.
 }
 
 // nextURL is where the chain goes on, canonical; "" where it ends.
-func (c *chain) nextURL(r *recipe, link string, secret uint64) string {
+func (c *chain) nextURL(r *recipe, got content, secret uint64) string {
 	if r.pager == nil || c.unit.Page+1 >= r.maxPages {
 		return ""
 	}
@@ -166,7 +181,7 @@ func (c *chain) nextURL(r *recipe, link string, secret uint64) string {
 	if err != nil {
 		return ""
 	}
-	next, err := egress.Canonical(r.pager.next(start, c.unit.Page+1, link))
+	next, err := egress.Canonical(r.pager.next(start, c.unit.Page+1, got.link, got.cursor))
 	if err != nil || slices.Contains(c.visited, hashURL(next, secret)) {
 		return ""
 	}

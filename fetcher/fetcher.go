@@ -17,6 +17,7 @@ import (
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
 )
@@ -57,6 +58,8 @@ type Config struct {
 	Model     Model // answers the prompts of extractions; nil: nobody does
 	Questions int   // to the model at once, DefaultQuestions when 0; each takes one of Workers
 
+	Rates ecb.Rates // for currency rules; the bundled table when nil
+
 	Workers     int           // requests under way, at most
 	Extractions int           // extractions at once; GOMAXPROCS when 0
 	MaxBytes    int64         // nothing is started while as many bytes of bodies and unpublished pages are held
@@ -92,6 +95,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Clock == nil {
 		c.Clock = clock.System{}
+	}
+	if c.Rates == nil {
+		c.Rates = ecb.Bundled()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

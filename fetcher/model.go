@@ -18,8 +18,11 @@ type Model interface {
 	Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte, error)
 }
 
-// ModelConfig says which language model to ask, and how much.
-type ModelConfig = llm.Config
+// ModelConfig says which language model to ask, and how much. ModelKey is its key, which no log shows.
+type (
+	ModelConfig = llm.Config
+	ModelKey    = llm.Secret
+)
 
 // NewModel makes a model that is asked over an egress client of its own: the endpoint is the operator's, who may allow
 // a private range for it that pages never reach.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -25,8 +26,11 @@ type Web interface {
 type Request struct {
 	URL  string
 	Tier model.Tier
-	// BeforeHop is asked before a redirect is followed to its canonical target; its error ends the try.
-	BeforeHop func(ctx context.Context, url string) error
+	// As is the request that URL is asked for with; its own address does not matter. Nil is a GET.
+	As *curl.Request
+	// BeforeHop is asked before a redirect is followed to its canonical target, with the request that is made of it;
+	// its error ends the try.
+	BeforeHop func(ctx context.Context, url string, as *curl.Request) error
 }
 
 // Response is a whole page with a 2xx status that is no wall. Nothing of it may be used after Release.

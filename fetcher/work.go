@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -166,7 +167,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	case ctx.Err() != nil || errors.Is(err, errStale):
 		return step{}
 	case errors.As(err, &led):
-		c.fetch.at, c.fetch.permit = led.to, false
+		c.fetch.at, c.fetch.as, c.fetch.permit = led.to, led.as, false
 		c.fetch.hops++
 		return step{again: true}
 	case errors.As(err, &failure):
@@ -186,9 +187,10 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 // an error, whether anything was asked.
 func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tier model.Tier) (step, *Response, error) {
 	web := f.config.Web
+	at, as := c.request(r)
 	if !r.ignoreRobots {
-		known := web.RobotsKnown(c.fetch.at)
-		if err := f.robots(ctx, c.fetch.at); err != nil {
+		known := web.RobotsKnown(at)
+		if err := f.robots(ctx, at); err != nil {
 			return step{answer: frontier.Answer{Unasked: known}}, nil, err
 		}
 		if !known && !c.fetch.permit {
@@ -196,9 +198,13 @@ func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tier model.Tier)
 			return step{again: true}, nil, nil
 		}
 	}
-	response, err := web.Fetch(ctx, Request{URL: c.fetch.at, Tier: tier, BeforeHop: func(ctx context.Context, to string) error {
-		return f.beforeHop(ctx, c, r, to)
-	}})
+	beforeHop := func(ctx context.Context, to string, as *curl.Request) error {
+		if err := f.beforeHop(ctx, c, r, to); !errors.Is(err, errNotReady) {
+			return err
+		}
+		return &ledAway{to, as}
+	}
+	response, err := web.Fetch(ctx, Request{URL: at, Tier: tier, As: as, BeforeHop: beforeHop})
 	return step{}, response, err
 }
 
@@ -212,11 +218,16 @@ func (f *Fetcher) robots(ctx context.Context, url string) error {
 	return err
 }
 
-// ledAway ends a try whose redirect leads where no request may start at the moment: it goes on from there when that
-// host's turn comes.
-type ledAway struct{ to string }
+// errNotReady says that a redirect leads where no request may start at the moment.
+var errNotReady = errors.New("fetcher: led to a host that is not ready")
 
-func (*ledAway) Error() string { return "fetcher: led to a host that is not ready" }
+// ledAway ends a try whose redirect leads to such a place: it goes on from there when that host's turn comes.
+type ledAway struct {
+	to string
+	as *curl.Request
+}
+
+func (*ledAway) Error() string { return errNotReady.Error() }
 
 // beforeHop decides whether a redirect may be followed at once.
 func (f *Fetcher) beforeHop(ctx context.Context, c *chain, r *recipe, to string) error {
@@ -228,7 +239,7 @@ func (f *Fetcher) beforeHop(ctx context.Context, c *chain, r *recipe, to string)
 	}
 	if !r.ignoreRobots {
 		if !f.config.Web.RobotsKnown(to) {
-			return &ledAway{to}
+			return errNotReady
 		}
 		if err := f.robots(ctx, to); err != nil {
 			return err
@@ -238,7 +249,7 @@ func (f *Fetcher) beforeHop(ctx context.Context, c *chain, r *recipe, to string)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.frontier.Hop(&c.item, host, f.paceAt(host, f.config.paceFor(r.pace)), f.config.Clock.Now()) {
-		return &ledAway{to}
+		return errNotReady
 	}
 	c.fetch.hops++
 	return nil
@@ -279,7 +290,7 @@ func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, ti
 	}
 	f.counts.retries.Add(1)
 	s.hops, s.permit, s.spent = 0, false, 0
-	s.at = c.address()
+	s.at, s.as = c.address(), nil
 	return next
 }
 

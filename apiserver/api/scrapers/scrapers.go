@@ -7,6 +7,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -26,7 +27,7 @@ type Recipe struct {
 	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"This version runs SINGLE_PRODUCT, MULTIPLE_PRODUCTS, APPLICATION_LD_JSON and AI_CONF"`
 	SourceConfig     model.SourceConfig      `json:"sourceConfig" required:"true"`
 	ItemsConfig      []model.Field           `json:"itemsConfig" doc:"The fields of a row, in their order"`
-	PostProcessRules []model.PostProcessRule `json:"postProcessRules" doc:"Not in this version"`
+	PostProcessRules []model.PostProcessRule `json:"postProcessRules" doc:"Applied to each row, in this order; a rule sees what those before it wrote"`
 	Schedule         string                  `json:"schedule" doc:"Cron expression; not in this version"`
 	Config           *model.ScraperConfig    `json:"config"`
 	CreatedAt        api.Time                `json:"createdAt" stamped:"true"`
@@ -98,7 +99,7 @@ func newScraper(v *client.View, s *client.Scraper) Scraper {
 func newSuper(v *client.View, s *client.Scraper) SuperScraper {
 	recipe, _ := v.RecipeOf(s.Customer, &s.Spec, s.Tag) // without its schema it is not valid
 	super := SuperScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s.ID),
-		ConfigValid: len(extract.Validate(recipe)) == 0 && (s.ListRun || s.Spec.SourceConfig.URL != "")}
+		ConfigValid: len(extract.Validate(recipe)) == 0 && (s.ListRun || StartURL(&s.Spec) != "")}
 	if s.Spec.Schema != nil {
 		super.Schema = &SchemaWithContent{ID: s.Spec.Schema.ID, Content: recipe.Schema}
 	}
@@ -129,6 +130,18 @@ func newStats(v *client.View, scraper ids.ID) RunStats {
 		stats.AvgRows = float64(rows) / float64(stats.LastNRuns)
 	}
 	return stats
+}
+
+// StartURL is the address that a scraper's runs begin at, its own or its curl command's; "" for the scraper of a list.
+func StartURL(spec *model.Scraper) string {
+	if spec.SourceConfig.Curl == "" {
+		return spec.SourceConfig.URL
+	}
+	request, err := curl.Parse(spec.SourceConfig.Curl)
+	if err != nil {
+		return ""
+	}
+	return request.URL
 }
 
 // Own is a scraper of the customer. Its fault: scraper_not_found, for foreign ones too.

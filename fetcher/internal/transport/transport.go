@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -81,10 +82,12 @@ type Request struct {
 	URL string
 	// Tier is the way to get it; one of Tiers.
 	Tier model.Tier
-	// BeforeHop is called with the canonical target of each redirect before it is followed: the place to wait for
-	// another host's permit and to ask robots.txt. Its context ends with the fetch's deadline, and its time counts.
-	// An error ends the fetch with that error. Nil follows all.
-	BeforeHop func(ctx context.Context, url string) error
+	// As is the request that URL is asked for with; its own address does not matter. Nil is a GET.
+	As *curl.Request
+	// BeforeHop is called with the canonical target of each redirect before it is followed, and with the request that
+	// is made of it: the place to wait for another host's permit and to ask robots.txt. Its context ends with the
+	// fetch's deadline, and its time counts. An error ends the fetch with that error. Nil follows all.
+	BeforeHop func(ctx context.Context, url string, as *curl.Request) error
 }
 
 // Trace is what a try used and met, of pages and of failures.

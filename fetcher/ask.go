@@ -59,10 +59,17 @@ func (f *Fetcher) extraction(ctx context.Context, c *chain, r *recipe, view View
 		if err != nil {
 			return f.fail(c, codeOf(err))
 		}
-		if result.Ask == nil || result.Ask.URL == "" {
+		if result.Ask == nil || result.Ask.URL == "" && result.Ask.Prompt == nil {
 			return f.delivered(c, r, view, p, result)
 		}
 		f.keepPage(c, p, result.Ask.Keep)
+		if c.fetch.prompt = result.Ask.Prompt; c.fetch.prompt != nil {
+			var next *step
+			if p, next = f.question(ctx, c); next != nil {
+				return *next
+			}
+			continue
+		}
 		code := f.askFor(c, r, result.Ask.URL)
 		if code == "" {
 			return step{again: true}
@@ -154,6 +161,11 @@ func (f *Fetcher) unread(ctx context.Context, c *chain, r *recipe, view View, co
 
 // delivered makes the page of a unit whose pages are complete, last the newest of them.
 func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, result extract.Result) step {
+	f.metrics.parsed(result.Parser)
+	f.metrics.rejected.Add(float64(result.Rejected))
+	if len(result.Rows) == 0 && result.Rejected > 0 {
+		return f.fail(c, fault.PageRowRejected)
+	}
 	first := last
 	if len(c.fetch.pages) > 0 {
 		first = c.fetch.pages[0]

@@ -53,6 +53,8 @@ type fetchState struct {
 	until time.Time      // the unit's time is over, zero: it has no limit of its own
 	pages []extract.Page // of the unit, read before the one at hand
 	asked string         // canonical address of the page at hand, "" for the unit's own
+
+	prompt *extract.Prompt // to the language model, not answered yet
 }
 
 // begin starts the unit's time.

@@ -25,6 +25,7 @@ import (
 // Defaults of Config.
 const (
 	DefaultWorkers    = 256
+	DefaultQuestions  = 16
 	DefaultMaxBytes   = 64 << 20
 	DefaultTimeout    = 30 * time.Second
 	DefaultStopWithin = 30 * time.Second
@@ -54,6 +55,9 @@ type Config struct {
 	Pace    Pace // of a host, unless a scraper asks for another
 	MaxPace Pace // the most that a scraper may ask for
 
+	Model     Model // answers the prompts of extractions; nil: nobody does
+	Questions int   // to the model at once, DefaultQuestions when 0; each takes one of Workers
+
 	Rates ecb.Rates // for currency rules; the bundled table when nil
 
 	Workers     int           // requests under way, at most
@@ -73,6 +77,9 @@ type Config struct {
 func (c *Config) setDefaults() {
 	if c.Workers <= 0 {
 		c.Workers = DefaultWorkers
+	}
+	if c.Questions <= 0 {
+		c.Questions = DefaultQuestions
 	}
 	if c.Extractions <= 0 {
 		c.Extractions = runtime.GOMAXPROCS(0)
@@ -106,6 +113,7 @@ type Fetcher struct {
 	recipes *recipeCache
 	slots   chan struct{} // one for each request that may be under way
 	extract chan struct{} // one for each extraction
+	asking  chan struct{} // one for each question to the model
 	wake    chan struct{} // the starter has to look again
 	beatNow chan struct{} // the leader has to know
 	running sync.WaitGroup
@@ -134,6 +142,7 @@ func New(config Config) *Fetcher {
 		recipes:  newRecipeCache(maxRecipes),
 		slots:    make(chan struct{}, config.Workers),
 		extract:  make(chan struct{}, config.Extractions),
+		asking:   make(chan struct{}, config.Questions),
 		wake:     make(chan struct{}, 1),
 		beatNow:  make(chan struct{}, 1),
 		frontier: frontier.New(config.Clock.Now(), rand.Float64),

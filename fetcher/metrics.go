@@ -19,6 +19,9 @@ type metrics struct {
 	errors  map[string]prometheus.Counter // by page code
 	parses  [extract.Parsers]prometheus.Counter
 	seconds prometheus.Histogram // of a page, from its first request
+
+	rejected  prometheus.Counter            // rows that do not fit their schema
+	questions map[string]prometheus.Counter // to the language model, by page code of what came
 }
 
 // byTierAndOutcome has a row for each tier, and one for pages that no tier was tried for.
@@ -59,6 +62,13 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 		"Pages read as HTML, by parser: the share of tree fell back from streaming.", "parser")
 	for p := extract.Streaming; p < extract.Parsers; p++ {
 		m.parses[p] = parses.WithLabelValues(p.String())
+	}
+	m.rejected = to.Counters("shoal_fetcher_rejected_rows_total", "Rows that do not fit their scraper's schema.").WithLabelValues()
+	m.questions = map[string]prometheus.Counter{}
+	questions := to.Counters("shoal_fetcher_model_questions_total", "Questions to the language model, by outcome.", "outcome")
+	m.questions[""] = questions.WithLabelValues("answered")
+	for _, code := range []fault.Code{fault.PageModel, fault.PageModelLimit, fault.PageTimeout} {
+		m.questions[string(code)] = questions.WithLabelValues(string(code))
 	}
 	errors := to.Counters("shoal_fetcher_page_errors_total", "Pages that ended with an error, by page code.", "code")
 	for code, entry := range fault.Catalog() {

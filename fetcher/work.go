@@ -147,6 +147,9 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	if !f.isFresh(c.shard) {
 		return step{}
 	}
+	if c.fetch.prompt != nil {
+		return f.questionAgain(ctx, c, r, view)
+	}
 	if c.fetch.began.IsZero() {
 		c.begin(started, r)
 	}

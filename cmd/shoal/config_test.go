@@ -14,12 +14,44 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
+// usualModel is what the flags of the model say when none is given.
+var usualModel = ModelFlags{Timeout: 30 * time.Second, MaxAnswer: 4000, PageTokens: 40_000, DayTokens: 5_000_000}
+
+func TestModelFlags(t *testing.T) {
+	b := newBench(t)
+	var got ServeConfig
+	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
+	t.Setenv("SHOAL_MODEL_KEY", "secret")
+	b.shoal("serve", "--model-url", "http://10.1.2.3/v1", "--model-name", "m", "--model-allow", "10.1.2.3/32", "--model-price-out",
+		"0.6", "--model-day-cost", "5").want(t, exitOK)
+	want := usualModel
+	want.URL, want.Name, want.Key, want.PriceOut, want.DayCost = "http://10.1.2.3/v1", "m", "secret", 0.6, 5
+	want.Allow = []netip.Prefix{netip.MustParsePrefix("10.1.2.3/32")}
+	if diff := compare(ServeConfig{Model: want}, ServeConfig{Model: got.Model}); diff != "" {
+		t.Error(diff)
+	}
+	for _, c := range []struct {
+		flags []string
+		says  string
+	}{
+		{[]string{"--model-url", "http://h"}, "go together"},
+		{[]string{"--model-name", "m"}, "go together"},
+		{[]string{"--model-url", "h", "--model-name", "m"}, "--model-url"},
+		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-key-file", "f"}, "only one"},
+		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-day-cost", "1"}, "--model-price-in"},
+		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-price-in=-1"}, "--model-price-in"},
+		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-max-answer", "0"}, "--model-max-answer"},
+	} {
+		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, exitUsage, c.says)
+	}
+}
+
 func TestServeDefaults(t *testing.T) {
 	b := newBench(t)
 	var got ServeConfig
 	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
 	b.shoal("serve").want(t, exitOK)
-	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:8080",
+	want := ServeConfig{Model: usualModel, Data: b.data, Listen: "127.0.0.1:8080",
 		Roles:    []string{"controlplane", "fetcher", "ingest", "billing", "apiserver"},
 		Capacity: 1, SelfKey: true, Traces: Traces{Ratio: 0.01}, Services: ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:"}, Times: usualTimes,
 		HostRate: 1, HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8}
@@ -36,7 +68,7 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
 	b.shoal("serve", "--identity", "/etc/f1.pem", "--join", "a:7401,b:7401", "--capacity", "3", "--leave-on-stop",
 		"--kafka-brokers", "k1:9092,k2:9092", "--clickhouse-url", "http://c:8123/shoal", "--ops-listen", ":7402").want(t, exitOK)
-	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:8080", Capacity: 3, OpsListen: ":7402", Traces: Traces{Ratio: 0.01}, Times: usualTimes,
+	want := ServeConfig{Model: usualModel, Data: b.data, Listen: "127.0.0.1:8080", Capacity: 3, OpsListen: ":7402", Traces: Traces{Ratio: 0.01}, Times: usualTimes,
 		Cluster: &ClusterConfig{Identity: "/etc/f1.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
 			Join: []string{"a:7401", "b:7401"}, LeaveOnStop: true},
 		Services: ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:",
@@ -107,7 +139,7 @@ clickhouse-url = http://c/d
 	var got ServeConfig
 	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
 	b.shoal("serve", "--max-host-rate", "50").want(t, exitOK)
-	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:1", Roles: []string{"fetcher", "ingest"}, Capacity: 1, Traces: Traces{Ratio: 0.01}, HostRate: 4,
+	want := ServeConfig{Model: usualModel, Data: b.data, Listen: "127.0.0.1:1", Roles: []string{"fetcher", "ingest"}, Capacity: 1, Traces: Traces{Ratio: 0.01}, HostRate: 4,
 		Cluster: &ClusterConfig{Identity: "/etc/n.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
 			Join: []string{"a:1"}},
 		Services: ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:",

@@ -181,14 +181,16 @@ type node struct {
 	listener net.Listener // of the API; nil without that role
 	ops      net.Listener // nil: operators are not served
 
-	egress  *egress.Client
-	web     *fetcher.HTTPWeb
-	control *controlplane.Server
-	fetcher *fetcher.Fetcher
-	ingest  *ingest.Ingest
-	billing *billing.Billing
-	daily   *billing.Daily
-	api     *apiserver.Server
+	egress *egress.Client
+	// modelEgress goes to the language model's endpoint only; nil without one.
+	modelEgress *egress.Client
+	web         *fetcher.HTTPWeb
+	control     *controlplane.Server
+	fetcher     *fetcher.Fetcher
+	ingest      *ingest.Ingest
+	billing     *billing.Billing
+	daily       *billing.Daily
+	api         *apiserver.Server
 }
 
 // build makes the roles; nothing runs yet. close must be called, whatever it answers.
@@ -221,10 +223,14 @@ func (n *node) build() (err error) {
 	n.daily = billing.NewDaily(billing.DailyConfig{Node: n.name, Dir: config.Data, Control: client, Store: on.store,
 		Clock: n.clock, Logger: n.forRole("billing"), Metrics: n.metrics})
 	rates := ecb.NewSource(n.egress, ecb.Config{Shared: on.cache, Clock: n.clock, Logger: n.forRole("rates")})
+	asked, err := n.buildModel()
+	if err != nil {
+		return err
+	}
 	n.web = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache, Clock: n.clock})
 	n.web.Measure(n.metrics)
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
-		Web: n.web, Rates: rates, IDs: n.ids, Clock: n.clock, ShardOf: settings.ShardOf, Workers: config.FetchWorkers,
+		Web: n.web, Model: asked, Rates: rates, IDs: n.ids, Clock: n.clock, ShardOf: settings.ShardOf, Workers: config.FetchWorkers,
 		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
@@ -384,8 +390,10 @@ func (n *node) close() {
 	if n.web != nil {
 		n.web.Close()
 	}
-	if n.egress != nil {
-		n.egress.Close()
+	for _, out := range []*egress.Client{n.egress, n.modelEgress} {
+		if out != nil {
+			out.Close()
+		}
 	}
 }
 

@@ -38,6 +38,8 @@ type ServeConfig struct {
 	OpsProfiles bool // profiles at OpsListen, too
 	Traces      Traces
 
+	Model ModelFlags
+
 	EgressAllow []netip.Prefix    // private ranges that may be reached all the same
 	Origins     map[string]string // host or *.suffix → IP:PORT that is dialled instead of asking DNS
 
@@ -113,6 +115,7 @@ type serveCommand struct {
 	LeaveOnStop   bool     `group:"cluster" help:"Leave the cluster for good when stopped: for nodes that come and go."`
 
 	Services ServicesConfig `embed:""`
+	Model    ModelFlags     `embed:"" prefix:"model-"`
 
 	OpsListen     string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
 	OpsProfiles   bool          `group:"operation" help:"Show profiles of the process at --ops-listen, too."`
@@ -168,7 +171,7 @@ func (c *serveCommand) Validate() error {
 			return fmt.Errorf("%s: want HOST:PORT: %w", flag, err)
 		}
 	}
-	if err := cmp.Or(c.checkCluster(), c.Services.check()); err != nil {
+	if err := cmp.Or(c.checkCluster(), c.Services.check(), c.Model.check()); err != nil {
 		return err
 	}
 	if c.SearchEngines != "" {
@@ -303,7 +306,7 @@ func (c *serveCommand) config() ServeConfig {
 		Data: c.Data, Listen: c.Listen, Roles: c.roles(), Capacity: c.Capacity,
 		OpsListen: c.OpsListen, OpsProfiles: c.OpsProfiles, LogStderr: c.LogStderr,
 		Traces: Traces{Endpoint: c.TraceEndpoint, Ratio: c.TraceRatio}, SelfKey: c.SelfKey || c.Identity == "",
-		Services:    c.Services,
+		Services: c.Services, Model: c.Model,
 		Times:       Times{Fetch: c.FetchTimeout, Lease: c.Lease, Markers: c.MarkerEvery, Stop: c.StopWithin, Grace: c.StopGrace},
 		EgressAllow: c.EgressAllow, Origins: c.EgressOrigin,
 		HostRate: c.HostRate, HostConnections: c.HostConnections,

@@ -206,7 +206,7 @@ func (e *Extractor) read(pages []Page, m *memory) (Result, error) {
 
 // following is where the pagination's selector leads in a page that its type reads by itself.
 func (e *Extractor) following(p Page, m *memory) (string, error) {
-	if e.next.selector == nil || checkHTML(p) != nil {
+	if e.next.selector == nil || p.Code != "" || checkHTML(p) != nil {
 		return "", nil
 	}
 	defer m.doc.Reset()

@@ -20,15 +20,17 @@ type link struct {
 // compileLink compiles the pagination's selector, which is of the fields' kind.
 func compileLink(r model.Recipe) (l link, f *fault.Error) {
 	const field = "sourceConfig.pagination."
+	// Paths of the types that read pages by themselves are no JSONPaths into a body.
+	isJSON := rows.IsJSON(r.Fields) && (r.Type == model.SingleProduct || r.Type == model.MultipleProducts)
 	switch p := r.Pagination; {
 	case p == nil:
 	case p.Type == model.JSONCursor:
 		l.cursor = true
 		l.path, f = rows.CompilePath(field+"cursorPath", p.CursorPath)
-		if f == nil && len(r.Fields) > 0 && !rows.IsJSON(r.Fields) {
+		if f == nil && len(r.Fields) > 0 && !isJSON {
 			f = fault.Invalid(fault.SchemaValidation, field+"type", "JSON_CURSOR needs fields that are JSONPaths")
 		}
-	case p.Type == model.NextLink && rows.IsJSON(r.Fields):
+	case p.Type == model.NextLink && isJSON:
 		l.path, f = rows.CompilePath(field+"selector", p.Selector)
 	case p.Type == model.NextLink:
 		var s rows.Selector

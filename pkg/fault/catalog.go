@@ -97,6 +97,7 @@ const (
 	PageRecipeMissing     Code = "recipe_missing"
 	PageRowRejected       Code = "row_rejected"
 	PageModel             Code = "model_unavailable"
+	PageModelLimit        Code = "model_limit_reached"
 	PageDailyLimit        Code = "daily_limit_reached"
 )
 
@@ -183,6 +184,7 @@ var catalog = map[Code]Entry{
 	PageRecipeMissing:     {0, "The run's recipe is gone"},
 	PageRowRejected:       {0, "No row of the page fits the schema"},
 	PageModel:             {0, "The language model gave no answer"},
+	PageModelLimit:        {0, "The language model's cap is reached"},
 	PageDailyLimit:        {0, "A daily limit is reached"},
 }
 

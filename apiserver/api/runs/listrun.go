@@ -31,7 +31,7 @@ type ListRun struct {
 	EndpointTag       string            `json:"endpointTag" max:"200" doc:"What reads the addresses instead of fields: websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL), or the tag of a plugin, /plugin/marketplace/pdp or /plugin/marketplace/search. It is never inferred."`
 	ScraperID         ids.ID            `json:"scraperId" doc:"Run an existing list scraper again"`
 	TemplateScraperID ids.ID            `json:"templateScraperId" doc:"Use this scraper's recipe (type, fields, pagination, politeness) on the addresses"`
-	Type              model.ScraperType `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS" doc:"With itemsConfig: SINGLE_PRODUCT unless told"`
+	Type              model.ScraperType `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON" doc:"With itemsConfig: SINGLE_PRODUCT unless told"`
 	ItemsConfig       []model.Field     `json:"itemsConfig" doc:"The fields of a row. Exactly one of itemsConfig, templateScraperId and scraperId is given."`
 	Rerun             bool              `json:"rerun" doc:"Only addresses that were never charged under this scraper"`
 	Force             bool              `json:"force" doc:"All addresses again"`

@@ -4,6 +4,7 @@ package schemas
 
 import (
 	"encoding/json"
+	"errors"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/controlplane/client"
@@ -50,8 +51,8 @@ func (s *Schema) Validate() fault.List {
 
 // problems are the faults of a document.
 func problems(err error) fault.List {
-	list, ok := err.(fault.List) //nolint:errorlint // Compile answers nothing else, unwrapped
-	if !ok {
+	var list fault.List
+	if !errors.As(err, &list) {
 		return fault.List{fault.Invalid(fault.SchemaValidation, "content", "%v", err)}
 	}
 	return list

@@ -27,6 +27,7 @@ package aiconf
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
@@ -135,8 +136,8 @@ func (c *conf) prune(r row) bool {
 		if err == nil {
 			return true
 		}
-		mismatch, ok := err.(*schema.Mismatch) //nolint:errorlint // Validate answers nothing else, unwrapped
-		if !ok || mismatch.Property == "" || r[mismatch.Property] == nil {
+		var mismatch *schema.Mismatch
+		if !errors.As(err, &mismatch) || mismatch.Property == "" || r[mismatch.Property] == nil {
 			return false
 		}
 		delete(r, mismatch.Property)

@@ -28,7 +28,7 @@ func (r *reader) framework() *blobs {
 		return r.blobs
 	}
 	r.blobs = &blobs{}
-	s := search{words: r.words, own: map[string]int{}, known: map[string]int{}}
+	s := search{words: r.words, own: map[string]int{}, known: map[string]int{}, seen: make([]int, len(r.fields))}
 	for i := range r.fields {
 		s.own[r.fields[i].normal] = i
 	}
@@ -58,6 +58,8 @@ type search struct {
 	fields    []field
 	own       map[string]int // fields by name
 	known     map[string]int // fields by key, -1 for keys that mean none
+	seen      []int          // by field, the turn in which an object had it
+	turn      int
 	best      *structured.JSON
 	most      int
 	bestArray *structured.JSON
@@ -92,7 +94,7 @@ func (s *search) visit(j *structured.JSON) {
 
 // score is how many fields an object's members mean.
 func (s *search) score(j *structured.JSON) int {
-	var seen uint64
+	s.turn++
 	score := 0
 	for i := range j.Members {
 		m := &j.Members[i]
@@ -104,8 +106,8 @@ func (s *search) score(j *structured.JSON) int {
 			at = s.field(m.Name)
 			s.known[m.Name] = at
 		}
-		if at >= 0 && seen&(1<<(at%64)) == 0 {
-			seen |= 1 << (at % 64)
+		if at >= 0 && s.seen[at] != s.turn {
+			s.seen[at] = s.turn
 			score++
 		}
 	}

@@ -139,6 +139,26 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestHugeTrees: pages whose tree would take much memory are refused, however they are made; large ones are not.
+func TestHugeTrees(t *testing.T) {
+	for name, c := range map[string]struct {
+		page    string
+		refused bool
+	}{
+		"tags":         {strings.Repeat("<b>", 1_000_000), true},
+		"end tags":     {strings.Repeat("</p>", 300_000), true}, // each is an empty element
+		"attributes":   {"<p " + strings.Repeat("a ", 1_000_000) + ">", true},
+		"slashes":      {"<p a" + strings.Repeat("/a", 1_000_000) + ">", true},
+		"a large page": {strings.Repeat(`<div class="a b"><a href="/x">text</a></div>`, 20_000), false},
+		"a long one":   {"<p>" + strings.Repeat("many words and <3 ", 500_000), false},
+	} {
+		_, err := Read([]byte(c.page), "https://x.example/")
+		if (err != nil) != c.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func manyNames(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -1,0 +1,281 @@
+// Package llm owns the call of a language model: one question whose answer has to fit a schema, to any endpoint that
+// speaks OpenAI's chat completions, under caps of tokens and cost. What is asked, and what an answer is worth, is the
+// caller's; an answer is data that nobody here looks into.
+package llm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Secret is a key that no log and no error shows.
+type Secret string
+
+// String hides the key.
+func (Secret) String() string { return "…" }
+
+// LogValue hides the key.
+func (Secret) LogValue() slog.Value { return slog.StringValue("…") }
+
+// Config says whom to ask, and how much. Money is in micro-cents.
+type Config struct {
+	BaseURL string // such as https://api.openai.com/v1; the path /chat/completions is added
+	Model   string
+	Key     Secret        // "" sends none
+	Timeout time.Duration // of one question; 30 s when 0
+
+	MaxAnswer     int   // tokens of one answer; 4,000 when 0
+	MaxPageTokens int64 // tokens of one page, question and answer together; 40,000 when 0
+	MaxDayTokens  int64 // tokens of this process and UTC day; 5,000,000 when 0
+	// Prices per 1,000 tokens; without them cost is not known and not capped.
+	PriceIn, PriceOut int64
+	MaxPageMicros     int64 // cost of one page; 0: no cap but that of tokens
+	MaxDayMicros      int64 // cost of this process and UTC day; likewise
+}
+
+func (c *Config) setDefaults() {
+	if c.Timeout <= 0 {
+		c.Timeout = 30 * time.Second
+	}
+	if c.MaxAnswer <= 0 {
+		c.MaxAnswer = 4_000
+	}
+	if c.MaxPageTokens <= 0 {
+		c.MaxPageTokens = 40_000
+	}
+	if c.MaxDayTokens <= 0 {
+		c.MaxDayTokens = 5_000_000
+	}
+	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+}
+
+// Client asks. It is safe for concurrent use.
+type Client struct {
+	config Config
+	out    *egress.Client
+	clock  clock.Clock
+	// newName says that the endpoint wants its bound of tokens under the newer of two names.
+	newName atomic.Bool
+
+	mu     sync.Mutex
+	day    string // of what follows, UTC
+	tokens int64
+	micros int64
+}
+
+// New makes a client that goes out through an egress client of its own: an operator's endpoint may stand in a private
+// range that pages must not lead to.
+func New(config Config, out *egress.Client, c clock.Clock) (*Client, error) {
+	config.setDefaults()
+	if config.Model == "" {
+		return nil, errors.New("llm: the name of a model is needed")
+	}
+	if !strings.HasPrefix(config.BaseURL, "http://") && !strings.HasPrefix(config.BaseURL, "https://") {
+		return nil, errors.New("llm: the endpoint must be http or https")
+	}
+	return &Client{config: config, out: out, clock: c}, nil
+}
+
+// maxAnswerBytes bounds an answer with everything around it.
+const maxAnswerBytes = 2 << 20
+
+// Ask asks once and gives the answer's JSON text. The schema is the form of the answer. Errors are coded:
+// model_limit_reached, timeout, model_unavailable; a cancelled context answers with its own.
+func (c *Client) Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	defer cancel()
+	day, held, err := c.reserve(len(system) + len(user) + len(schema))
+	if err != nil {
+		return nil, err
+	}
+	used := held // until the endpoint says better: it may have worked on a question that timed out
+	defer func() { c.settle(day, held, used) }()
+	answer, err := c.call(ctx, system, user, schema)
+	if err != nil {
+		if fault.CodeOf(err) == fault.PageModel {
+			used = cost{}
+		}
+		return nil, err
+	}
+	if u := answer.Usage; u.Prompt+u.Completion > 0 {
+		used = c.costOf(u.Prompt, u.Completion)
+	}
+	return answer.text()
+}
+
+func timedOut(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fault.Wrap(fault.PageTimeout, ctx.Err(), "the model took too long")
+	}
+	return ctx.Err()
+}
+
+// cost is what a question takes.
+type cost struct{ tokens, micros int64 }
+
+func (c *Client) costOf(prompt, completion int64) cost {
+	return cost{prompt + completion, (prompt*c.config.PriceIn + completion*c.config.PriceOut + 999) / 1_000}
+}
+
+// bytesPerToken is the least text that models count as a token, on the average of a page.
+const bytesPerToken = 3
+
+// reserve takes the most that a question may cost from the caps.
+func (c *Client) reserve(size int) (day string, most cost, err error) {
+	most = c.costOf(int64(size/bytesPerToken+1), int64(c.config.MaxAnswer))
+	if most.tokens > c.config.MaxPageTokens || c.config.MaxPageMicros > 0 && most.micros > c.config.MaxPageMicros {
+		return "", cost{}, fault.New(fault.PageModelLimit, "the page would cost more than one page may")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if day = c.clock.Now().UTC().Format(time.DateOnly); day != c.day {
+		c.day, c.tokens, c.micros = day, 0, 0
+	}
+	if c.tokens+most.tokens > c.config.MaxDayTokens || c.config.MaxDayMicros > 0 && c.micros+most.micros > c.config.MaxDayMicros {
+		return "", cost{}, fault.New(fault.PageModelLimit, "the model's cap of the day is reached")
+	}
+	c.tokens += most.tokens
+	c.micros += most.micros
+	return day, most, nil
+}
+
+// settle gives back what was held and not used. A day that has ended meanwhile is not reckoned with any more.
+func (c *Client) settle(day string, held, used cost) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if day == c.day {
+		c.tokens += used.tokens - held.tokens
+		c.micros += used.micros - held.micros
+	}
+}
+
+// question is a request as OpenAI has defined it.
+type question struct {
+	Model               string    `json:"model"`
+	Messages            []message `json:"messages"`
+	MaxTokens           int       `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int       `json:"max_completion_tokens,omitempty"`
+	ResponseFormat      format    `json:"response_format"`
+}
+
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+type format struct {
+	Type       string `json:"type"`
+	JSONSchema struct {
+		Name   string          `json:"name"`
+		Schema json.RawMessage `json:"schema"`
+	} `json:"json_schema"`
+}
+
+// answer is what of an answer matters.
+type answer struct {
+	Choices []struct {
+		FinishReason string `json:"finish_reason"`
+		Message      struct {
+			Content string `json:"content"`
+		} `json:"message"`
+	} `json:"choices"`
+	Usage struct {
+		Prompt     int64 `json:"prompt_tokens"`
+		Completion int64 `json:"completion_tokens"`
+	} `json:"usage"`
+}
+
+// call makes the exchange; an endpoint that wants the newer name of a member is asked again with that.
+func (c *Client) call(ctx context.Context, system, user string, schema json.RawMessage) (*answer, error) {
+	q := question{Model: c.config.Model, Messages: []message{{"system", system}, {"user", user}}}
+	q.ResponseFormat.Type = "json_schema"
+	q.ResponseFormat.JSONSchema.Name, q.ResponseFormat.JSONSchema.Schema = "answer", schema
+	for {
+		newer := c.newName.Load()
+		q.MaxTokens, q.MaxCompletionTokens = c.config.MaxAnswer, 0
+		if newer {
+			q.MaxTokens, q.MaxCompletionTokens = 0, c.config.MaxAnswer
+		}
+		body, err := json.Marshal(q)
+		if err != nil {
+			return nil, fault.Wrap(fault.PageModel, err, "the question cannot be written")
+		}
+		status, text, err := c.exchange(ctx, body)
+		switch {
+		case err != nil:
+			return nil, err
+		case status == 400 && !newer && bytes.Contains(text, []byte("max_completion_tokens")):
+			c.newName.Store(true)
+			continue
+		case status != 200:
+			return nil, fault.New(fault.PageModel, "the model's endpoint answered with status %d", status)
+		}
+		a := new(answer)
+		if err := json.Unmarshal(text, a); err != nil {
+			return nil, fault.Wrap(fault.PageModel, err, "the model's endpoint did not answer as one")
+		}
+		return a, nil
+	}
+}
+
+// exchange sends a request and gives a copy of the answer's body.
+func (c *Client) exchange(ctx context.Context, body []byte) (status int, text []byte, err error) {
+	header := []egress.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "Accept", Value: "application/json"}}
+	if c.config.Key != "" {
+		header = append(header, egress.Field{Name: "Authorization", Value: "Bearer " + string(c.config.Key)})
+	}
+	response, err := c.out.Do(ctx, &egress.Request{Method: "POST", URL: c.config.BaseURL + "/chat/completions", Header: header,
+		Body: body, MaxBody: maxAnswerBytes})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return 0, nil, timedOut(ctx)
+	case fault.CodeOf(err) == fault.PageTimeout:
+		return 0, nil, fault.Wrap(fault.PageTimeout, err, "the model took too long")
+	case err != nil:
+		return 0, nil, fault.Wrap(fault.PageModel, err, "the model cannot be reached")
+	}
+	defer response.Release()
+	return response.Status, bytes.Clone(response.Body), nil
+}
+
+// text is the JSON of an answer that is complete.
+func (a *answer) text() ([]byte, error) {
+	if len(a.Choices) == 0 {
+		return nil, fault.New(fault.PageModel, "the model gave no answer")
+	}
+	choice := a.Choices[0]
+	if choice.FinishReason != "stop" && choice.FinishReason != "" {
+		return nil, fault.New(fault.PageModel, "the model's answer is not complete (%.40q)", choice.FinishReason)
+	}
+	content := strings.TrimSpace(choice.Message.Content)
+	if inner, ok := strings.CutPrefix(content, "```"); ok { // as many write JSON
+		inner = strings.TrimPrefix(inner, "json")
+		content = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(inner), "```"))
+	}
+	if !json.Valid([]byte(content)) {
+		return nil, fault.New(fault.PageModel, "the model's answer is no JSON")
+	}
+	return []byte(content), nil
+}
+
+// Spent is what this process has used, or holds for questions under way, of the day that it last asked on.
+func (c *Client) Spent() (tokens, micros int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tokens, c.micros
+}
+
+// String names the client without its key.
+func (c *Client) String() string { return fmt.Sprintf("%s at %s", c.config.Model, c.config.BaseURL) }

@@ -1,0 +1,99 @@
+package fetcher
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"shoal.dev/shoal/fetcher/internal/llm"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+// Model is a language model. Ask gives an answer's JSON; its errors have page codes.
+type Model interface {
+	Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte, error)
+}
+
+// ModelConfig says which language model to ask, and how much. ModelKey is its key, which no log shows.
+type (
+	ModelConfig = llm.Config
+	ModelKey    = llm.Secret
+)
+
+// NewModel makes a model that is asked over an egress client of its own: the endpoint is the operator's, who may allow
+// a private range for it that pages never reach.
+func NewModel(config ModelConfig, out *egress.Client, c clock.Clock, to *telemetry.Metrics) (Model, error) {
+	client, err := llm.New(config, out, c)
+	if err != nil {
+		return nil, err
+	}
+	telemetry.NewSamples(func() (*llm.Client, bool) { return client, true }).
+		Gauge("shoal_fetcher_model_tokens", "Tokens that the language model took on the day it was asked last, UTC.",
+			func(c *llm.Client) float64 { tokens, _ := c.Spent(); return float64(tokens) }).
+		Gauge("shoal_fetcher_model_micros", "Micro-cents that they cost, where prices are known.",
+			func(c *llm.Client) float64 { _, micros := c.Spent(); return float64(micros) }).
+		Declare(to)
+	return client, nil
+}
+
+// questionWait is how long a page waits when the model is asked as much as it may be.
+const questionWait = 250 * time.Millisecond
+
+// question puts the chain's prompt to the model, under the lease of a request. The answer, or why there is none, is the
+// unit's next page. A step instead: the model has no place free, and the chain comes again; or the lease has lapsed.
+func (f *Fetcher) question(ctx context.Context, c *chain) (extract.Page, *step) {
+	answer := extract.Page{URL: c.fetch.at, ContentType: "application/json"}
+	if f.config.Model == nil {
+		answer.Code = fault.PageModel
+		return f.answered(c, answer), nil
+	}
+	select {
+	case f.asking <- struct{}{}:
+		defer func() { <-f.asking }()
+	default:
+		return extract.Page{}, &step{again: true, wait: questionWait}
+	}
+	if !f.isFresh(c.shard) {
+		return extract.Page{}, &step{}
+	}
+	try, cancel := context.WithTimeout(ctx, f.config.Timeout)
+	defer cancel()
+	prompt := c.fetch.prompt
+	body, err := f.config.Model.Ask(try, prompt.System, prompt.User, prompt.Schema)
+	if ctx.Err() != nil {
+		return extract.Page{}, &step{}
+	}
+	if answer.Body = body; err != nil {
+		answer.Code = codeOf(err)
+		if answer.Code == fault.PageUnparsable { // no code of its own
+			answer.Code = fault.PageModel
+		}
+		f.config.Logger.Warn("fetcher: the model gave no answer", "code", answer.Code, "error", err)
+	}
+	return f.answered(c, answer), nil
+}
+
+// answered notes that the chain's prompt is done with.
+func (f *Fetcher) answered(c *chain, p extract.Page) extract.Page {
+	c.fetch.prompt = nil
+	p.At = f.config.Clock.Now()
+	if counter := f.metrics.questions[string(p.Code)]; counter != nil {
+		counter.Inc()
+	}
+	return p
+}
+
+// questionAgain goes on with a chain whose prompt had to wait. Its host is not asked anything.
+func (f *Fetcher) questionAgain(ctx context.Context, c *chain, r *recipe, view View) step {
+	p, next := f.question(ctx, c)
+	if next == nil {
+		extracted := f.extraction(ctx, c, r, view, p)
+		next = &extracted
+	}
+	next.answer.Unasked = true
+	return *next
+}

@@ -104,6 +104,7 @@ func (c *Config) setDefaults() {
 type Fetcher struct {
 	config  Config
 	recipes *recipeCache
+	tokens  *tokens
 	slots   chan struct{} // one for each request that may be under way
 	extract chan struct{} // one for each extraction
 	wake    chan struct{} // the starter has to look again
@@ -131,6 +132,7 @@ func New(config Config) *Fetcher {
 		config:   config,
 		metrics:  newMetrics(config.Metrics),
 		recipes:  newRecipeCache(maxRecipes),
+		tokens:   newTokens(config.Clock),
 		slots:    make(chan struct{}, config.Workers),
 		extract:  make(chan struct{}, config.Extractions),
 		wake:     make(chan struct{}, 1),

@@ -87,6 +87,7 @@ const (
 	PageInvalidURL        Code = "invalid_url"
 	PageAttemptsExhausted Code = "attempts_exhausted"
 	PageRecipeMissing     Code = "recipe_missing"
+	PagePrelaunch         Code = "prelaunch_refresh_failed"
 )
 
 // catalog is the closed list: a code that is not here does not exist.
@@ -162,6 +163,7 @@ var catalog = map[Code]Entry{
 	PageInvalidURL:        {0, "The address is invalid"},
 	PageAttemptsExhausted: {0, "Given up after repeated losses"},
 	PageRecipeMissing:     {0, "The run's recipe is gone"},
+	PagePrelaunch:         {0, "The values of placeholders could not be found"},
 }
 
 // Catalog is a copy of the closed list, for documentation and tests.

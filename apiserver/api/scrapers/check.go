@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/prelaunch"
 )
 
 // Bounds of pagination.
@@ -57,8 +58,15 @@ func check(s api.Services, spec *model.Scraper, listed bool) fault.List {
 }
 
 func (c *checker) source(source *model.SourceConfig, listed bool) {
-	if source.Prelaunch != nil && len(source.Prelaunch.Tokens) > 0 {
-		c.missing("sourceConfig.prelaunch", "token refresh is")
+	rules, faults := prelaunch.Compile(source.Prelaunch)
+	c.faults = append(c.faults, faults...)
+	if rules != nil {
+		if err := c.services.Guard.CheckURL(rules.URL); err != nil {
+			c.invalid("sourceConfig.prelaunch.discoveryUrl", "%s", detail(err))
+		}
+		if source.Curl == "" {
+			c.invalid("sourceConfig.prelaunch", "only a curl command has placeholders")
+		}
 	}
 	switch {
 	case source.URL != "" && source.Curl != "":
@@ -66,7 +74,7 @@ func (c *checker) source(source *model.SourceConfig, listed bool) {
 	case listed && source.Curl != "":
 		c.invalid("sourceConfig.curl", "the scraper of a list run reads the addresses of its list")
 	case source.Curl != "":
-		c.curl(source)
+		c.curl(source.Curl, rules, len(faults) == 0)
 	case source.URL != "":
 		if err := c.services.Guard.CheckURL(source.URL); err != nil {
 			c.invalid("sourceConfig.url", "%s", detail(err))
@@ -79,9 +87,9 @@ func (c *checker) source(source *model.SourceConfig, listed bool) {
 	}
 }
 
-// curl checks the command and where it leads.
-func (c *checker) curl(source *model.SourceConfig) {
-	request, err := curl.Parse(source.Curl)
+// curl checks the command, where it leads, and that there is a rule for each of its placeholders.
+func (c *checker) curl(command string, rules *prelaunch.Rules, known bool) {
+	request, err := curl.Parse(command)
 	if err != nil {
 		c.invalid("sourceConfig.curl", "%s", detail(err))
 		return
@@ -89,8 +97,10 @@ func (c *checker) curl(source *model.SourceConfig) {
 	if err := c.services.Guard.CheckURL(request.URL); err != nil {
 		c.invalid("sourceConfig.curl", "%s", detail(err))
 	}
-	if names := request.Placeholders(); len(names) > 0 {
-		c.invalid("sourceConfig.curl", "there is no token rule for the placeholder {{%s}}", names[0])
+	for _, name := range request.Placeholders() {
+		if known && !rules.Has(name) {
+			c.invalid("sourceConfig.curl", "there is no token rule for the placeholder {{%s}}", name)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 const putDescription = "The full body is sent always. An id that is not one of the customer's scrapers is refused. What " +
-	"this version cannot run (other types, prelaunch tokens, schemas, schedules, retention) " +
+	"this version cannot run (other types, schemas, schedules, retention) " +
 	"is refused with not_supported or type_not_runnable rather than kept and ignored."
 
 var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable, fault.NotSupported, fault.NotFound,

@@ -115,8 +115,19 @@ func TestPutRefuses(t *testing.T) {
 			"sourceConfig.curl"},
 		{"curl with a placeholder", []any{"sourceConfig", source(`{"curl":"curl 'https://shop.test/{{A}}'"}`)}, invalid,
 			"sourceConfig.curl"},
-		{"prelaunch", []any{"sourceConfig", source(`{"url":"https://shop.test/","prelaunch":{"discoveryUrl":"https://shop.test","tokens":[{"name":"A","source":"META","expression":"a"}]}}`)},
-			missing, "sourceConfig.prelaunch"},
+		{"tokens without a curl command", []any{"sourceConfig", source(`{"url":"https://shop.test/","prelaunch":{"discoveryUrl":"https://shop.test",
+			"tokens":[{"name":"A","source":"META","expression":"a"}]}}`)}, invalid, "sourceConfig.prelaunch"},
+		{"bad tokens", []any{"sourceConfig", source(`{"curl":"curl 'https://shop.test/{{A}}'","prelaunch":{"discoveryUrl":"https://shop.test",
+			"ttlMinutes":0,"tokens":[{"name":"A-","source":"META","expression":"a"}]}}`)}, invalid,
+			"sourceConfig.prelaunch.ttlMinutes sourceConfig.prelaunch.tokens[0].name"},
+		{"tokens of a private page", []any{"sourceConfig", source(`{"curl":"curl 'https://shop.test/{{A}}'",
+			"prelaunch":{"discoveryUrl":"http://127.0.0.1/","tokens":[{"name":"A","source":"META","expression":"a"}]}}`)}, invalid,
+			"sourceConfig.prelaunch.discoveryUrl"},
+		{"placeholders without a token", []any{"sourceConfig", source(`{"curl":"curl 'https://shop.test/{{A}}' -H 'X: {{a}} {{B}}'",
+			"prelaunch":{"discoveryUrl":"https://shop.test/","tokens":[{"name":"A","source":"META","expression":"a"}]}}`)}, invalid,
+			"sourceConfig.curl sourceConfig.curl"},
+		{"placeholder with the tokens turned off", []any{"sourceConfig", source(`{"curl":"curl 'https://shop.test/{{A}}'",
+			"prelaunch":{"discoveryUrl":"https://shop.test/","tokens":[]}}`)}, invalid, "sourceConfig.curl"},
 		{"schema", []any{"schema", map[string]any{"id": "x"}}, missing, "schema"},
 		{"schedule", []any{"schedule", "0 0 * * *"}, missing, "schedule"},
 		{"rules", []any{"postProcessRules", source(`[{"kind":"REGEX_CLEAN","sourceField":"a","outputField":"b"},
@@ -197,6 +208,10 @@ func TestPutTakesCurl(t *testing.T) {
 		`"pagination":{"type":"URL_PAGE_PARAM","param":"page","max":3}}`)
 	s.Run(t, apitest.Scenario{As: apitest.User, Do: "PUT /api/scraper/v2", Header: key("1"), Status: 200,
 		Body: body(group, "sourceConfig", config), Has: map[string]any{"sourceConfig": config, "configValid": true}})
+	tokens := source(`{"curl":"curl 'https://shop.test/{{A}}'","prelaunch":{"discoveryUrl":"https://shop.test/","ttlMinutes":43200,` +
+		`"tokens":[{"name":"A","source":"FRAMEWORK_DATA","expression":"/buildId"}]}}`)
+	s.Run(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("3"), Status: 200, Body: body(group, "name", "tokens", "sourceConfig", tokens),
+		Has: map[string]any{"sourceConfig": tokens}})
 	cursor := source(`{"curl":"curl https://shop.test/api","pagination":{"type":"JSON_CURSOR","param":"after","max":10000,"cursorPath":"$.next"}}`)
 	s.Run(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("2"), Status: 200, Body: body(group, "name", "api", "sourceConfig", cursor,
 		"itemsConfig", source(`[{"name":"a","selector":"$.items[*].a","kind":"TEXT"}]`)), Has: map[string]any{"sourceConfig": cursor}})

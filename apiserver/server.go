@@ -133,7 +133,6 @@ func New(cfg Config) (*Server, error) {
 		cfg.Metrics = telemetry.NewMetrics()
 	}
 	m := newMetrics(cfg.Metrics)
-	cfg.Recount = m.counted(cfg.Clock.Now, cfg.Recount)
 	s := &Server{cfg: cfg, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log), streamed: map[string]bool{}}
 	limiter, err := newLimiter(cfg)
 	if err != nil {

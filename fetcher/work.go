@@ -328,6 +328,7 @@ func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tier
 		p := c.errored(f, codeOf(err))
 		return step{page: &p, answer: answer}
 	}
+	f.metrics.parsed(result.Parser)
 	got := content{final: response.Final, rows: result.Rows, link: result.Next, cursor: result.Cursor}
 	var secret uint64
 	if r.pager != nil {

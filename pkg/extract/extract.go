@@ -42,7 +42,22 @@ type Result struct {
 	Rejected int
 	// Free says that nothing is charged although the page has rows.
 	Free bool
+	// Parser is what read the page as HTML.
+	Parser Parser
 }
+
+// Parser is a way to read HTML.
+type Parser uint8
+
+const (
+	NoParser  Parser = iota // the page was not read as HTML, or its type reads pages by itself
+	Streaming               // in one pass, as far as needed
+	Tree                    // by goquery's parser, which builds a tree first: markup that moves elements around
+	Parsers                 // how many there are
+)
+
+// String is the parser's name in metrics.
+func (p Parser) String() string { return [...]string{"none", "streaming", "tree"}[p] }
 
 // Extractor is a compiled recipe. It is safe for concurrent use.
 type Extractor struct {
@@ -121,7 +136,11 @@ func (e *Extractor) html(p Page, m *memory) (Result, error) {
 	if err := m.doc.Err(); err != nil {
 		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the selectors take too long on this page")
 	}
-	return Result{Rows: m.out.Rows(), Next: next}, nil
+	parser := Streaming
+	if m.doc.FellBack() {
+		parser = Tree
+	}
+	return Result{Rows: m.out.Rows(), Next: next, Parser: parser}, nil
 }
 
 func (e *Extractor) json(p Page, m *memory) (Result, error) {

@@ -12,9 +12,9 @@ import (
 
 // link finds in a page what leads to the next one. The zero link finds nothing.
 type link struct {
-	selector *dom.Selector // of NEXT_LINK in HTML pages
-	path     *jsondoc.Path // of NEXT_LINK in JSON bodies, or of JSON_CURSOR
-	cursor   bool          // path is that of JSON_CURSOR
+	selector *rows.Selector // of NEXT_LINK in HTML pages
+	path     *jsondoc.Path  // of NEXT_LINK in JSON bodies, or of JSON_CURSOR
+	cursor   bool           // path is that of JSON_CURSOR
 }
 
 // compileLink compiles the pagination's selector, which is of the fields' kind.
@@ -31,22 +31,33 @@ func compileLink(r model.Recipe) (l link, f *fault.Error) {
 	case p.Type == model.NextLink && rows.IsJSON(r.Fields):
 		l.path, f = rows.CompilePath(field+"selector", p.Selector)
 	case p.Type == model.NextLink:
-		l.selector, f = rows.CompileSelector(field+"selector", p.Selector)
+		var s rows.Selector
+		s, f = rows.CompileSelector(field+"selector", p.Selector)
+		l.selector = &s
 	}
 	return l, f
 }
 
-// ofHTML is the href of the selector's first match, resolved as a browser would: against the page's base element if
-// it has one, else against its address.
+// ofHTML is where the selector's first match leads: its href or, of an attribute, a text or a value that an XPath
+// expression gives, that itself; resolved as a browser would, against the page's base element if it has one, else
+// against its address.
 func (l *link) ofHTML(doc *dom.Document, pageURL string) string {
 	if l.selector == nil {
 		return ""
 	}
-	match := l.selector.First(doc, dom.Whole)
-	if match == dom.None {
+	var href string
+	ok := true
+	switch match := l.selector.First(doc); {
+	case l.selector.IsScalar():
+		href, ok = l.selector.XPath.Value(doc, dom.Whole).(string)
+		ok = ok && href != ""
+	case match.Elem == dom.None:
 		return ""
+	case match.IsElem():
+		href, ok = doc.Attr(match.Elem, "href")
+	default:
+		href = string(doc.AppendMatch(nil, match))
 	}
-	href, ok := doc.Attr(match, "href")
 	if !ok {
 		return ""
 	}

@@ -63,6 +63,10 @@ const (
 	QuorumAtRisk          Code = "quorum_at_risk"
 	InvalidBackup         Code = "invalid_backup"
 	OtherCluster          Code = "other_cluster"
+	SchemaNotFound        Code = "schema_not_found"
+	SchemaGone            Code = "schema_missing"
+	PreviewRequired       Code = "PREVIEW_REQUIRED"
+	CascadeDrift          Code = "CASCADE_COUNT_DRIFT"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -88,6 +92,8 @@ const (
 	PageAttemptsExhausted Code = "attempts_exhausted"
 	PageRecipeMissing     Code = "recipe_missing"
 	PagePrelaunch         Code = "prelaunch_refresh_failed"
+	PageRowRejected       Code = "row_rejected"
+	PageModel             Code = "model_unavailable"
 )
 
 // catalog is the closed list: a code that is not here does not exist.
@@ -142,6 +148,10 @@ var catalog = map[Code]Entry{
 	QuorumAtRisk:          {409, "No majority would be left"},
 	InvalidBackup:         {400, "Not a whole backup"},
 	OtherCluster:          {409, "Another cluster's backup"},
+	SchemaNotFound:        {404, "Schema not found"},
+	SchemaGone:            {400, "The scraper's schema is gone"},
+	PreviewRequired:       {409, "A preview is required"},
+	CascadeDrift:          {409, "What hangs on it has changed"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},
@@ -164,6 +174,8 @@ var catalog = map[Code]Entry{
 	PageAttemptsExhausted: {0, "Given up after repeated losses"},
 	PageRecipeMissing:     {0, "The run's recipe is gone"},
 	PagePrelaunch:         {0, "The values of placeholders could not be found"},
+	PageRowRejected:       {0, "No row of the page fits the schema"},
+	PageModel:             {0, "The language model gave no answer"},
 }
 
 // Catalog is a copy of the closed list, for documentation and tests.

@@ -28,12 +28,17 @@ const (
 
 // Field is one entry of itemsConfig.
 //
-// A selector is JSONPath (RFC 9535) if it begins with $, otherwise CSS; a prefix, css: or jsonpath:, names the language
-// as well. JSONPaths read JSON bodies, CSS selectors HTML pages: the fields of one scraper are of one kind. Of a JSON
-// body, TEXT is the value as it stands there: numbers as they are written, arrays and objects as JSON.
+// A selector is JSONPath (RFC 9535) if it begins with $; XPath 1.0 if it begins with /, ./, ../, ( or @, or with the call
+// of a function, such as count(//li); otherwise CSS. A prefix, css:, xpath: or jsonpath:, names the language as well.
+// JSONPaths read JSON bodies, CSS selectors and XPath HTML pages: the fields of one scraper are of one kind.
+//
+// TEXT is the text of what is selected, white space collapsed; ATTR an attribute of it, or of the element that a selected
+// attribute or text belongs to; EXISTS whether there is anything. An XPath expression may give a string, a number or a
+// truth value, which then is the value. Of a JSON body, TEXT is the value as it stands there: numbers as they are
+// written, arrays and objects as JSON; a JSON value has no attributes.
 type Field struct {
 	Name     string    `json:"name" cbor:"1,keyasint" doc:"Output field; a leading _ is dropped"`
-	Selector string    `json:"selector" cbor:"2,keyasint" doc:"CSS for HTML pages, or JSONPath for JSON bodies"`
+	Selector string    `json:"selector" cbor:"2,keyasint" doc:"CSS or XPath for HTML pages, JSONPath for JSON bodies"`
 	Kind     FieldKind `json:"kind" cbor:"3,keyasint" doc:"TEXT, ATTR or EXISTS"`
 	Attr     string    `json:"attr,omitempty" cbor:"4,keyasint,omitempty" doc:"Attribute name, with ATTR"`
 }

@@ -79,6 +79,9 @@ func runnable(from *operation.Caller, id ids.ID) (*client.Scraper, error) {
 		return nil, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
 			"the scraper of a list run has no start address; run its list through POST /api/scraper/url-list-run")
 	}
+	if _, ok := from.View.RecipeOf(from.Customer, &scraper.Spec); !ok {
+		return nil, fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there any more")
+	}
 	return scraper, errors.Join(idle(from.View, id), affordable(from.View, from.Customer))
 }
 

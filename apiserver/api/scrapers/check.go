@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
@@ -23,6 +25,8 @@ const (
 // checker collects everything that is wrong with a scraper.
 type checker struct {
 	services api.Services
+	view     *client.View
+	customer string
 	faults   fault.List
 }
 
@@ -37,17 +41,14 @@ func (c *checker) missing(field, what string) {
 
 // check is everything that is wrong with a scraper, each fault with its field; listed says that its addresses are in a
 // list instead of sourceConfig.url.
-func check(s api.Services, spec *model.Scraper, listed bool) fault.List {
-	c := &checker{services: s}
+func check(s api.Services, from *operation.Caller, spec *model.Scraper, listed bool) fault.List {
+	c := &checker{services: s, view: from.View, customer: from.Customer}
 	if strings.TrimSpace(spec.Name) == "" {
 		c.invalid("name", "must not be blank")
 	}
 	c.source(&spec.SourceConfig, listed)
 	c.pagination(&spec.SourceConfig)
 	c.recipe(spec)
-	if spec.Schema != nil {
-		c.missing("schema", "extraction schemas are")
-	}
 	if spec.Schedule != "" {
 		c.missing("schedule", "schedules are")
 	}
@@ -210,7 +211,15 @@ func (c *checker) within(field string, n *int, least, most int) {
 
 // recipe checks type and fields by the code that will use them.
 func (c *checker) recipe(spec *model.Scraper) {
-	for _, f := range extract.Validate(spec.Recipe()) {
+	recipe, known := c.view.RecipeOf(c.customer, spec)
+	switch {
+	case spec.Schema != nil && spec.Type != model.AIConf:
+		c.invalid("schema", "only AI_CONF has a schema")
+	case !known:
+		c.invalid("schema.id", "there is no such schema")
+		return
+	}
+	for _, f := range extract.Validate(recipe) {
 		if f.Field == "type" && spec.Type == model.File {
 			f = fault.Invalid(fault.TypeNotRunnable, "type", "scrapers of the type FILE are made by uploads only")
 		}

@@ -15,11 +15,11 @@ import (
 )
 
 const putDescription = "The full body is sent always. An id that is not one of the customer's scrapers is refused. What " +
-	"this version cannot run (other types, schemas, schedules, retention) " +
+	"this version cannot run (other types, schedules, retention) " +
 	"is refused with not_supported or type_not_runnable rather than kept and ignored."
 
 var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable, fault.NotSupported, fault.NotFound,
-	fault.NameTaken, fault.LimitReached}
+	fault.NameTaken, fault.LimitReached, fault.SchemaGone}
 
 type putRequest struct {
 	Body Scraper `body:"json"`
@@ -78,7 +78,7 @@ func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper
 		}
 		listed = known.ListRun
 	}
-	faults := append(check(s, &spec, listed), rules.Check(spec.PostProcessRules, s.ExchangeRates.Table(ctx))...)
+	faults := append(check(s, from, &spec, listed), rules.Check(spec.PostProcessRules, s.ExchangeRates.Table(ctx))...)
 	if g := from.View.Group(b.GroupRef); g == nil || g.Customer != from.Customer {
 		faults = append(faults, noGroup())
 	}

@@ -24,16 +24,18 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 			return row.End()
 		}}, nil
 	}
-	extract := func(doc *dom.Document, out *rows.Writer) error {
-		row := out.Begin()
-		for i := range columns {
-			row.Add(doc, &columns[i], columns[i].Selector.First(doc, dom.Whole))
-		}
-		return row.End()
-	}
 	only := make([]*dom.Selector, len(columns))
 	for i := range columns {
-		only[i] = columns[i].Selector
+		if only[i] = columns[i].Selector.CSS; only[i] == nil {
+			only = nil
+			break
+		}
 	}
-	return rows.Maker{Rows: extract, Only: only}, nil
+	return rows.Maker{Only: only, Rows: func(doc *dom.Document, out *rows.Writer) error {
+		row := out.Begin()
+		for i := range columns {
+			row.Add(doc, &columns[i], columns[i].Selector.First(doc), dom.Whole)
+		}
+		return row.End()
+	}}, nil
 }

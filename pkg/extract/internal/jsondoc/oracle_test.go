@@ -13,7 +13,8 @@ import (
 )
 
 // oracle are the places that github.com/theory/jsonpath chooses, as normalized paths in their order by text; ok is
-// false where it is no measure: it panics where a function has nothing as its argument.
+// false where it is no measure: it panics where a function has nothing as its argument. It also takes nothing <= nothing
+// for false (RFC 9535, 2.3.5.3, says true) and leaves the pattern of match() without brackets.
 func oracle(body, path string) (places []string, err error, ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -101,7 +102,7 @@ func TestPathsAreTheLibrarys(t *testing.T) {
 			}
 			condition := func() string {
 				return rapid.SampledFrom(operands).Draw(rt, "left") +
-					rapid.SampledFrom([]string{"==", " != ", "<", "<=", ">", " >="}).Draw(rt, "op") +
+					rapid.SampledFrom([]string{"==", " != ", "<", " > "}).Draw(rt, "op") +
 					rapid.SampledFrom(operands).Draw(rt, "right")
 			}
 			fmt.Fprintf(&path, "%s[?%s %s (%s)]", rapid.SampledFrom([]string{"", ".."}).Draw(rt, "descendants"), condition(),
@@ -118,7 +119,7 @@ func FuzzPath(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body, path string) {
-		if len(body) < 1000 && len(path) < 100 && !strings.Contains(path, "match") && !strings.Contains(path, "search") {
+		if len(body) < 1000 && len(path) < 100 && !strings.Contains(path, "match") && !strings.ContainsAny(path, "<>") {
 			checkPath(t, body, path)
 		}
 	})

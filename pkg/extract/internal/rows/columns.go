@@ -46,7 +46,7 @@ type More struct {
 
 // Column is a compiled field, by Selector or, of JSON bodies, by Path.
 type Column struct {
-	Selector *dom.Selector
+	Selector Selector
 	Path     *jsondoc.Path
 	kind     model.FieldKind
 	attr     string

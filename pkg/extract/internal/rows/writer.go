@@ -55,19 +55,48 @@ func (w *Writer) Begin() *Row {
 	return &w.row
 }
 
-// Add writes a column's value, taken from the element or, for dom.None, missing.
-func (r *Row) Add(doc *dom.Document, c *Column, e dom.Elem) {
+// Add writes a column's value, taken from the match or, for dom.NoMatch, missing. Expressions that give a value are
+// evaluated at the element at.
+func (r *Row) Add(doc *dom.Document, c *Column, m dom.Match, at dom.Elem) {
 	if !r.key(c) {
 		return
 	}
 	w := r.w
-	if c.kind == model.Exists {
-		w.buf = strconv.AppendBool(w.buf, e != dom.None)
-		r.filled = r.filled || e != dom.None
-	} else {
-		r.addString(doc, c, e)
+	switch {
+	case c.Selector.IsScalar():
+		r.addScalar(c, c.Selector.XPath.Value(doc, at))
+	case c.kind == model.Exists:
+		w.buf = strconv.AppendBool(w.buf, m.Elem != dom.None)
+		r.filled = r.filled || m.Elem != dom.None
+	default:
+		r.addString(doc, c, m)
 	}
 	r.full = len(w.buf) >= MaxRowBytes
+}
+
+// addScalar writes a value of an expression. What XPath takes for false fills no row: it is what expressions give where
+// a page has nothing.
+func (r *Row) addScalar(c *Column, value any) {
+	w := r.w
+	filled, start := false, len(w.buf)
+	switch v := value.(type) {
+	case bool:
+		filled = v
+		w.buf = strconv.AppendBool(w.buf, v)
+	case float64:
+		filled = v != 0
+		w.buf = strconv.AppendFloat(w.buf, v, 'f', -1, 64)
+	case string:
+		r.cell = dom.AppendCollapsed(r.cell[:0], v)
+		filled = len(r.cell) > 0
+		w.buf = appendString(w.buf, r.cell)
+	default:
+		w.buf = append(w.buf, "null"...)
+	}
+	if c.kind == model.Exists {
+		w.buf = strconv.AppendBool(w.buf[:start], filled)
+	}
+	r.filled = r.filled || filled
 }
 
 // key writes a column's name; false if the row is full.
@@ -103,14 +132,14 @@ func (r *Row) AddJSON(doc *jsondoc.Document, c *Column, n jsondoc.Node) {
 	r.full = len(w.buf) >= MaxRowBytes
 }
 
-func (r *Row) addString(doc *dom.Document, c *Column, e dom.Elem) {
-	ok := e != dom.None
+func (r *Row) addString(doc *dom.Document, c *Column, m dom.Match) {
+	ok := m.Elem != dom.None
 	switch {
 	case !ok:
 	case c.kind == model.Text:
-		r.cell = doc.AppendText(r.cell[:0], e)
+		r.cell = doc.AppendMatch(r.cell[:0], m)
 	default:
-		r.cell, ok = doc.AppendAttr(r.cell[:0], e, c.attr)
+		r.cell, ok = doc.AppendAttr(r.cell[:0], m.Elem, c.attr)
 	}
 	if !ok {
 		r.w.buf = append(r.w.buf, "null"...)

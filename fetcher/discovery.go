@@ -56,10 +56,10 @@ func (r *recipe) tokenSource(c *chain, at string) (tokenSource, bool) {
 // first. Its error is a *Failure.
 func (f *Fetcher) compose(c *chain, r *recipe) (at string, as *curl.Request, ready bool, err error) {
 	at, as = c.request(r)
-	c.fetch.values = nil
 	if r.curl == nil || c.fetch.as != nil {
 		return at, as, true, nil
 	}
+	c.fetch.values = nil
 	source, has := r.tokenSource(c, at)
 	if !has {
 		return at, as, true, nil

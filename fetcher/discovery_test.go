@@ -445,3 +445,22 @@ func TestTokenSetsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// What is gone behind a redirect that had to wait is renewed with the values that led there in mind.
+func TestGoneBehindARedirect(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, withTokens(), func(_ *rig, config *Config) { config.Pace = Pace{Rate: 1} })
+		defer stop()
+		r.web.page(shop, shopPage("1"))
+		r.web.redirect("http://a.test/api?t=1", "http://c.test/")
+		r.web.serve("http://c.test/", "404")
+		r.send(r.task(0, api))
+		if got := shorthand(r.pages(1)[0]); got != "0 errored http_status last" {
+			t.Errorf("page is %q", got)
+		}
+		if r.count(shop) != 2 || r.count("http://a.test/api?t=1") != 1 || r.count("http://c.test/") != 1 {
+			t.Errorf("asked for %q", r.web.asked)
+		}
+		r.checkSpacing(1)
+	})
+}

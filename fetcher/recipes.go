@@ -148,7 +148,7 @@ func (f *Fetcher) paceAt(host string, pace Pace) frontier.Pace {
 
 // day is what currency rules convert by.
 func (f *Fetcher) day(ctx context.Context, r *recipe) rules.Day {
-	if !r.rules.Any() {
+	if !r.rules.Converts() {
 		return rules.Day{}
 	}
 	return rules.Day{Table: f.config.Rates.Table(ctx), At: f.config.Clock.Now()}
@@ -156,7 +156,7 @@ func (f *Fetcher) day(ctx context.Context, r *recipe) rules.Day {
 
 // processed are the rows after the scraper's post-process rules. Together they are bounded as before.
 func processed(ctx context.Context, r *recipe, rows [][]byte, day rules.Day) ([][]byte, error) {
-	if !r.rules.Any() {
+	if r.rules.None() {
 		return rows, nil
 	}
 	made := make([][]byte, len(rows))

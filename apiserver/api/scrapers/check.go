@@ -119,40 +119,11 @@ func (c *checker) pagination(source *model.SourceConfig) {
 	if p == nil {
 		return
 	}
-	var members []string
-	switch p.Type {
-	case model.PaginationNone:
-	case model.URLPageParam:
-		members = []string{"param", "start", "step", "max"}
-		c.within(field+".start", p.Start, 0, maxStep)
-		c.within(field+".step", p.Step, 1, maxStep)
-	case model.OffsetParam:
-		members = []string{"param", "pageSize", "max"}
-		if p.PageSize == nil {
-			c.invalid(field+".pageSize", "is required")
-		}
-		c.within(field+".pageSize", p.PageSize, 1, maxStep)
-	case model.URLTemplate:
-		members = []string{"template", "max"}
-		c.template(field+".template", source)
-	case model.NextLink: // the selector is checked with the fields'
-		members = []string{"selector", "max"}
-	case model.JSONCursor: // the path is checked with the fields
-		members = []string{"param", "cursorPath", "max"}
-	case model.LoadMore:
-		members = []string{"selector", "max"}
-		if p.Selector == "" {
-			c.invalid(field+".selector", "the selector of what is clicked for more is needed")
-		}
-	case model.InfiniteScroll:
-		members = []string{"max"}
-	default:
+	members, known := paginationMembers[p.Type]
+	if !known {
 		c.invalid(field+".type", "must be one of NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK, JSON_CURSOR, "+
 			"LOAD_MORE, INFINITE_SCROLL")
 		return
-	}
-	if slices.Contains(members, "param") && (p.Param == "" || len(p.Param) > maxParam) {
-		c.invalid(field+".param", "the name of a parameter of 1 to %d bytes is needed", maxParam)
 	}
 	for _, member := range []struct {
 		name  string
@@ -165,9 +136,46 @@ func (c *checker) pagination(source *model.SourceConfig) {
 			c.invalid(field+"."+member.name, "the type %s has no such member", p.Type)
 		}
 	}
-	if slices.Contains(members, "max") {
-		c.within(field+".max", p.Max, 1, model.MaxMaxPages)
+	for _, member := range members {
+		path := field + "." + member
+		switch member {
+		case "param":
+			if p.Param == "" || len(p.Param) > maxParam {
+				c.invalid(path, "the name of a parameter of 1 to %d bytes is needed", maxParam)
+			}
+		case "start":
+			c.within(path, p.Start, 0, maxStep)
+		case "step":
+			c.within(path, p.Step, 1, maxStep)
+		case "pageSize":
+			if p.PageSize == nil {
+				c.invalid(path, "is required")
+			}
+			c.within(path, p.PageSize, 1, maxStep)
+		case "template":
+			c.template(path, source)
+		case "max":
+			c.within(path, p.Max, 1, model.MaxMaxPages)
+		}
 	}
+	if p.Type == model.LoadMore && p.Selector == "" {
+		c.invalid(field+".selector", "the selector of what is clicked for more is needed")
+	}
+	if p.Renders() && source.Curl != "" {
+		c.invalid(field+".type", "a browser loads addresses, not curl commands")
+	}
+}
+
+// paginationMembers are those of each type. Selectors and paths are checked with the fields.
+var paginationMembers = map[model.PaginationType][]string{
+	model.PaginationNone: {},
+	model.URLPageParam:   {"param", "start", "step", "max"},
+	model.OffsetParam:    {"param", "pageSize", "max"},
+	model.URLTemplate:    {"template", "max"},
+	model.NextLink:       {"selector", "max"},
+	model.JSONCursor:     {"param", "cursorPath", "max"},
+	model.LoadMore:       {"selector", "max"},
+	model.InfiniteScroll: {"max"},
 }
 
 // template checks where the pages of URL_TEMPLATE are. Those of a curl command stay on its host: what it says is meant

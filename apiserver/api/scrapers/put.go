@@ -78,7 +78,7 @@ func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper
 		}
 		listed = known.ListRun
 	}
-	faults := append(check(s, from, &spec, listed), rules.Check(spec.PostProcessRules, s.ExchangeRates.Table(ctx))...)
+	faults := append(check(s, from, &spec, listed), rules.Check(ctx, spec.PostProcessRules, s.ExchangeRates)...)
 	if g := from.View.Group(b.GroupRef); g == nil || g.Customer != from.Customer {
 		faults = append(faults, noGroup())
 	}

@@ -140,7 +140,7 @@ func TestPutRefuses(t *testing.T) {
 		{"negative pace", []any{"config", source(`{"politeness":{"requestsPerSecond":-1,"connections":-1}}`)}, invalid,
 			"config.politeness.requestsPerSecond config.politeness.connections"},
 		{"no fields", []any{"itemsConfig", []any{}}, invalid, "itemsConfig"},
-		{"bad fields", []any{"itemsConfig", source(`[{"name":"a","selector":"h1","kind":"TEXT"},{"name":"a","selector":"//h1","kind":"HTML"},
+		{"bad fields", []any{"itemsConfig", source(`[{"name":"a","selector":"h1","kind":"TEXT"},{"name":"a","selector":"h1[","kind":"HTML"},
 			{"name":"","selector":"","kind":"ATTR"}]`)}, invalid, "itemsConfig[1].name itemsConfig[1].selector " +
 			"itemsConfig[1].kind itemsConfig[2].name itemsConfig[2].selector itemsConfig[2].attr"},
 		{"offset", []any{"sourceConfig", page(`{"type":"OFFSET_PARAM","pageSize":0,"start":1,"template":"x","max":10001}`)}, invalid,

@@ -47,8 +47,13 @@ type fetchState struct {
 	spent    time.Duration // of the try under way
 	tries    []model.Try
 	failures int // of this tier
-	tier     int // place in the task's tiers
-	wire     int64
+	// Of a curl scraper: what has to be read first, if anything; the values that the try under way was made with; and
+	// whether they have been renewed for this page.
+	discovery *discovery
+	values    map[string]string
+	renewed   bool
+	tier      int // place in the task's tiers
+	wire      int64
 
 	until time.Time      // the unit's time is over, zero: it has no limit of its own
 	pages []extract.Page // of the unit, read before the one at hand

@@ -111,6 +111,7 @@ func (c *Config) setDefaults() {
 type Fetcher struct {
 	config  Config
 	recipes *recipeCache
+	tokens  *tokens
 	slots   chan struct{} // one for each request that may be under way
 	extract chan struct{} // one for each extraction
 	asking  chan struct{} // one for each question to the model
@@ -140,6 +141,7 @@ func New(config Config) *Fetcher {
 		config:   config,
 		metrics:  newMetrics(config.Metrics),
 		recipes:  newRecipeCache(maxRecipes),
+		tokens:   newTokens(config.Clock),
 		slots:    make(chan struct{}, config.Workers),
 		extract:  make(chan struct{}, config.Extractions),
 		asking:   make(chan struct{}, config.Questions),

@@ -38,7 +38,7 @@ func newPager(p *model.Pagination, source *curl.Request) pager {
 			pages.size = *p.PageSize
 		}
 		if value, inBody := bodyParam(p, source); inBody {
-			pages.first, _ = strconv.Atoi(value)
+			pages.first = offset(value)
 		}
 		return pages
 	case model.URLTemplate:
@@ -83,15 +83,22 @@ type offsetParam struct {
 func (p offsetParam) next(start string, page uint32, _, _ string) string {
 	first := p.first
 	if value, listed := paramOf(start, p.param); listed {
-		if n, err := strconv.Atoi(value); err == nil && n >= 0 && n <= maxOffset {
-			first = n
-		}
+		first = offset(value)
 	}
 	return withParam(start, p.param, strconv.Itoa(first+int(page)*p.size))
 }
 
-// maxOffset bounds the offset that a listed address begins with.
-const maxOffset = 1 << 40
+// maxOffset bounds the offset that a chain begins with.
+const maxOffset = 1 << 30
+
+// offset reads where a chain begins; what is no such number is 0.
+func offset(value string) int {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 0 || n > maxOffset {
+		return 0
+	}
+	return n
+}
 
 // urlTemplate numbers the pages from 1; the first one is the address as it is listed.
 type urlTemplate struct{ template string }

@@ -3,6 +3,7 @@ package fetcher
 import (
 	"container/list"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/prelaunch"
 	"shoal.dev/shoal/pkg/rules"
 )
 
@@ -24,7 +26,8 @@ type recipe struct {
 	err          error         // why there is no extractor
 	curl         *curl.Request // nil: pages are asked for by GET
 	pager        pager         // nil without pagination
-	bodyParam    string        // the page parameter, where it goes into the body of curl
+	prelaunch    *prelaunch.Rules
+	bodyParam    string // the page parameter, where it goes into the body of curl
 	rules        *rules.Rules
 	maxPages     uint32
 	pace         Pace // as the scraper asks
@@ -77,22 +80,33 @@ func (c *recipeCache) get(view View, scraper ids.ID, revision uint32) *recipe {
 	return place.Value.(*cachedRecipe).compile()
 }
 
+// errNoRule says that a recipe may not be used: something in it would be sent that stands for something else.
+var errNoRule = errors.New("fetcher: a placeholder of the curl command has no rule")
+
 func compileRecipe(r model.Recipe) *recipe {
 	compiled := &recipe{
 		maxPages:     uint32(max(r.Pagination.MaxPages(), 1)),
 		pace:         Pace{Rate: r.Politeness.RequestsPerSecond, Connections: r.Politeness.Connections},
 		ignoreRobots: r.Politeness.IgnoreRobots,
 	}
+	var faults fault.List
 	if r.Curl != "" {
 		if compiled.curl, compiled.err = curl.Parse(r.Curl); compiled.err != nil {
 			return compiled
 		}
 	}
+	if compiled.prelaunch, faults = prelaunch.Compile(r.Prelaunch); len(faults) > 0 {
+		compiled.err = faults
+		return compiled
+	}
+	if compiled.curl != nil && !covered(compiled.curl, compiled.prelaunch) {
+		compiled.err = errNoRule
+		return compiled
+	}
 	compiled.pager = newPager(r.Pagination, compiled.curl)
 	if _, inBody := bodyParam(r.Pagination, compiled.curl); inBody {
 		compiled.bodyParam = r.Pagination.Param
 	}
-	var faults fault.List
 	if compiled.rules, faults = rules.Compile(r.Rules); len(faults) > 0 {
 		compiled.err = faults
 		return compiled
@@ -134,7 +148,7 @@ func (f *Fetcher) paceAt(host string, pace Pace) frontier.Pace {
 
 // day is what currency rules convert by.
 func (f *Fetcher) day(ctx context.Context, r *recipe) rules.Day {
-	if !r.rules.Any() {
+	if !r.rules.Converts() {
 		return rules.Day{}
 	}
 	return rules.Day{Table: f.config.Rates.Table(ctx), At: f.config.Clock.Now()}
@@ -142,7 +156,7 @@ func (f *Fetcher) day(ctx context.Context, r *recipe) rules.Day {
 
 // processed are the rows after the scraper's post-process rules. Together they are bounded as before.
 func processed(ctx context.Context, r *recipe, rows [][]byte, day rules.Day) ([][]byte, error) {
-	if !r.rules.Any() {
+	if r.rules.None() {
 		return rows, nil
 	}
 	made := make([][]byte, len(rows))

@@ -72,7 +72,7 @@ func (f *Fetcher) work(ctx context.Context, c *chain) {
 		f.post(c, next.page, next.record)
 	}
 	if next.goesOn() {
-		c.item.Host = model.HostOf(c.fetch.at)
+		c.item.Host = c.host()
 		c.item.Pace = f.paceAt(c.item.Host, pace)
 		f.goOn(c, next)
 	}
@@ -163,6 +163,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	c.fetch.spent += f.config.Clock.Now().Sub(started)
 	var led *ledAway
 	var failure *Failure
+	var refused *original
 	switch {
 	case ctx.Err() != nil || errors.Is(err, errStale):
 		return step{}
@@ -170,6 +171,14 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		c.fetch.at, c.fetch.as, c.fetch.permit = led.to, led.as, false
 		c.fetch.hops++
 		return step{again: true}
+	case errors.As(err, &refused):
+		failed := f.fail(c, refused.code)
+		failed.answer = next.answer
+		return failed
+	case errors.As(err, &failure) && f.renew(c, r, failure):
+		f.tried(c, tiers[c.fetch.tier], failure.Code, failure.Status, failure.Wire)
+		c.restart()
+		return step{again: true, answer: frontier.Answer{Host: model.HostOf(failure.Final)}}
 	case errors.As(err, &failure):
 		failed := f.failed(ctx, c, r, view, tiers, failure)
 		failed.answer.Unasked = next.answer.Unasked
@@ -186,8 +195,15 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 // ask makes one try: robots.txt, then the page. Without a response and an error, the step says what comes instead; with
 // an error, whether anything was asked.
 func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tier model.Tier) (step, *Response, error) {
+	if c.fetch.discovery != nil {
+		next, err := f.discover(ctx, c, r)
+		return next, nil, err
+	}
 	web := f.config.Web
-	at, as := c.request(r)
+	at, as, ready, err := f.compose(c, r)
+	if err != nil || !ready {
+		return step{again: true, answer: frontier.Answer{Unasked: true}}, nil, err
+	}
 	if !r.ignoreRobots {
 		known := web.RobotsKnown(at)
 		if err := f.robots(ctx, at); err != nil {
@@ -199,10 +215,17 @@ func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tier model.Tier)
 		}
 	}
 	beforeHop := func(ctx context.Context, to string, as *curl.Request) error {
-		if err := f.beforeHop(ctx, c, r, to); !errors.Is(err, errNotReady) {
+		if c.fetch.hops >= maxHops {
+			return &Failure{Code: fault.PageRedirects, Final: to}
+		}
+		switch err := f.mayHop(ctx, c, r, to); {
+		case errors.Is(err, errNotReady):
+			return &ledAway{to, as}
+		case err != nil:
 			return err
 		}
-		return &ledAway{to, as}
+		c.fetch.hops++
+		return nil
 	}
 	response, err := web.Fetch(ctx, Request{URL: at, Tier: tier, As: as, BeforeHop: beforeHop})
 	return step{}, response, err
@@ -229,11 +252,8 @@ type ledAway struct {
 
 func (*ledAway) Error() string { return errNotReady.Error() }
 
-// beforeHop decides whether a redirect may be followed at once.
-func (f *Fetcher) beforeHop(ctx context.Context, c *chain, r *recipe, to string) error {
-	if c.fetch.hops >= maxHops {
-		return &Failure{Code: fault.PageRedirects, Final: to}
-	}
+// mayHop says whether a redirect may be followed at once.
+func (f *Fetcher) mayHop(ctx context.Context, c *chain, r *recipe, to string) error {
 	if !f.isFresh(c.shard) {
 		return errStale
 	}
@@ -251,7 +271,6 @@ func (f *Fetcher) beforeHop(ctx context.Context, c *chain, r *recipe, to string)
 	if !f.frontier.Hop(&c.item, host, f.paceAt(host, f.config.paceFor(r.pace)), f.config.Clock.Now()) {
 		return errNotReady
 	}
-	c.fetch.hops++
 	return nil
 }
 
@@ -289,9 +308,15 @@ func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, ti
 		return ended
 	}
 	f.counts.retries.Add(1)
+	c.restart()
+	return next
+}
+
+// restart begins another try at the page.
+func (c *chain) restart() {
+	s := &c.fetch
 	s.hops, s.permit, s.spent = 0, false, 0
 	s.at, s.as = c.address(), nil
-	return next
 }
 
 // tried notes a try.

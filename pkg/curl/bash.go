@@ -148,7 +148,8 @@ func ansiC(text string) (string, error) {
 			out = append(out, "\a\b\x1b\x1b\f\n\r\t\v\\'\"?"[at])
 			continue
 		}
-		size, base := 0, 16
+		var size int
+		base := 16
 		switch {
 		case kind == 'x':
 			size = 2

@@ -59,7 +59,7 @@ func (c *reading) addPart(value string) error {
 	case strings.HasPrefix(text, "@"), strings.HasPrefix(text, "<"):
 		return invalid("the option -F with @ or < is not allowed: %s", files)
 	}
-	media := ""
+	var media string
 	if rest, quoted := strings.CutPrefix(text, `"`); quoted {
 		end := strings.LastIndexByte(rest, '"')
 		if end < 0 {

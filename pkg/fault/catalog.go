@@ -95,6 +95,7 @@ const (
 	PageInvalidURL        Code = "invalid_url"
 	PageAttemptsExhausted Code = "attempts_exhausted"
 	PageRecipeMissing     Code = "recipe_missing"
+	PagePrelaunch         Code = "prelaunch_refresh_failed"
 	PageRowRejected       Code = "row_rejected"
 	PageModel             Code = "model_unavailable"
 	PageModelLimit        Code = "model_limit_reached"
@@ -182,6 +183,7 @@ var catalog = map[Code]Entry{
 	PageInvalidURL:        {0, "The address is invalid"},
 	PageAttemptsExhausted: {0, "Given up after repeated losses"},
 	PageRecipeMissing:     {0, "The run's recipe is gone"},
+	PagePrelaunch:         {0, "The values of placeholders could not be found"},
 	PageRowRejected:       {0, "No row of the page fits the schema"},
 	PageModel:             {0, "The language model gave no answer"},
 	PageModelLimit:        {0, "The language model's cap is reached"},

@@ -67,7 +67,7 @@ type SourceConfig struct {
 	URL               string      `json:"url,omitempty" cbor:"1,keyasint,omitempty" doc:"Start address, http or https; either this or curl"`
 	Pagination        *Pagination `json:"pagination,omitempty" cbor:"2,keyasint,omitempty"`
 	Curl              string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" doc:"A request as browsers copy it as a curl command, for bash or Windows cmd; what would touch files or send it elsewhere is refused"`
-	Prelaunch         *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty" doc:"Not in this version"`
+	Prelaunch         *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty" doc:"Where the values of {{NAME}} placeholders in curl come from"`
 	TryWithHiddenData bool        `json:"tryWithHiddenData,omitempty" cbor:"10,keyasint,omitempty" doc:"Of APPLICATION_LD_JSON: read microdata and RDFa where JSON-LD states nothing"`
 	Queries           []string    `json:"queries,omitempty" cbor:"11,keyasint,omitempty" doc:"Of SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters"`
 	Engine            string      `json:"engine,omitempty" cbor:"12,keyasint,omitempty" doc:"Of SEARCH_ENGINE_SEARCH: name of one of the server's search engines; its first one unless told"`
@@ -94,25 +94,25 @@ type PostProcessRule struct {
 	Params      map[string]any `json:"params,omitempty" cbor:"5,keyasint,omitempty" doc:"CURRENCY_CONVERT: from, to (ISO 4217). ENUM_MAP: mapping, default. REGEX_CLEAN: pattern (RE2), replacement or group, onNoMatch (KEEP, NULL, EMPTY)"`
 }
 
-// Prelaunch is stored as written (specification 2.3).
+// Prelaunch is where the values of a curl command's placeholders come from (specification 2.3). It is stored as written.
 type Prelaunch struct {
-	DiscoveryURL string      `json:"discoveryUrl" cbor:"1,keyasint"`
-	TTLMinutes   *int        `json:"ttlMinutes,omitempty" cbor:"2,keyasint,omitempty"`
-	Tokens       []TokenRule `json:"tokens" cbor:"3,keyasint"`
+	DiscoveryURL string      `json:"discoveryUrl" cbor:"1,keyasint" doc:"Page that is read for them"`
+	TTLMinutes   *int        `json:"ttlMinutes,omitempty" cbor:"2,keyasint,omitempty" doc:"How long values are used, 1 to 43,200; 360 unless told"`
+	Tokens       []TokenRule `json:"tokens" cbor:"3,keyasint" doc:"One for each placeholder; an empty list turns this off"`
 }
 
 // TokenRule finds one placeholder's value.
 type TokenRule struct {
-	Name            string `json:"name" cbor:"1,keyasint"`
-	Source          string `json:"source" cbor:"2,keyasint"`
-	Expression      string `json:"expression" cbor:"3,keyasint"`
-	ValidatePattern string `json:"validatePattern,omitempty" cbor:"4,keyasint,omitempty"`
+	Name            string `json:"name" cbor:"1,keyasint" doc:"Of the placeholder, case-sensitive: letters, digits and underscores"`
+	Source          string `json:"source" cbor:"2,keyasint" doc:"FRAMEWORK_DATA, META or REGEX"`
+	Expression      string `json:"expression" cbor:"3,keyasint" doc:"FRAMEWORK_DATA: JSON pointer (RFC 6901) into the page's embedded framework data. META: name of a meta element. REGEX: regular expression (RE2), whose first group is the value"`
+	ValidatePattern string `json:"validatePattern,omitempty" cbor:"4,keyasint,omitempty" doc:"What a value must match (RE2); ^[A-Za-z0-9._=+/~-]{1,4096}$ unless told"`
 }
 
 // Recipe is what a fetcher needs of the scraper.
 func (s *Scraper) Recipe() Recipe {
 	r := Recipe{Type: s.Type, Fields: s.ItemsConfig, Pagination: s.SourceConfig.Pagination, Curl: s.SourceConfig.Curl,
-		Rules: s.PostProcessRules, HiddenData: s.SourceConfig.TryWithHiddenData}
+		Prelaunch: s.SourceConfig.Prelaunch, Rules: s.PostProcessRules, HiddenData: s.SourceConfig.TryWithHiddenData}
 	if s.Config != nil && s.Config.Politeness != nil {
 		r.Politeness = *s.Config.Politeness
 	}

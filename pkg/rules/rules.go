@@ -5,6 +5,7 @@ package rules
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,10 +48,11 @@ type Rules struct{ rules []rule }
 // rule is a compiled rule.
 type rule struct {
 	source, output string
+	converts       bool
 	apply          func(value json.RawMessage, day Day) (written, error)
 }
 
-// Day is what the rates of a conversion come from.
+// Day is what the rates of a conversion come from; the zero Day serves rules without one.
 type Day struct {
 	Table *ecb.Table
 	At    time.Time
@@ -83,12 +85,12 @@ func Compile(list []model.PostProcessRule) (*Rules, fault.List) {
 }
 
 // Check is everything that is wrong with rules that are being saved: what Compile says, and currencies without a rate.
-func Check(list []model.PostProcessRule, table *ecb.Table) fault.List {
+func Check(ctx context.Context, list []model.PostProcessRule, rates ecb.Rates) fault.List {
 	_, faults := Compile(list)
 	for i, r := range list {
 		for _, name := range []string{"from", "to"} {
 			code, _ := r.Params[name].(string)
-			if Kind(r.Kind) == CurrencyConvert && ecb.IsCode(code) && !table.Has(code) {
+			if Kind(r.Kind) == CurrencyConvert && ecb.IsCode(code) && !rates.Table(ctx).Has(code) {
 				faults = append(faults, fault.Invalid(fault.SchemaValidation, fmt.Sprintf("postProcessRules[%d].params.%s", i, name),
 					"the European Central Bank publishes no reference rate of this currency"))
 			}
@@ -119,7 +121,7 @@ func (c *checker) compile(r *model.PostProcessRule) rule {
 	default:
 		c.invalid("outputType", "must be one of NUMBER, TEXT, BOOLEAN")
 	}
-	compiled := rule{source: r.SourceField, output: r.OutputField}
+	compiled := rule{source: r.SourceField, output: r.OutputField, converts: Kind(r.Kind) == CurrencyConvert}
 	params := c.params(r.Params)
 	switch Kind(r.Kind) {
 	case CurrencyConvert:
@@ -192,13 +194,18 @@ func read[T any](c *checker, params map[string]json.RawMessage, name string, int
 	return true
 }
 
-// Any says whether there are rules at all.
-func (r *Rules) Any() bool { return r != nil && len(r.rules) > 0 }
+// None says that there are no rules.
+func (r *Rules) None() bool { return r == nil || len(r.rules) == 0 }
+
+// Converts says whether Apply needs a table of rates.
+func (r *Rules) Converts() bool {
+	return r != nil && slices.ContainsFunc(r.rules, func(one rule) bool { return one.converts })
+}
 
 // Apply is a row with what the rules write: columns that were there already change in their place, others come at the
 // end. Its error is coded row_too_large, or unparsable for what is no JSON object.
 func (r *Rules) Apply(row []byte, day Day) ([]byte, error) {
-	if !r.Any() {
+	if r.None() {
 		return row, nil
 	}
 	columns, err := parse(row)

@@ -181,7 +181,7 @@ func TestCheck(t *testing.T) {
 		"long replacement":          {ruleOf(RegexClean, `{"pattern":"x","replacement":"`+strings.Repeat("x", 1025)+`"}`), "params.replacement"},
 		"replacement of other type": {ruleOf(RegexClean, `{"pattern":"x","replacement":1}`), "params.replacement"},
 	} {
-		faults := Check([]model.PostProcessRule{named("x", "y"), c.rule}, today(t).Table)
+		faults := Check(t.Context(), []model.PostProcessRule{named("x", "y"), c.rule}, today(t).Table)
 		var fields []string
 		for _, f := range faults {
 			fields = append(fields, strings.TrimPrefix(f.Field, "postProcessRules[1]."))
@@ -193,7 +193,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: faults at %q, want %q", name, got, c.fields)
 		}
 	}
-	if faults := Check(make([]model.PostProcessRule, maxRules+1), today(t).Table); len(faults) != 1 || faults[0].Field != "postProcessRules" {
+	if faults := Check(t.Context(), make([]model.PostProcessRule, maxRules+1), nil); len(faults) != 1 || faults[0].Field != "postProcessRules" {
 		t.Errorf("too many rules: %v", faults)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/prelaunch"
 )
 
 // Bounds of pagination.
@@ -66,8 +67,15 @@ func check(s api.Services, from *operation.Caller, spec *model.Scraper, listed b
 }
 
 func (c *checker) source(source *model.SourceConfig, listed bool) {
-	if source.Prelaunch != nil && len(source.Prelaunch.Tokens) > 0 {
-		c.missing("sourceConfig.prelaunch", "token refresh is")
+	rules, faults := prelaunch.Compile(source.Prelaunch)
+	c.faults = append(c.faults, faults...)
+	if rules != nil {
+		if err := c.services.Guard.CheckURL(rules.URL); err != nil {
+			c.invalid("sourceConfig.prelaunch.discoveryUrl", "%s", detail(err))
+		}
+		if source.Curl == "" {
+			c.invalid("sourceConfig.prelaunch", "only a curl command has placeholders")
+		}
 	}
 	switch {
 	case source.URL != "" && source.Curl != "":
@@ -75,7 +83,7 @@ func (c *checker) source(source *model.SourceConfig, listed bool) {
 	case listed && source.Curl != "":
 		c.invalid("sourceConfig.curl", "the scraper of a list run reads the addresses of its list")
 	case source.Curl != "":
-		c.curl(source)
+		c.curl(source.Curl, rules, len(faults) == 0)
 	case source.URL != "":
 		if err := c.services.Guard.CheckURL(source.URL); err != nil {
 			c.invalid("sourceConfig.url", "%s", detail(err))
@@ -88,9 +96,9 @@ func (c *checker) source(source *model.SourceConfig, listed bool) {
 	}
 }
 
-// curl checks the command and where it leads.
-func (c *checker) curl(source *model.SourceConfig) {
-	request, err := curl.Parse(source.Curl)
+// curl checks the command, where it leads, and that there is a rule for each of its placeholders.
+func (c *checker) curl(command string, rules *prelaunch.Rules, known bool) {
+	request, err := curl.Parse(command)
 	if err != nil {
 		c.invalid("sourceConfig.curl", "%s", detail(err))
 		return
@@ -98,8 +106,10 @@ func (c *checker) curl(source *model.SourceConfig) {
 	if err := c.services.Guard.CheckURL(request.URL); err != nil {
 		c.invalid("sourceConfig.curl", "%s", detail(err))
 	}
-	if names := request.Placeholders(); len(names) > 0 {
-		c.invalid("sourceConfig.curl", "there is no token rule for the placeholder {{%s}}", names[0])
+	for _, name := range request.Placeholders() {
+		if known && !rules.Has(name) {
+			c.invalid("sourceConfig.curl", "there is no token rule for the placeholder {{%s}}", name)
+		}
 	}
 }
 
@@ -117,40 +127,11 @@ func (c *checker) pagination(source *model.SourceConfig) {
 	if p == nil {
 		return
 	}
-	var members []string
-	switch p.Type {
-	case model.PaginationNone:
-	case model.URLPageParam:
-		members = []string{"param", "start", "step", "max"}
-		c.within(field+".start", p.Start, 0, maxStep)
-		c.within(field+".step", p.Step, 1, maxStep)
-	case model.OffsetParam:
-		members = []string{"param", "pageSize", "max"}
-		if p.PageSize == nil {
-			c.invalid(field+".pageSize", "is required")
-		}
-		c.within(field+".pageSize", p.PageSize, 1, maxStep)
-	case model.URLTemplate:
-		members = []string{"template", "max"}
-		c.template(field+".template", source)
-	case model.NextLink: // the selector is checked with the fields'
-		members = []string{"selector", "max"}
-	case model.JSONCursor: // the path is checked with the fields
-		members = []string{"param", "cursorPath", "max"}
-	case model.LoadMore:
-		members = []string{"selector", "max"}
-		if p.Selector == "" {
-			c.invalid(field+".selector", "the selector of what is clicked for more is needed")
-		}
-	case model.InfiniteScroll:
-		members = []string{"max"}
-	default:
+	members, known := paginationMembers[p.Type]
+	if !known {
 		c.invalid(field+".type", "must be one of NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK, JSON_CURSOR, "+
 			"LOAD_MORE, INFINITE_SCROLL")
 		return
-	}
-	if slices.Contains(members, "param") && (p.Param == "" || len(p.Param) > maxParam) {
-		c.invalid(field+".param", "the name of a parameter of 1 to %d bytes is needed", maxParam)
 	}
 	for _, member := range []struct {
 		name  string
@@ -163,9 +144,46 @@ func (c *checker) pagination(source *model.SourceConfig) {
 			c.invalid(field+"."+member.name, "the type %s has no such member", p.Type)
 		}
 	}
-	if slices.Contains(members, "max") {
-		c.within(field+".max", p.Max, 1, model.MaxMaxPages)
+	for _, member := range members {
+		path := field + "." + member
+		switch member {
+		case "param":
+			if p.Param == "" || len(p.Param) > maxParam {
+				c.invalid(path, "the name of a parameter of 1 to %d bytes is needed", maxParam)
+			}
+		case "start":
+			c.within(path, p.Start, 0, maxStep)
+		case "step":
+			c.within(path, p.Step, 1, maxStep)
+		case "pageSize":
+			if p.PageSize == nil {
+				c.invalid(path, "is required")
+			}
+			c.within(path, p.PageSize, 1, maxStep)
+		case "template":
+			c.template(path, source)
+		case "max":
+			c.within(path, p.Max, 1, model.MaxMaxPages)
+		}
 	}
+	if p.Type == model.LoadMore && p.Selector == "" {
+		c.invalid(field+".selector", "the selector of what is clicked for more is needed")
+	}
+	if p.Renders() && source.Curl != "" {
+		c.invalid(field+".type", "a browser loads addresses, not curl commands")
+	}
+}
+
+// paginationMembers are those of each type. Selectors and paths are checked with the fields.
+var paginationMembers = map[model.PaginationType][]string{
+	model.PaginationNone: {},
+	model.URLPageParam:   {"param", "start", "step", "max"},
+	model.OffsetParam:    {"param", "pageSize", "max"},
+	model.URLTemplate:    {"template", "max"},
+	model.NextLink:       {"selector", "max"},
+	model.JSONCursor:     {"param", "cursorPath", "max"},
+	model.LoadMore:       {"selector", "max"},
+	model.InfiniteScroll: {"max"},
 }
 
 // template checks where the pages of URL_TEMPLATE are. Those of a curl command stay on its host: what it says is meant

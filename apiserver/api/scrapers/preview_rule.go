@@ -43,8 +43,7 @@ func PreviewRule(s api.Services) *operation.Operation {
 		Access: auth.Read, Rate: limits.General, Invalid: fault.SchemaValidation, Errors: []fault.Code{fault.SchemaValidation},
 	}, func(ctx context.Context, _ *operation.Caller, in *previewRuleRequest) (RulePreview, error) {
 		list := []model.PostProcessRule{in.Body.Rule}
-		table := s.ExchangeRates.Table(ctx)
-		if faults := rules.Check(list, table); len(faults) > 0 {
+		if faults := rules.Check(ctx, list, s.ExchangeRates); len(faults) > 0 {
 			for _, f := range faults {
 				f.Field = strings.Replace(f.Field, "postProcessRules[0]", "rule", 1)
 			}
@@ -58,7 +57,11 @@ func PreviewRule(s api.Services) *operation.Operation {
 		if len(value) == 0 {
 			value = json.RawMessage("null")
 		}
-		out, err := compiled.Preview(value, rules.Day{Table: table, At: s.Clock.Now()})
+		var day rules.Day
+		if compiled.Converts() {
+			day = rules.Day{Table: s.ExchangeRates.Table(ctx), At: s.Clock.Now()}
+		}
+		out, err := compiled.Preview(value, day)
 		if err != nil {
 			return RulePreview{}, fault.Invalid(fault.SchemaValidation, "sampleValue", "the output is larger than a row may be")
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 const putDescription = "The full body is sent always. An id that is not one of the customer's scrapers is refused. What " +
-	"this version cannot run (other types, prelaunch tokens, schedules, retention) " +
+	"this version cannot run (other types, schedules, retention) " +
 	"is refused with not_supported or type_not_runnable rather than kept and ignored. MARKETPLACE and SEARCH_ENGINE_SEARCH have " +
 	"fields of their own. Rows of a shop are: position (in a list), title, url, price, priceMax, listPrice, currency, availability, " +
 	"condition, brand, sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description, platform. Rows of a " +
@@ -81,7 +81,7 @@ func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper
 		}
 		listed = known.ListRun
 	}
-	faults := append(check(s, from, &spec, listed), rules.Check(spec.PostProcessRules, s.ExchangeRates.Table(ctx))...)
+	faults := append(check(s, from, &spec, listed), rules.Check(ctx, spec.PostProcessRules, s.ExchangeRates)...)
 	if g := from.View.Group(b.GroupRef); g == nil || g.Customer != from.Customer {
 		faults = append(faults, noGroup())
 	}

@@ -1,0 +1,240 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/curl"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/prelaunch"
+)
+
+// discovery is a page that has to be read for values before the chain's own page: it waits for its host's turn and asks
+// robots.txt like any page. It is done when the values are there, whoever found them.
+type discovery struct {
+	source tokenSource
+	at     string // canonical: the address to ask next, where redirects have led
+	hops   int
+	permit bool // the start that robots.txt needed has been taken
+	// refused is why the page has to be asked for again, with other values than stale; "" for its first request.
+	refused fault.Code
+	stale   map[string]string
+}
+
+// tokenSource is where the values of a page's request come from.
+type tokenSource struct {
+	key  tokenKey
+	url  string
+	ttl  time.Duration
+	find func(page []byte) (map[string]string, error)
+	// optional: the request goes out without them, and fails as it failed when there are none.
+	optional bool
+}
+
+// tokenSource is that of a request to at: the recipe's rules, or the site's build id where the address has one.
+func (r *recipe) tokenSource(c *chain, at string) (tokenSource, bool) {
+	key := tokenKey{scraper: c.task.Scraper}
+	if r.prelaunch != nil {
+		key.config = r.prelaunch.Hash
+		return tokenSource{key: key, url: r.prelaunch.URL, ttl: r.prelaunch.TTL, find: r.prelaunch.Find}, true
+	}
+	_, root, ok := prelaunch.BuildOf(at)
+	if r.curl == nil || !ok {
+		return tokenSource{}, false
+	}
+	key.root = root
+	return tokenSource{key: key, url: root, ttl: prelaunch.DefaultTTL, find: prelaunch.FindBuild, optional: true}, true
+}
+
+// compose is the chain's next request with the values of its placeholders. It is false when they have to be discovered
+// first. Its error is a *Failure.
+func (f *Fetcher) compose(c *chain, r *recipe) (at string, as *curl.Request, ready bool, err error) {
+	at, as = c.request(r)
+	if r.curl == nil || c.fetch.as != nil || c.fetch.asked != "" {
+		return at, as, true, nil
+	}
+	c.fetch.values = nil
+	source, has := r.tokenSource(c, at)
+	if !has {
+		return at, as, true, nil
+	}
+	values := f.tokens.get(source.key)
+	switch {
+	case values == nil && source.optional:
+		return at, as, true, nil
+	case values == nil:
+		return at, as, false, c.beginDiscovery(source, "", nil)
+	}
+	c.fetch.values = values
+	if source.optional {
+		as, at = prelaunch.WithBuild(as, at, values)
+	} else {
+		template := *as
+		template.URL = at
+		filled, ok := template.Fill(values)
+		if !ok {
+			return "", nil, false, &Failure{Code: fault.PagePrelaunch, Final: at}
+		}
+		as, at = filled, filled.URL
+	}
+	if at, err = egress.Canonical(at); err != nil {
+		return "", nil, false, &Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
+	}
+	return at, as, true, nil
+}
+
+func (c *chain) beginDiscovery(source tokenSource, refused fault.Code, stale map[string]string) error {
+	at, err := egress.Canonical(source.url)
+	if err != nil {
+		return &Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
+	}
+	c.fetch.discovery = &discovery{source: source, at: at, refused: refused, stale: stale}
+	return nil
+}
+
+// renew begins a discovery where an answer says that the values are old. It is false when that cannot be, or when it was
+// done for this page before.
+func (f *Fetcher) renew(c *chain, r *recipe, failure *Failure) bool {
+	gone := failure.Status == 404 || failure.Status == 410 || failure.Status == 451
+	if r.curl == nil || c.fetch.renewed || c.fetch.asked != "" || !gone || failure.Code != fault.PageStatus {
+		return false
+	}
+	source, has := r.tokenSource(c, c.address())
+	if !has || source.optional && failure.Status != 404 {
+		return false
+	}
+	f.tokens.invalidate(source.key, c.fetch.values)
+	c.fetch.renewed = true
+	return c.beginDiscovery(source, failure.Code, c.fetch.values) == nil
+}
+
+// discover makes one request of a discovery, or finds that somebody else's has brought the values.
+func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe) (step, error) {
+	d := c.fetch.discovery
+	values, under, own := f.tokens.join(d.source.key)
+	if under != nil && !own {
+		select {
+		case <-under.done:
+			values = under.values
+		case <-ctx.Done():
+			return step{answer: frontier.Answer{Unasked: true}}, d.failure(ctx.Err())
+		}
+		switch {
+		case under.failed:
+			return step{answer: frontier.Answer{Unasked: true}}, d.failure(errDiscovery)
+		case values == nil:
+			return step{again: true, answer: frontier.Answer{Unasked: true}}, nil // it is our turn to discover
+		}
+	}
+	next := step{again: true, answer: frontier.Answer{Unasked: true}}
+	if own {
+		var err error
+		values, next, err = f.readTokens(ctx, c, r)
+		f.tokens.land(d.source.key, under, values, err != nil && !errors.Is(err, errStale) && ctx.Err() == nil, d.source.ttl)
+		if err != nil {
+			return next, d.failure(err)
+		}
+		if values == nil {
+			return next, nil
+		}
+	}
+	c.fetch.discovery = nil
+	if d.refused != "" && d.same(c, r, values) {
+		return next, &original{d.refused}
+	}
+	return next, nil
+}
+
+// readTokens asks for the page of a discovery. Without values and an error it goes on with another request.
+func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe) (map[string]string, step, error) {
+	d, web := c.fetch.discovery, f.config.Web
+	next := step{again: true}
+	if !r.ignoreRobots {
+		known := web.RobotsKnown(d.at)
+		if err := f.robots(ctx, d.at); err != nil {
+			next.answer.Unasked = known
+			return nil, next, err
+		}
+		if !known && !d.permit {
+			d.permit = true
+			return nil, next, nil
+		}
+	}
+	leave, err := f.tokens.permit(ctx)
+	if err != nil {
+		next.answer.Unasked = true
+		return nil, next, err
+	}
+	defer leave()
+	beforeHop := func(ctx context.Context, to string, _ *curl.Request) error {
+		if d.hops++; d.hops > maxHops {
+			return errDiscovery
+		}
+		if err := f.mayHop(ctx, c, r, to); !errors.Is(err, errNotReady) {
+			return err
+		}
+		return &ledAway{to: to}
+	}
+	response, err := web.Fetch(ctx, Request{URL: d.at, Tier: model.Plain, BeforeHop: beforeHop})
+	var led *ledAway
+	switch {
+	case errors.As(err, &led):
+		d.at, d.permit = led.to, false
+		return nil, next, nil
+	case err != nil:
+		return nil, next, err
+	}
+	defer response.Release()
+	next.answer.Host = model.HostOf(response.Final)
+	values, err := d.source.find(response.Body)
+	return values, next, err
+}
+
+// errDiscovery says that a discovery brought nothing.
+var errDiscovery = errors.New("fetcher: nothing was discovered")
+
+// failure is what a page fails with whose discovery failed.
+func (d *discovery) failure(cause error) error {
+	switch {
+	case errors.Is(cause, errStale), errors.Is(cause, context.Canceled):
+		return cause
+	case d.source.optional:
+		return &original{d.refused}
+	}
+	return &Failure{Code: fault.PagePrelaunch, Final: d.at, Cause: cause}
+}
+
+// same says whether fresh values would only repeat the request that has failed.
+func (d *discovery) same(c *chain, r *recipe, fresh map[string]string) bool {
+	if !d.source.optional {
+		return maps.Equal(fresh, d.stale)
+	}
+	at, as := c.request(r)
+	before, wasAt := prelaunch.WithBuild(as, at, d.stale)
+	after, isAt := prelaunch.WithBuild(as, at, fresh)
+	return wasAt == isAt && slices.Equal(before.Header, after.Header)
+}
+
+// original ends a page with the error that a discovery was to help against.
+type original struct{ code fault.Code }
+
+func (e *original) Error() string { return string(e.code) }
+
+// host is where the chain's next request goes.
+func (c *chain) host() string {
+	if d := c.fetch.discovery; d != nil {
+		return model.HostOf(d.at)
+	}
+	return model.HostOf(c.fetch.at)
+}
+
+// covered says whether there is a rule for each placeholder of a request: one without must not be sent.
+func covered(r *curl.Request, rules *prelaunch.Rules) bool {
+	return !slices.ContainsFunc(r.Placeholders(), func(name string) bool { return !rules.Has(name) })
+}

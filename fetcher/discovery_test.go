@@ -1,0 +1,466 @@
+package fetcher
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const (
+	api  = "http://a.test/api?t=%7B%7BT%7D%7D" // as it is listed; the braces are what canonical addresses make of them
+	shop = "http://b.test/shop"
+)
+
+// withTokens is a scraper whose request needs a token of shop.
+func withTokens(rules ...model.TokenRule) model.Recipe {
+	if len(rules) == 0 {
+		rules = []model.TokenRule{{Name: "T", Source: "META", Expression: "token"}}
+	}
+	recipe := curlRecipe("curl 'http://a.test/api?t={{T}}'", nil)
+	recipe.Prelaunch = &model.Prelaunch{DiscoveryURL: shop, Tokens: rules}
+	return recipe
+}
+
+// shopPage is a page with a token.
+func shopPage(token string) string { return "<meta name=token content='" + token + "'>" }
+
+// count is how often an address was asked for. It also checks that nothing with a placeholder ever was.
+func (r *rig) count(url string) int {
+	r.t.Helper()
+	r.web.mu.Lock()
+	defer r.web.mu.Unlock()
+	n := 0
+	for _, asked := range r.web.asked {
+		if asked == url {
+			n++
+		}
+		if strings.Contains(asked, "{{") || strings.Contains(strings.ToUpper(asked), "%7B%7B") {
+			r.t.Errorf("a placeholder left: %s", asked)
+		}
+	}
+	return n
+}
+
+// serve answers with the pages in turn, the last one for ever; a page that is a number is a status.
+func (w *fakeWeb) serve(url string, pages ...string) {
+	next := 0
+	w.answers[url] = func(context.Context, Request) (*Response, error) {
+		w.mu.Lock()
+		page := pages[min(next, len(pages)-1)]
+		next++
+		w.mu.Unlock()
+		status := 0
+		if _, err := fmt.Sscanf(page, "%d", &status); err == nil {
+			return nil, &Failure{Code: fault.PageStatus, Final: url, Status: status, Retry: status >= 500}
+		}
+		return w.html(url, page), nil
+	}
+}
+
+func TestTokens(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		recipe := curlRecipe(`curl 'http://a.test/{{BUILD}}/api' -H 'X: {{T}}-{{T}}' --json '{"n":{{N}}}'`, nil)
+		recipe.Prelaunch = &model.Prelaunch{DiscoveryURL: shop, Tokens: []model.TokenRule{
+			{Name: "BUILD", Source: "FRAMEWORK_DATA", Expression: "/buildId"},
+			{Name: "T", Source: "META", Expression: "token"},
+			{Name: "N", Source: "REGEX", Expression: `data-n=(\d+)`, ValidatePattern: `^\d+$`},
+		}}
+		r, stop := start(t, 1, recipe, nil)
+		defer stop()
+		r.web.page(shop, `<script id="__NEXT_DATA__" type="application/json">{"buildId":"b~1"}</script>`+shopPage("x/y+z=")+"<p data-n=42>")
+		var got []string
+		r.web.answers["http://a.test/b~1/api"] = r.web.note(&got)
+		listed := "http://a.test/{{BUILD}}/api"
+		r.send(r.task(0, listed), r.task(1, listed))
+		for _, p := range r.pages(2) {
+			if shorthand(p) != "0 delivered last" || p.URL != listed || len(p.Tries) != 1 {
+				t.Errorf("page %q of %s after %d tries", shorthand(p), p.URL, len(p.Tries))
+			}
+		}
+		one := `POST "{\"n\":42}" X=x/y+z=-x/y+z= Content-Type=application/json Accept=application/json http://a.test/b~1/api`
+		if !slices.Equal(got, []string{one, one}) || r.count(shop) != 1 {
+			t.Errorf("requests are %q after %d discoveries", got, r.count(shop))
+		}
+	})
+}
+
+// Concurrent callers share one discovery, whether it succeeds or fails.
+func TestDiscoveriesCoalesce(t *testing.T) {
+	for name, c := range map[string]struct{ page, want string }{
+		"found":     {shopPage("x"), "0 delivered last"},
+		"not found": {"<p>nothing", "0 errored prelaunch_refresh_failed last"},
+		"no page":   {"503", "0 errored prelaunch_refresh_failed last"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r, stop := start(t, 1, withTokens(), func(r *rig, _ *Config) { r.web.latency = 10 * time.Second })
+				defer stop()
+				r.web.serve(shop, c.page)
+				for seq := range 20 {
+					r.send(r.task(seq, api))
+				}
+				for _, p := range r.pages(20) {
+					if got := shorthand(p); got != c.want {
+						t.Errorf("page is %q, want %q", got, c.want)
+					}
+				}
+				if n := r.count(shop); n != 1 {
+					t.Errorf("%d discoveries", n)
+				}
+			})
+		})
+	}
+}
+
+// At most three discoveries are under way at once, over all scrapers.
+func TestDiscoveriesAreFew(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, withTokens(), nil)
+		defer stop()
+		var mu sync.Mutex
+		now, most := 0, 0
+		r.web.answers[shop] = func(context.Context, Request) (*Response, error) {
+			mu.Lock()
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			pass(time.Second)
+			mu.Lock()
+			now--
+			mu.Unlock()
+			return r.web.html(shop, shopPage("x")), nil
+		}
+		for seq := range 10 {
+			task := r.task(seq, api)
+			task.Scraper = ids.ID{11: byte(10 + seq)}
+			r.send(task)
+		}
+		for _, p := range r.pages(10) {
+			if got := shorthand(p); got != "0 delivered last" {
+				t.Errorf("page is %q", got)
+			}
+		}
+		if n := r.count(shop); n != 10 || most != 3 {
+			t.Errorf("%d discoveries, at most %d at once", n, most)
+		}
+	})
+}
+
+// An answer that says that the page is gone renews the tokens and is tried once more, unless they are the same.
+func TestTokensAreRenewed(t *testing.T) {
+	const with1, with2 = "http://a.test/api?t=1", "http://a.test/api?t=2"
+	for name, c := range map[string]struct {
+		shop, api1, api2 []string
+		want             string
+		asked            [3]int // shop, with the first token, with the second
+		tries            int
+	}{
+		"404":               {[]string{shopPage("1"), shopPage("2")}, []string{"404"}, []string{items("x")}, "0 delivered last", [3]int{2, 1, 1}, 2},
+		"410":               {[]string{shopPage("1"), shopPage("2")}, []string{"410"}, []string{items("x")}, "0 delivered last", [3]int{2, 1, 1}, 2},
+		"451":               {[]string{shopPage("1"), shopPage("2")}, []string{"451"}, []string{items("x")}, "0 delivered last", [3]int{2, 1, 1}, 2},
+		"403":               {[]string{shopPage("1"), shopPage("2")}, []string{"403"}, []string{items("x")}, "0 errored http_status last", [3]int{1, 1, 0}, 1},
+		"500":               {[]string{shopPage("1"), shopPage("2")}, []string{"500"}, []string{items("x")}, "0 errored http_status last", [3]int{1, 3, 0}, 3},
+		"the same token":    {[]string{shopPage("1")}, []string{"404"}, nil, "0 errored http_status last", [3]int{2, 1, 0}, 1},
+		"gone all the same": {[]string{shopPage("1"), shopPage("2"), shopPage("3")}, []string{"404"}, []string{"404"}, "0 errored http_status last", [3]int{2, 1, 1}, 2},
+		"no token any more": {[]string{shopPage("1"), "<p>"}, []string{"404"}, nil, "0 errored prelaunch_refresh_failed last", [3]int{2, 1, 0}, 2},
+		"a bad day first":   {[]string{shopPage("1"), shopPage("2")}, []string{"500", "404"}, []string{"500", items("x")}, "0 delivered last", [3]int{2, 2, 2}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r, stop := start(t, 1, withTokens(), nil)
+				defer stop()
+				r.web.serve(shop, c.shop...)
+				r.web.serve(with1, c.api1...)
+				if c.api2 != nil {
+					r.web.serve(with2, c.api2...)
+				}
+				r.send(r.task(0, api))
+				p := r.pages(1)[0]
+				asked := [3]int{r.count(shop), r.count(with1), r.count(with2)}
+				if got := shorthand(p); got != c.want || asked != c.asked || len(p.Tries) != c.tries {
+					t.Errorf("page is %q after %v requests and %d tries, want %q after %v and %d", got, asked, len(p.Tries),
+						c.want, c.asked, c.tries)
+				}
+				r.nothingMore()
+			})
+		})
+	}
+}
+
+// Tokens that others have renewed meanwhile are not discovered again.
+func TestRenewedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, withTokens(), func(r *rig, _ *Config) { r.web.latency = time.Second })
+		defer stop()
+		r.web.serve(shop, shopPage("1"), shopPage("2"), shopPage("3"))
+		r.web.serve("http://a.test/api?t=1", "404")
+		for seq := range 10 {
+			r.send(r.task(seq, api))
+		}
+		for _, p := range r.pages(10) {
+			if got := shorthand(p); got != "0 delivered last" {
+				t.Errorf("page is %q", got)
+			}
+		}
+		if n := r.count(shop); n != 2 || r.count("http://a.test/api?t=2") != 10 {
+			t.Errorf("%d discoveries", n)
+		}
+	})
+}
+
+func TestTokensExpire(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		recipe := withTokens()
+		recipe.Prelaunch.TTLMinutes = intp(10)
+		r, stop := start(t, 1, recipe, nil)
+		defer stop()
+		r.web.serve(shop, shopPage("1"), shopPage("2"))
+		for n, wait := range []time.Duration{0, 9 * time.Minute, 2 * time.Minute} {
+			pass(wait)
+			r.send(r.task(n, api))
+			r.pages(1)
+		}
+		if r.count(shop) != 2 || r.count("http://a.test/api?t=1") != 2 || r.count("http://a.test/api?t=2") != 1 {
+			t.Errorf("asked for %q", r.web.asked)
+		}
+	})
+}
+
+// Whatever goes wrong with a discovery, the page fails with the typed error and is not asked for.
+func TestDiscoveryFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule    model.TokenRule
+		page    string
+		prepare func(*rig)
+	}{
+		"no network": {prepare: func(r *rig) { r.web.fails(shop, -1, Failure{Code: fault.PageConnect, Retry: true}) }},
+		"a wall":     {prepare: func(r *rig) { r.web.fails(shop, -1, Failure{Code: fault.PageBlocked, Status: 200}) }},
+		"too slow":   {prepare: func(r *rig) { r.web.latency = time.Minute }},
+		"robots":     {prepare: func(r *rig) { r.web.forbid[shop] = true }},
+		"a circle": {prepare: func(r *rig) {
+			r.web.redirect(shop, "http://c.test/")
+			r.web.redirect("http://c.test/", shop)
+		}},
+		"no meta":        {page: "<meta name=other content=x>"},
+		"an empty meta":  {page: "<meta name=token>"},
+		"a bad value":    {page: shopPage("a b")},
+		"a long value":   {page: shopPage(strings.Repeat("x", 4097))},
+		"a placeholder":  {page: shopPage("{{T}}"), rule: model.TokenRule{Source: "META", Expression: "token", ValidatePattern: "."}},
+		"another host":   {page: shopPage("x"), rule: model.TokenRule{Source: "META", Expression: "token", ValidatePattern: "^y$"}},
+		"no script":      {page: "<p>", rule: model.TokenRule{Source: "FRAMEWORK_DATA", Expression: "/a"}},
+		"no JSON":        {page: `<script id=__NEXT_DATA__>x</script>`, rule: model.TokenRule{Source: "FRAMEWORK_DATA", Expression: "/a"}},
+		"no member":      {page: `<script id=__NEXT_DATA__>{"a":{}}</script>`, rule: model.TokenRule{Source: "FRAMEWORK_DATA", Expression: "/a/b"}},
+		"an object":      {page: `<script id=__NEXT_DATA__>{"a":{}}</script>`, rule: model.TokenRule{Source: "FRAMEWORK_DATA", Expression: "/a"}},
+		"no match":       {page: "<p>", rule: model.TokenRule{Source: "REGEX", Expression: "v=(x)"}},
+		"an empty group": {page: "v=", rule: model.TokenRule{Source: "REGEX", Expression: "v=(x)?"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				recipe := withTokens()
+				if c.rule.Source != "" {
+					c.rule.Name = "T"
+					recipe = withTokens(c.rule)
+				}
+				r, stop := start(t, 1, recipe, nil)
+				defer stop()
+				if c.prepare != nil {
+					c.prepare(r)
+				} else {
+					r.web.page(shop, c.page)
+				}
+				r.send(r.task(0, api))
+				if got := shorthand(r.pages(1)[0]); got != "0 errored prelaunch_refresh_failed last" {
+					t.Errorf("page is %q", got)
+				}
+				if asked := r.web.startsAt("a.test"); len(asked) > 0 || r.count(shop) > 7 {
+					t.Errorf("asked for %q", r.web.asked)
+				}
+				r.nothingMore()
+			})
+		})
+	}
+}
+
+// A discovery is as polite as a page: robots.txt first, at its host's pace, wherever redirects lead.
+func TestDiscoveryIsPolite(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		recipe := withTokens()
+		recipe.Prelaunch.DiscoveryURL = "http://a.test/shop"
+		r, stop := start(t, 1, recipe, func(_ *rig, config *Config) { config.Pace = Pace{Rate: 1, Connections: 1} })
+		defer stop()
+		r.web.redirect("http://a.test/shop", "http://a.test/shop/")
+		r.web.redirect("http://a.test/shop/", "http://c.test/shop")
+		r.web.page("http://c.test/shop", shopPage("1"))
+		r.web.serve("http://a.test/api?t=1", "404", items("x"))
+		r.send(r.task(0, api), r.task(1, "http://c.test/x"))
+		r.pages(2)
+		r.checkSpacing(1)
+		if !r.web.known["c.test"] || r.count("http://c.test/shop") != 2 {
+			t.Errorf("asked for %q", r.web.asked)
+		}
+	})
+}
+
+// buildPage is a host root that names its build.
+func buildPage(build, deployment string) string {
+	return `<script id="__NEXT_DATA__" type="application/json">{"buildId":"` + build + `"}</script>` + deployment
+}
+
+// A build id that a site no longer has is found anew without configuration.
+func TestBuildIDs(t *testing.T) {
+	const root, at1, at2 = "http://a.test/", "http://a.test/_next/data/one/p.json?dpl=d1&x=1", "http://a.test/_next/data/two/p.json?dpl=d1&x=1"
+	const at3 = "http://a.test/_next/data/two/p.json?dpl=d2&x=1"
+	command := "curl '" + at1 + "' -H 'x-deployment-id: d1'"
+	meta := `<meta name="x-deployment-id" content="d2">`
+	for name, c := range map[string]struct {
+		curl string
+		root []string
+		web  map[string]string
+		want string
+		asks map[string]int
+	}{
+		"a new build": {command, []string{buildPage("two", "")}, map[string]string{at1: "404"}, "0 delivered last",
+			map[string]int{at1: 1, root: 1, at2: 1}},
+		"and a new deployment": {command, []string{buildPage("two", meta)}, map[string]string{at1: "404"}, "0 delivered last",
+			map[string]int{at1: 1, root: 1, at3: 1}},
+		"only a new deployment": {command, []string{buildPage("one", meta)}, map[string]string{at1: "404"}, "0 delivered last",
+			map[string]int{at1: 1, root: 1, "http://a.test/_next/data/one/p.json?dpl=d2&x=1": 1}},
+		"the same build": {command, []string{buildPage("one", "")}, map[string]string{at1: "404"}, "0 errored http_status last",
+			map[string]int{at1: 1, root: 1}},
+		"no build": {command, []string{"<p>"}, map[string]string{at1: "404"}, "0 errored http_status last",
+			map[string]int{at1: 1, root: 1}},
+		"no root": {command, []string{"500"}, map[string]string{at1: "404"}, "0 errored http_status last", map[string]int{at1: 1, root: 1}},
+		"gone all the same": {command, []string{buildPage("two", "")}, map[string]string{at1: "404", at2: "404"},
+			"0 errored http_status last", map[string]int{at1: 1, root: 1, at2: 1}},
+		"410":            {command, []string{buildPage("two", "")}, map[string]string{at1: "410"}, "0 errored http_status last", map[string]int{at1: 1}},
+		"no such path":   {"curl http://a.test/api", nil, map[string]string{"http://a.test/api": "404"}, "0 errored http_status last", map[string]int{"http://a.test/api": 1}},
+		"no curl source": {"", nil, map[string]string{at1: "404"}, "0 errored http_status last", map[string]int{at1: 1}},
+		"a build that is none": {command, []string{buildPage("../x", "")}, map[string]string{at1: "404"},
+			"0 errored http_status last", map[string]int{at1: 1, root: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r, stop := start(t, 1, curlRecipe(c.curl, nil), nil)
+				defer stop()
+				for url, page := range c.web {
+					r.web.serve(url, page)
+				}
+				if c.root != nil {
+					r.web.serve(root, c.root...)
+				}
+				url := at1
+				if strings.HasSuffix(c.curl, "/api") {
+					url = "http://a.test/api"
+				}
+				r.send(r.task(0, url))
+				p := r.pages(1)[0]
+				if got := shorthand(p); got != c.want || p.URL != url || p.Final != "" {
+					t.Errorf("page is %q of %s at %q, want %q", got, p.URL, p.Final, c.want)
+				}
+				if strings.Contains(c.want, "errored") && p.Status != 404 && name != "410" {
+					t.Errorf("the status is %d, not the original one", p.Status)
+				}
+				asked := map[string]int{}
+				for _, a := range r.web.asked {
+					if !strings.HasSuffix(a, "/robots.txt") {
+						asked[a]++
+					}
+				}
+				if !maps.Equal(asked, c.asks) {
+					t.Errorf("asked for %v, want %v", asked, c.asks)
+				}
+			})
+		})
+	}
+}
+
+// A build id once found is used from then on, for the header as well.
+func TestBuildIDIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const at1, at2 = "http://a.test/_next/data/one/p.json", "http://a.test/_next/data/two/p.json"
+		r, stop := start(t, 1, curlRecipe("curl "+at1+" -H 'X-Deployment-Id: d1' -H 'a: b'", nil), nil)
+		defer stop()
+		r.web.page("http://a.test/", buildPage("two", `<meta name="deployment-id" content="d2">`))
+		r.web.serve(at1, "404")
+		var got []string
+		r.web.answers[at2] = r.web.note(&got)
+		r.send(r.task(0, at1))
+		r.pages(1)
+		r.send(r.task(1, at1))
+		r.pages(1)
+		want := `GET "" X-Deployment-Id=d2 a=b Accept=*/* ` + at2
+		if !slices.Equal(got, []string{want, want}) || r.count("http://a.test/") != 1 || r.count(at1) != 1 {
+			t.Errorf("requests are %q; asked for %q", got, r.web.asked)
+		}
+	})
+}
+
+// A command with a placeholder that nothing fills is not run at all.
+func TestPlaceholderWithoutRule(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		recipe := withTokens()
+		recipe.Curl = "curl 'http://a.test/api?t={{T}}' -H 'X: {{OTHER}}'"
+		r, stop := start(t, 1, recipe, nil)
+		defer stop()
+		r.send(r.task(0, api))
+		if got := shorthand(r.pages(1)[0]); got != "0 errored recipe_missing last" || len(r.web.asked) > 0 {
+			t.Errorf("page is %q after %q", got, r.web.asked)
+		}
+	})
+}
+
+func TestTokenSetsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{})
+		values := map[string]string{"a": "b"}
+		for n := range maxTokenSets + 10 {
+			key := tokenKey{config: uint64(n)}
+			_, flight, own := f.tokens.join(key)
+			if !own {
+				t.Fatalf("set %d is known", n)
+			}
+			f.tokens.land(key, flight, values, false, time.Minute)
+		}
+		if n := len(f.tokens.sets); n != maxTokenSets || f.tokens.get(tokenKey{config: 0}) != nil || f.tokens.get(tokenKey{config: 20}) == nil {
+			t.Errorf("%d sets are kept", n)
+		}
+		f.tokens.invalidate(tokenKey{config: 20}, map[string]string{"a": "c"})
+		if f.tokens.get(tokenKey{config: 20}) == nil {
+			t.Error("values are forgotten that others have renewed")
+		}
+		f.tokens.invalidate(tokenKey{config: 20}, values)
+		pass(time.Minute)
+		if f.tokens.get(tokenKey{config: 20}) != nil || f.tokens.get(tokenKey{config: 21}) != nil || len(f.tokens.flights) != 0 {
+			t.Error("values are kept for too long")
+		}
+	})
+}
+
+// What is gone behind a redirect that had to wait is renewed with the values that led there in mind.
+func TestGoneBehindARedirect(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, withTokens(), func(_ *rig, config *Config) { config.Pace = Pace{Rate: 1} })
+		defer stop()
+		r.web.page(shop, shopPage("1"))
+		r.web.redirect("http://a.test/api?t=1", "http://c.test/")
+		r.web.serve("http://c.test/", "404")
+		r.send(r.task(0, api))
+		if got := shorthand(r.pages(1)[0]); got != "0 errored http_status last" {
+			t.Errorf("page is %q", got)
+		}
+		if r.count(shop) != 2 || r.count("http://a.test/api?t=1") != 1 || r.count("http://c.test/") != 1 {
+			t.Errorf("asked for %q", r.web.asked)
+		}
+		r.checkSpacing(1)
+	})
+}

@@ -1,0 +1,134 @@
+package fetcher
+
+import (
+	"container/list"
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Bounds of discoveries (specification 2.3).
+const (
+	maxDiscoveries = 3 // at once
+	maxTokenSets   = 1_024
+)
+
+// tokenKey names what is discovered: by a scraper's configuration, or, for build ids, by a site of it.
+type tokenKey struct {
+	scraper ids.ID
+	config  uint64
+	root    string // of the site; "" for configured rules
+}
+
+// tokens keeps the values that discoveries brought, in this process alone. Who finds none begins a discovery, or waits
+// for the one under way.
+type tokens struct {
+	clock   clock.Clock
+	permits chan struct{}
+
+	mu      sync.Mutex
+	sets    map[tokenKey]*list.Element // of *tokenSet
+	used    *list.List                 // the last used first
+	flights map[tokenKey]*flight
+}
+
+type tokenSet struct {
+	key     tokenKey
+	values  map[string]string
+	expires time.Time
+}
+
+// flight is a discovery under way. Its outcome may be read once done is closed.
+type flight struct {
+	done   chan struct{}
+	values map[string]string // nil: given up, or failed
+	failed bool
+}
+
+func newTokens(clk clock.Clock) *tokens {
+	return &tokens{clock: clk, permits: make(chan struct{}, maxDiscoveries), sets: map[tokenKey]*list.Element{},
+		used: list.New(), flights: map[tokenKey]*flight{}}
+}
+
+// get is nil when nothing is known. The values must not be changed.
+func (t *tokens) get(key tokenKey) map[string]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known(key)
+}
+
+// known is get under the lock.
+func (t *tokens) known(key tokenKey) map[string]string {
+	place := t.sets[key]
+	if place == nil {
+		return nil
+	}
+	set := place.Value.(*tokenSet)
+	if !t.clock.Now().Before(set.expires) {
+		t.forget(place)
+		return nil
+	}
+	t.used.MoveToFront(place)
+	return set.values
+}
+
+func (t *tokens) forget(place *list.Element) {
+	delete(t.sets, t.used.Remove(place).(*tokenSet).key)
+}
+
+// invalidate forgets values that did not work, unless others have taken their place.
+func (t *tokens) invalidate(key tokenKey, stale map[string]string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if maps.Equal(t.known(key), stale) && t.sets[key] != nil {
+		t.forget(t.sets[key])
+	}
+}
+
+// join answers what is known, or the discovery under way, or a new one that the caller makes and lands.
+func (t *tokens) join(key tokenKey) (values map[string]string, f *flight, own bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if values := t.known(key); values != nil {
+		return values, nil, false
+	}
+	if f := t.flights[key]; f != nil {
+		return nil, f, false
+	}
+	f = &flight{done: make(chan struct{})}
+	t.flights[key] = f
+	return nil, f, true
+}
+
+// land ends a discovery: with values, with none because it failed, or with none because it goes on later.
+func (t *tokens) land(key tokenKey, f *flight, values map[string]string, failed bool, ttl time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.flights, key)
+	f.values, f.failed = values, failed
+	close(f.done)
+	if values == nil {
+		return
+	}
+	if place := t.sets[key]; place != nil {
+		t.forget(place)
+	}
+	t.sets[key] = t.used.PushFront(&tokenSet{key, values, t.clock.Now().Add(ttl)})
+	if t.used.Len() > maxTokenSets {
+		t.forget(t.used.Back())
+	}
+}
+
+// permit waits for one of the few discoveries that may be made at once; leave gives it back.
+func (t *tokens) permit(ctx context.Context) (leave func(), err error) {
+	select {
+	case t.permits <- struct{}{}:
+		return func() { <-t.permits }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,297 @@
+// Package prelaunch owns what stands for placeholders in a curl command (specification 2.3): the rules by which values are
+// found on a page, checked and compiled once, and the build id of a site's framework, which is found without rules. It
+// fetches and keeps nothing (the fetcher does).
+package prelaunch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/zeebo/xxh3"
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// The sources of a token.
+const (
+	FrameworkData = "FRAMEWORK_DATA" // a JSON pointer into the page's embedded framework data
+	Meta          = "META"           // a meta element, by its name
+	Regex         = "REGEX"          // the first group of a regular expression on the page as it came
+)
+
+// Bounds.
+const (
+	DefaultTTL    = 360 * time.Minute
+	maxTTL        = 43_200 // minutes
+	maxTokens     = 50
+	maxName       = 64
+	maxExpression = 2_048 // characters
+	maxPattern    = 512   // characters, of validatePattern
+	maxValue      = 4_096 // bytes
+)
+
+// DefaultPattern is what a value must match unless its rule says otherwise.
+const DefaultPattern = `^[A-Za-z0-9._=+/~-]{1,4096}$`
+
+var names = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+
+// Rules find the values of tokens on a page. They never change.
+type Rules struct {
+	URL    string // of the page
+	TTL    time.Duration
+	Hash   uint64 // of the configuration
+	tokens []token
+}
+
+type token struct {
+	name    string
+	find    func(page *document) (string, error)
+	pattern *regexp.Regexp
+}
+
+// Compile checks and compiles a configuration; the rules are nil for one without tokens. It does not check where the
+// discovery address leads. Faults have the code schema_validation_failed.
+func Compile(p *model.Prelaunch) (*Rules, fault.List) {
+	if p == nil || len(p.Tokens) == 0 {
+		return nil, nil
+	}
+	const field = "sourceConfig.prelaunch."
+	var faults fault.List
+	invalid := func(member, format string, args ...any) {
+		faults = append(faults, fault.Invalid(fault.SchemaValidation, field+member, format, args...))
+	}
+	r := &Rules{URL: p.DiscoveryURL, TTL: DefaultTTL, Hash: hash(p)}
+	if p.DiscoveryURL == "" {
+		invalid("discoveryUrl", "is required")
+	}
+	if p.TTLMinutes != nil {
+		if *p.TTLMinutes < 1 || *p.TTLMinutes > maxTTL {
+			invalid("ttlMinutes", "must be 1 to %d", maxTTL)
+		}
+		r.TTL = time.Duration(*p.TTLMinutes) * time.Minute
+	}
+	if len(p.Tokens) > maxTokens {
+		invalid("tokens", "at most %d tokens are allowed", maxTokens)
+		return nil, faults
+	}
+	for i, rule := range p.Tokens {
+		at := fmt.Sprintf("tokens[%d].", i)
+		t := token{name: rule.Name}
+		switch {
+		case !names.MatchString(rule.Name) || len(rule.Name) > maxName:
+			invalid(at+"name", "must be 1 to %d letters, digits and underscores", maxName)
+		case r.Has(rule.Name):
+			invalid(at+"name", "another token has this name")
+		}
+		var err error
+		if t.find, err = finder(rule.Source, rule.Expression); err != nil {
+			member := "expression"
+			if errors.Is(err, errSource) {
+				member = "source"
+			}
+			invalid(at+member, "%v", err)
+		}
+		pattern := rule.ValidatePattern
+		if pattern == "" || pattern == DefaultPattern {
+			pattern = `^[A-Za-z0-9._=+/~-]+$` // RE2 counts only to 1,000, and no value is longer anyway
+		}
+		if t.pattern, err = regexp.Compile(pattern); err != nil || utf8.RuneCountInString(pattern) > maxPattern {
+			invalid(at+"validatePattern", "must be a regular expression (RE2) of at most %d characters", maxPattern)
+		}
+		r.tokens = append(r.tokens, t)
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return r, nil
+}
+
+func hash(p *model.Prelaunch) uint64 {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return 0 // strings and numbers always marshal
+	}
+	return xxh3.Hash(text)
+}
+
+// What is wrong with a configuration or a page.
+var (
+	errSource  = errors.New("must be one of FRAMEWORK_DATA, META, REGEX")
+	errNoBuild = errors.New("the build id of the page is none")
+)
+
+// finder compiles an expression.
+func finder(source, expression string) (func(*document) (string, error), error) {
+	if expression == "" || utf8.RuneCountInString(expression) > maxExpression {
+		return nil, fmt.Errorf("an expression of 1 to %d characters is needed", maxExpression)
+	}
+	switch source {
+	case FrameworkData:
+		if expression[0] != '/' {
+			return nil, errors.New("a JSON pointer (RFC 6901) begins with /")
+		}
+		return func(d *document) (string, error) { return d.pointed(expression) }, nil
+	case Meta:
+		return func(d *document) (string, error) {
+			content, found := d.meta(func(name string) bool { return strings.EqualFold(name, expression) })
+			if !found {
+				return "", errors.New("the page has no such meta element")
+			}
+			return content, nil
+		}, nil
+	case Regex:
+		pattern, err := regexp.Compile(expression)
+		if err != nil {
+			return nil, fmt.Errorf("is no regular expression (RE2): %w", err)
+		}
+		if pattern.NumSubexp() == 0 {
+			return nil, errors.New("a regular expression with a capture group is needed")
+		}
+		return func(d *document) (string, error) {
+			match := pattern.FindSubmatch(d.body)
+			if match == nil {
+				return "", errors.New("the expression does not match the page")
+			}
+			return string(match[1]), nil
+		}, nil
+	}
+	return nil, errSource
+}
+
+// Has says whether there is a rule for a placeholder.
+func (r *Rules) Has(name string) bool {
+	return r != nil && slices.ContainsFunc(r.tokens, func(t token) bool { return t.name == name })
+}
+
+// Find reads the values of all tokens from a page. Its error names the first token without one, never a value.
+func (r *Rules) Find(page []byte) (map[string]string, error) {
+	d := &document{body: page}
+	values := make(map[string]string, len(r.tokens))
+	for _, t := range r.tokens {
+		value, err := t.find(d)
+		if err == nil && (len(value) > maxValue || !t.pattern.MatchString(value)) {
+			err = errors.New("the value does not fit validatePattern")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("prelaunch: token %s: %w", t.name, err)
+		}
+		values[t.name] = value
+	}
+	return values, nil
+}
+
+// document is a page, read as far as is needed.
+type document struct {
+	body []byte
+	data any // embedded framework data
+	read bool
+	err  error
+}
+
+// The ids of the script elements in which frameworks embed their data as JSON.
+var frameworkIDs = []string{"__NEXT_DATA__", "__NUXT_DATA__"}
+
+// framework is the embedded data.
+func (d *document) framework() (any, error) {
+	if d.read {
+		return d.data, d.err
+	}
+	d.read = true
+	d.err = errors.New("the page has no embedded framework data")
+	tokens := html.NewTokenizer(bytes.NewReader(d.body))
+	for kind := tokens.Next(); kind != html.ErrorToken; kind = tokens.Next() {
+		if kind != html.StartTagToken {
+			continue
+		}
+		name, _ := tokens.TagName()
+		if string(name) != "script" || !slices.Contains(frameworkIDs, attributes(tokens)["id"]) {
+			continue
+		}
+		if tokens.Next() != html.TextToken {
+			continue
+		}
+		decoder := json.NewDecoder(bytes.NewReader(tokens.Raw()))
+		decoder.UseNumber()
+		if d.err = decoder.Decode(&d.data); d.err != nil {
+			d.err = errors.New("the page's embedded framework data is no JSON")
+		}
+		break
+	}
+	return d.data, d.err
+}
+
+// pointed is the text, number or boolean that a JSON pointer names.
+func (d *document) pointed(pointer string) (string, error) {
+	value, err := d.framework()
+	if err != nil {
+		return "", err
+	}
+	for _, step := range strings.Split(pointer[1:], "/") {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		switch in := value.(type) {
+		case map[string]any:
+			var has bool
+			if value, has = in[step]; !has {
+				return "", errors.New("the pointer leads nowhere")
+			}
+		case []any:
+			at, err := strconv.Atoi(step)
+			if err != nil || at < 0 || at >= len(in) || strconv.Itoa(at) != step {
+				return "", errors.New("the pointer leads nowhere")
+			}
+			value = in[at]
+		default:
+			return "", errors.New("the pointer leads nowhere")
+		}
+	}
+	switch value := value.(type) {
+	case string:
+		return value, nil
+	case json.Number:
+		return value.String(), nil
+	case bool:
+		return strconv.FormatBool(value), nil
+	}
+	return "", errors.New("the pointer leads to no text or number")
+}
+
+// meta is the content of the first meta element whose name is meant.
+func (d *document) meta(meant func(name string) bool) (content string, found bool) {
+	tokens := html.NewTokenizer(bytes.NewReader(d.body))
+	for kind := tokens.Next(); kind != html.ErrorToken; kind = tokens.Next() {
+		if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+			continue
+		}
+		if name, _ := tokens.TagName(); string(name) != "meta" {
+			continue
+		}
+		attr := attributes(tokens)
+		if name, named := attr["name"]; named && meant(name) {
+			return attr["content"], true
+		}
+	}
+	return "", false
+}
+
+// attributes are those of the tag at hand, by name; the first of a name counts.
+func attributes(tokens *html.Tokenizer) map[string]string {
+	found := map[string]string{}
+	for more := true; more; {
+		var name, value []byte
+		name, value, more = tokens.TagAttr()
+		if _, twice := found[string(name)]; !twice {
+			found[string(name)] = string(value)
+		}
+	}
+	return found
+}

@@ -1,0 +1,221 @@
+//go:build linux
+
+package fetcher
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/forbidden"
+	"shoal.dev/shoal/pkg/testkit/netns"
+)
+
+// guarded is a fetcher's way out in a network where every address is the test's.
+type guarded struct {
+	t       *testing.T
+	trap    *forbidden.Trap
+	names   *forbidden.Names
+	now     *clock.Manual
+	client  *egress.Client
+	web     *HTTPWeb
+	targets []forbidden.Target
+}
+
+func newGuarded(t *testing.T, config egress.Config) *guarded {
+	t.Helper()
+	g := &guarded{t: t, names: &forbidden.Names{}, now: clock.NewManual(time.Unix(1_800_000_000, 0))}
+	g.targets = append(forbidden.Targets(), g.names.Rebind(forbidden.Addresses())...)
+	if testing.Short() {
+		g.targets = every(4, g.targets)
+	}
+	var err error
+	if g.trap, err = forbidden.NewTrap(http.HandlerFunc(g.serve)); err != nil {
+		t.Fatal(err)
+	}
+	config.Resolver, config.Clock = g.names, g.now
+	if g.client, err = egress.New(config); err != nil {
+		t.Fatal(err)
+	}
+	g.web = NewHTTPWeb(g.client, WebConfig{Timeout: 10 * time.Second, Clock: g.now})
+	t.Cleanup(func() {
+		g.web.Close()
+		g.client.Close()
+	})
+	return g
+}
+
+func every(n int, targets []forbidden.Target) []forbidden.Target {
+	var some []forbidden.Target
+	for i := 0; i < len(targets); i += n {
+		some = append(some, targets[i])
+	}
+	return some
+}
+
+// serve is the public site: it leads to targets by redirects of all kinds, and so do the robots.txt files of its hosts.
+func (g *guarded) serve(w http.ResponseWriter, r *http.Request) {
+	var target, status int
+	if _, err := fmt.Sscanf(r.URL.Path+"$", "/to/%d/%d$", &target, &status); err == nil {
+		w.Header().Set("Location", g.targets[target].URL)
+		w.WriteHeader(status)
+		return
+	}
+	if n, _ := fmt.Sscanf(r.Host, "robots-%d.example", &target); n == 1 && r.URL.Path == "/robots.txt" {
+		w.Header().Set("Location", g.targets[target].URL)
+		w.WriteHeader(http.StatusMovedPermanently)
+		return
+	}
+	_, _ = io.WriteString(w, "<p>public</p>")
+}
+
+func (g *guarded) fetch(ctx context.Context, url string, tier model.Tier) {
+	if response, err := g.web.Fetch(ctx, Request{URL: url, Tier: tier}); err == nil {
+		response.Release()
+	}
+}
+
+// entries are the ways in which an address comes to be asked for.
+func (g *guarded) entries() map[string]func(ctx context.Context, i int, url string) {
+	redirects := []int{301, 302, 303, 307, 308}
+	return map[string]func(ctx context.Context, i int, url string){
+		"page": func(ctx context.Context, _ int, url string) { g.fetch(ctx, url, model.Plain) },
+		"canonical page": func(ctx context.Context, _ int, url string) {
+			if canonical, err := egress.Canonical(url); err == nil {
+				g.fetch(ctx, canonical, model.Plain)
+			}
+		},
+		"redirect": func(ctx context.Context, i int, _ string) {
+			g.fetch(ctx, fmt.Sprintf("http://public.example/to/%d/%d", i, redirects[i%len(redirects)]), model.Plain)
+		},
+		"link": func(ctx context.Context, _ int, url string) {
+			if next, err := egress.Resolve("http://public.example/a/b?c", url); err == nil {
+				g.fetch(ctx, next, model.Plain)
+			}
+		},
+		"robots": func(ctx context.Context, _ int, url string) {
+			if canonical, err := egress.Canonical(url); err == nil {
+				_, _ = g.web.Robots(ctx, canonical)
+			}
+		},
+		"redirect of robots": func(ctx context.Context, i int, _ string) {
+			_, _ = g.web.Robots(ctx, fmt.Sprintf("http://robots-%d.example/", i))
+		},
+		"check before a launch": func(ctx context.Context, _ int, url string) {
+			if canonical, err := egress.Canonical(url); err == nil && g.client.CheckURL(url) == nil {
+				_ = g.client.CheckHost(ctx, egress.Host(canonical))
+			}
+		},
+	}
+}
+
+// askAll asks for every target by one entry.
+func (g *guarded) askAll(ask func(ctx context.Context, i int, url string)) {
+	g.now.Advance(10 * time.Minute) // what names mean is asked anew
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(g.targets) {
+					return
+				}
+				ask(g.t.Context(), i, g.targets[i].URL)
+			}
+		})
+	}
+	running.Wait()
+}
+
+// TestGuard asks for every spelling of every forbidden address by every entry. What is forbidden sees no connection.
+func TestGuard(t *testing.T) {
+	if !netns.Alone(t) {
+		return
+	}
+	g := newGuarded(t, egress.Config{})
+	if len(g.targets) < 5000 {
+		t.Errorf("only %d targets", len(g.targets))
+	}
+	asked := 0
+	for name, ask := range g.entries() {
+		t.Run(name, func(t *testing.T) {
+			before := g.trap.Served()
+			g.askAll(ask)
+			asked += len(g.targets)
+			if caught := g.trap.Caught(); len(caught) > 0 {
+				t.Errorf("%d connections reached what is forbidden: %.500s", len(caught), strings.Join(caught, " "))
+			}
+			if strings.Contains(name, "redirect") && g.trap.Served() < before+len(g.targets) {
+				t.Errorf("only %d requests reached the public site", g.trap.Served()-before)
+			}
+		})
+	}
+	// The test asks at all: what is public is reached, by name and by number.
+	for _, url := range []string{"http://public.example/", "http://93.184.216.34/", "http://[2606:2800:220:1:248:1893:25c8:1946]:8080/"} {
+		response, err := g.web.Fetch(t.Context(), Request{URL: url})
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+			continue
+		}
+		response.Release()
+	}
+	if err := g.trap.Close(); err != nil {
+		t.Error(err)
+	}
+	if leaks := g.trap.Leaks(); len(leaks) > 0 {
+		t.Errorf("packets went where nothing should go: %v", leaks)
+	}
+	t.Logf("%d targets, %d times asked for, %d requests served", len(g.targets), asked, g.trap.Served())
+}
+
+// TestTrap is the proof that TestGuard can fail: without the guard, the forbidden addresses are reached and seen.
+func TestTrap(t *testing.T) {
+	if !netns.Alone(t) {
+		return
+	}
+	g := newGuarded(t, egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}})
+	g.askAll(g.entries()["page"])
+	byGuard := len(g.trap.Caught())
+	g.askAll(g.entries()["redirect"])
+	byRedirect := len(g.trap.Caught())
+	if byGuard < 200 || byRedirect < 200 {
+		t.Errorf("without a guard, %d and %d connections were seen", byGuard, byRedirect)
+	}
+	// Metadata addresses stay forbidden whatever is allowed; that the trap holds them is seen without our client.
+	for _, addr := range forbidden.Addresses() {
+		if addr.Unmap().IsMulticast() || addr.Unmap() == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+			continue // takes no TCP
+		}
+		if addr.IsLinkLocalUnicast() && addr.Is6() {
+			addr = addr.WithZone("lo")
+		}
+		conn, err := net.DialTimeout("tcp", netip.AddrPortFrom(addr, 80).String(), 10*time.Second)
+		if err != nil {
+			t.Errorf("the trap does not hold %s: %v", addr, err)
+			continue
+		}
+		_, _ = io.ReadAll(conn)
+		conn.Close()
+		if caught := g.trap.Caught(); len(caught) != 1 {
+			t.Errorf("%s: %v were seen", addr, caught)
+		}
+	}
+	if err := g.trap.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(g.trap.Leaks()) < 100 {
+		t.Errorf("packets to only %d places were seen", len(g.trap.Leaks()))
+	}
+}

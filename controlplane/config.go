@@ -27,6 +27,8 @@ type Config struct {
 	Roles    []string
 	Version  string
 	Capacity uint32 // weight of this node's fetcher when shards are dealt out; 0: it has none
+	// Tiers are the ways in which this node's fetcher can fetch; 0: plain alone.
+	Tiers model.TierSet
 
 	Clock clock.Clock
 	IDs   ids.Source

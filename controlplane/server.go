@@ -181,7 +181,7 @@ func (s *Server) stateReplaced() {
 // know it.
 func (s *Server) register(ctx context.Context, n *node) {
 	node := command.RegisterNodePayload{Name: s.cfg.Node, Boot: s.cfg.Boot, Roles: s.cfg.Roles, Version: s.cfg.Version,
-		Capacity: s.cfg.Capacity}
+		Capacity: s.cfg.Capacity, Tiers: s.cfg.Tiers}
 	if n.port != nil {
 		node.Address = n.port.Address()
 	}

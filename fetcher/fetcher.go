@@ -98,6 +98,7 @@ func (c *Config) setDefaults() {
 type Fetcher struct {
 	config  Config
 	recipes *recipeCache
+	hosts   *hostMemory
 	slots   chan struct{} // one for each request that may be under way
 	extract chan struct{} // one for each extraction
 	wake    chan struct{} // the starter has to look again
@@ -125,6 +126,7 @@ func New(config Config) *Fetcher {
 		config:   config,
 		metrics:  newMetrics(config.Metrics),
 		recipes:  newRecipeCache(maxRecipes),
+		hosts:    newHostMemory(maxRemembered),
 		slots:    make(chan struct{}, config.Workers),
 		extract:  make(chan struct{}, config.Extractions),
 		wake:     make(chan struct{}, 1),

@@ -51,7 +51,8 @@ func (w *HTTPWeb) Tiers() model.TierSet { return w.transport.Tiers() }
 
 // Fetch implements Web.
 func (w *HTTPWeb) Fetch(ctx context.Context, req Request) (*Response, error) {
-	page, err := w.transport.Fetch(ctx, transport.Request{URL: req.URL, Tier: req.Tier, BeforeHop: req.BeforeHop})
+	page, err := w.transport.Fetch(ctx, transport.Request{URL: req.URL, Tier: req.Tier, Load: req.Load,
+		BeforeHop: req.BeforeHop})
 	var failed *transport.Error
 	switch {
 	case err == nil:

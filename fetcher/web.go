@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/transport"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -25,9 +26,14 @@ type Web interface {
 type Request struct {
 	URL  string
 	Tier model.Tier
+	// Load is what a browser does with the page once it is there; other tiers leave it alone.
+	Load Load
 	// BeforeHop is asked before a redirect is followed to its canonical target; its error ends the try.
 	BeforeHop func(ctx context.Context, url string) error
 }
+
+// Load is a pagination within a page (decision 14): more is loaded into it until nothing new comes.
+type Load = transport.Load
 
 // Response is a whole page with a 2xx status that is no wall. Nothing of it may be used after Release.
 type Response struct {

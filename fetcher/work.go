@@ -123,18 +123,19 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		return step{page: &p}
 	}
 	r := f.recipes.get(view, c.task.Scraper, c.task.Revision)
-	tiers := (c.task.Tiers & f.config.Web.Tiers()).Tiers()
+	tiers := f.tiersFor(c, r)
 	switch {
 	case r == nil || r.extractor == nil:
 		return f.fail(c, fault.PageRecipeMissing)
 	case len(tiers) == 0:
-		return f.fail(c, fault.PageBlocked) // no way is left that the run may pay for
+		return f.fail(c, fault.PageTierMissing) // no way that the run may use and pay for is here
 	case !f.isFresh(c.shard):
 		return step{}
 	}
 	started := f.config.Clock.Now()
 	if c.fetch.began.IsZero() {
 		c.fetch.began = started
+		c.fetch.tier = f.hosts.first(c.item.Host, tiers, started)
 	}
 	try, cancel := context.WithTimeout(ctx, f.config.Timeout)
 	defer cancel()
@@ -159,7 +160,16 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		return next
 	}
 	f.config.Crash("fetcher.after_fetch")
-	return f.read(ctx, c, r, view, tiers[c.fetch.tier], response)
+	return f.read(ctx, c, r, view, tiers, response)
+}
+
+// tiersFor are the ways in which a page may be fetched, cheapest first.
+func (f *Fetcher) tiersFor(c *chain, r *recipe) []model.Tier {
+	tiers := c.task.Tiers & f.config.Web.Tiers()
+	if r != nil && r.load.More {
+		tiers &= model.Rendering
+	}
+	return tiers.Tiers()
 }
 
 // ask makes one try: robots.txt, then the page. Without a response and an error, the step says what comes instead; with
@@ -176,7 +186,7 @@ func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tier model.Tier)
 			return step{again: true}, nil, nil
 		}
 	}
-	response, err := web.Fetch(ctx, Request{URL: c.fetch.at, Tier: tier, BeforeHop: func(ctx context.Context, to string) error {
+	response, err := web.Fetch(ctx, Request{URL: c.fetch.at, Tier: tier, Load: r.load, BeforeHop: func(ctx context.Context, to string) error {
 		return f.beforeHop(ctx, c, r, to)
 	}})
 	return step{}, response, err
@@ -240,22 +250,54 @@ func (f *Fetcher) failed(c *chain, tiers []model.Tier, failure *Failure) step {
 	if failure.Status != 0 {
 		next.answer.Host = model.HostOf(failure.Final)
 	}
+	another := failure.Retry || failure.Code == fault.PageBlocked || failure.Status == 403
 	switch {
 	case failure.Retry && s.failures < maxTries:
 		wait := firstRetry << (s.failures - 1)
 		next.wait = wait/2 + rand.N(wait)
-	case (failure.Retry || failure.Code == fault.PageBlocked || failure.Status == 403) && s.tier+1 < len(tiers):
-		s.tier++
-		s.failures = 0
+	case another && s.climb(tiers, model.AllTiers):
 	default:
+		if another {
+			f.hosts.forget(model.HostOf(c.address()))
+		}
 		p := c.errored(f, failure.Code)
 		next.page, next.again = &p, false
 		return next
 	}
+	f.again(c)
+	return next
+}
+
+// again begins the next try at a page.
+func (f *Fetcher) again(c *chain) {
 	f.counts.retries.Add(1)
+	s := &c.fetch
 	s.hops, s.permit, s.spent = 0, false, 0
 	s.at = c.address()
-	return next
+}
+
+// climb goes on to the next tier among those given; false when none is left.
+func (s *fetchState) climb(tiers []model.Tier, among model.TierSet) bool {
+	for next := s.tier + 1; next < len(tiers); next++ {
+		if among.Has(tiers[next]) {
+			s.tier, s.failures = next, 0
+			return true
+		}
+	}
+	return false
+}
+
+// learn remembers the tiers that brought nothing where the last one worked.
+func (f *Fetcher) learn(c *chain) {
+	tries := c.fetch.tries
+	worked := tries[len(tries)-1].Tier
+	var futile model.TierSet
+	for _, try := range tries {
+		futile |= model.TiersOf(try.Tier)
+	}
+	if futile &^= model.TiersOf(worked); futile != 0 {
+		f.hosts.note(model.HostOf(c.address()), futile, f.config.Clock.Now())
+	}
 }
 
 // tried notes a try.
@@ -267,11 +309,12 @@ func (f *Fetcher) tried(c *chain, tier model.Tier, code fault.Code, status int, 
 }
 
 // read extracts a response and makes the page of it.
-func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tier model.Tier, response *Response) step {
+func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tiers []model.Tier, response *Response) step {
 	defer response.Release()
 	size := int64(len(response.Body))
 	f.holdBody(size)
 	defer f.holdBody(-size)
+	tier := tiers[c.fetch.tier]
 	f.tried(c, tier, "", response.Status, response.Wire)
 	answer := frontier.Answer{Host: model.HostOf(response.Final)}
 	select {
@@ -284,6 +327,15 @@ func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tier
 	if err != nil {
 		p := c.errored(f, codeOf(err))
 		return step{page: &p, answer: answer}
+	}
+	if len(result.Rows) == 0 && c.unit.Page == 0 && !tier.Renders() && c.fetch.climb(tiers, model.Rendering) {
+		// Perhaps its scripts make the rows.
+		c.fetch.tries[len(c.fetch.tries)-1].Code = string(fault.PageNoRows)
+		f.again(c)
+		return step{again: true, answer: answer}
+	}
+	if len(result.Rows) > 0 {
+		f.learn(c)
 	}
 	got := content{final: response.Final, rows: result.Rows, link: result.Next}
 	var secret uint64

@@ -197,6 +197,8 @@ func (n *node) build() (err error) {
 		return err
 	}
 	log := stream.Measured(on.log, n.clock, n.metrics)
+	n.web = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache, Clock: n.clock})
+	n.web.Measure(n.metrics)
 	settings := n.controlSettings(log, boot)
 	if n.control, err = controlplane.New(settings); err != nil {
 		return err
@@ -207,8 +209,6 @@ func (n *node) build() (err error) {
 		Logger: n.forRole("ingest"), Metrics: n.metrics, Tracer: n.tracer, Clock: n.clock, Crash: n.point})
 	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: n.forRole("billing"), Metrics: n.metrics,
 		Tracer: n.tracer, Clock: n.clock, Point: n.point})
-	n.web = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache, Clock: n.clock})
-	n.web.Measure(n.metrics)
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
 		Web: n.web, IDs: n.ids, Clock: n.clock, ShardOf: settings.ShardOf, Workers: config.FetchWorkers,
 		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
@@ -234,7 +234,7 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 	settings.Version, settings.Metrics, settings.Tracer = version(), n.metrics, n.tracer
 	settings.Logger = n.forRole("controlplane")
 	if n.has("fetcher") {
-		settings.Capacity = config.Capacity
+		settings.Capacity, settings.Tiers = config.Capacity, n.web.Tiers()
 	}
 	if cluster := config.Cluster; cluster != nil {
 		host := cluster.advertised()

@@ -46,6 +46,7 @@ const (
 	KeyNotFound           Code = "key_not_found"
 	ScraperAlreadyRunning Code = "scraper_already_running"
 	StartURLsUnreachable  Code = "start_urls_unreachable"
+	TierUnavailable       Code = "tier_unavailable"
 	NameTaken             Code = "NAME_TAKEN"
 	ListTooLarge          Code = "LIST_TOO_LARGE"
 	TagNotResolved        Code = "TAG_NOT_RESOLVED"
@@ -86,6 +87,7 @@ const (
 	PageInvalidURL        Code = "invalid_url"
 	PageAttemptsExhausted Code = "attempts_exhausted"
 	PageRecipeMissing     Code = "recipe_missing"
+	PageTierMissing       Code = "tier_missing"
 )
 
 // catalog is the closed list: a code that is not here does not exist.
@@ -123,6 +125,7 @@ var catalog = map[Code]Entry{
 	KeyNotFound:           {404, "Key not found"},
 	ScraperAlreadyRunning: {400, "Scraper already running"},
 	StartURLsUnreachable:  {400, "Start addresses unreachable"},
+	TierUnavailable:       {400, "No way of fetching is left"},
 	NameTaken:             {409, "Name taken"},
 	ListTooLarge:          {400, "List too large"},
 	TagNotResolved:        {400, "Unknown endpoint tag"},
@@ -160,6 +163,7 @@ var catalog = map[Code]Entry{
 	PageInvalidURL:        {0, "The address is invalid"},
 	PageAttemptsExhausted: {0, "Given up after repeated losses"},
 	PageRecipeMissing:     {0, "The run's recipe is gone"},
+	PageTierMissing:       {0, "The fetcher has none of the run's tiers"},
 }
 
 // Catalog is a copy of the closed list, for documentation and tests.

@@ -42,16 +42,18 @@ const (
 	PaginationNone PaginationType = "NONE"
 	URLPageParam   PaginationType = "URL_PAGE_PARAM"
 	NextLink       PaginationType = "NEXT_LINK"
+	LoadMore       PaginationType = "LOAD_MORE"
+	InfiniteScroll PaginationType = "INFINITE_SCROLL"
 )
 
 // Pagination is sourceConfig.pagination. Max is the most pages of one chain, 1 to 10,000, 50 unless told.
 type Pagination struct {
-	Type     PaginationType `json:"type" cbor:"1,keyasint" doc:"NONE, URL_PAGE_PARAM or NEXT_LINK"`
+	Type     PaginationType `json:"type" cbor:"1,keyasint" doc:"NONE, URL_PAGE_PARAM, NEXT_LINK; in a browser LOAD_MORE, INFINITE_SCROLL"`
 	Param    string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" doc:"Query parameter of URL_PAGE_PARAM"`
 	Start    *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty" doc:"First page number of URL_PAGE_PARAM, 1 unless told"`
 	Step     *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty" doc:"From page to page, 1 unless told"`
-	Selector string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" doc:"CSS of the link of NEXT_LINK"`
-	Max      *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty" doc:"Most pages of a chain, 1 to 10,000; 50 unless told"`
+	Selector string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" doc:"CSS of the link of NEXT_LINK, or of what LOAD_MORE clicks"`
+	Max      *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty" doc:"Most pages of a chain, or loads of a page, 1 to 10,000; 50 unless told"`
 }
 
 // Bounds of decision 14.
@@ -60,11 +62,20 @@ const (
 	MaxMaxPages     = 10_000
 )
 
-// MaxPages is the most pages one chain may have: 1 without pagination.
+// Renders says whether the pagination goes on within a loaded page, which takes a browser.
+func (p *Pagination) Renders() bool { return p.Type == LoadMore || p.Type == InfiniteScroll }
+
+// MaxPages is the most pages one chain may have: 1 without pagination, and 1 where a browser loads more into the page,
+// which stays one page.
 func (p *Pagination) MaxPages() int {
-	if p == nil || p.Type == "" || p.Type == PaginationNone {
+	if p == nil || p.Type == "" || p.Type == PaginationNone || p.Renders() {
 		return 1
 	}
+	return p.MaxLoads()
+}
+
+// MaxLoads is Max, or what it is unless told.
+func (p *Pagination) MaxLoads() int {
 	if p.Max == nil {
 		return DefaultMaxPages
 	}

@@ -66,6 +66,7 @@ type SchemaRef struct {
 type ScraperConfig struct {
 	RetentionCount *int        `json:"retentionCount,omitempty" cbor:"1,keyasint,omitempty" doc:"Keep only the newest runs, at least 1; not in this version"`
 	Politeness     *Politeness `json:"politeness,omitempty" cbor:"2,keyasint,omitempty"`
+	Tiers          []string    `json:"tiers,omitempty" cbor:"3,keyasint,omitempty" doc:"Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out"`
 }
 
 // PostProcessRule is stored as written (specification 2.2).
@@ -99,6 +100,23 @@ func (s *Scraper) Recipe() Recipe {
 		r.Politeness = *s.Config.Politeness
 	}
 	return r
+}
+
+// Tiers are what the scraper allows, and what its pagination needs, of all tiers that there are.
+func (s *Scraper) Tiers() TierSet {
+	allowed := AllTiers
+	if s.Config != nil && len(s.Config.Tiers) > 0 {
+		allowed = 0
+		for _, name := range s.Config.Tiers {
+			if t, ok := ParseTier(name); ok {
+				allowed |= TiersOf(t)
+			}
+		}
+	}
+	if p := s.SourceConfig.Pagination; p != nil && p.Renders() {
+		allowed &= Rendering
+	}
+	return allowed
 }
 
 // HostOf is the authority of a canonical http(s) address: host and, when it is not the scheme's own, port.

@@ -166,7 +166,7 @@ func (l *launch) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 	if err := l.hold(ctx); err != nil {
 		return client.Launched{}, err
 	}
-	run.Job, run.Entry, run.List, run.Customer, run.Tiers = l.IDs.New(), l.IDs.New(), l.list, l.call.Customer, tiers
+	run.Job, run.Entry, run.List, run.Customer = l.IDs.New(), l.IDs.New(), l.list, l.call.Customer
 	run.Trace = telemetry.FromContext(ctx)
 	l.from.Job = run.Job
 	under := l.call

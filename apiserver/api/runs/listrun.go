@@ -151,6 +151,10 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 	if err := affordable(from.View, from.Customer); err != nil {
 		return none, err
 	}
+	tiers, err := tiersOf(from.View, p.spec())
+	if err != nil {
+		return none, err
+	}
 	var keep func(string) bool
 	if in.Body.Rerun && p.again != nil {
 		paid, err := readCharged(ctx, from.View, l.Store, p.again.ID, l.list)
@@ -169,11 +173,10 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 		}
 		return none, fault.Invalid(fault.InvalidRequest, "urls", "the list has no address")
 	}
-	run := client.LaunchRun{NewScraper: p.scraper, Links: t.links, Dropped: t.dropped, MaxCharge: in.Body.MaxChargeMicros}
+	run := client.LaunchRun{NewScraper: p.scraper, Links: t.links, Dropped: t.dropped, Tiers: tiers,
+		MaxCharge: in.Body.MaxChargeMicros, IgnoresRobots: p.spec().Recipe().Politeness.IgnoreRobots}
 	if p.again != nil {
-		run.Scraper, run.IgnoresRobots = p.again.ID, p.again.Spec.Recipe().Politeness.IgnoreRobots
-	} else {
-		run.IgnoresRobots = p.scraper.Spec.Recipe().Politeness.IgnoreRobots
+		run.Scraper = p.again.ID
 	}
 	return l.commit(ctx, run)
 }
@@ -187,6 +190,14 @@ type plan struct {
 	again   *client.Scraper    // the existing list scraper, or
 	scraper *client.PutScraper // the new one
 	source  addresses
+}
+
+// spec is that of the scraper.
+func (p *plan) spec() *model.Scraper {
+	if p.again != nil {
+		return &p.again.Spec
+	}
+	return &p.scraper.Spec
 }
 
 func (p *plan) make() error {

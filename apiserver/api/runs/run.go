@@ -52,12 +52,16 @@ func Start(s api.Services) *operation.Operation {
 		if err := reachable(ctx, s.Guard, start); err != nil {
 			return Run{}, err
 		}
+		tiers, err := tiersOf(from.View, &scraper.Spec)
+		if err != nil {
+			return Run{}, err
+		}
 		t, err := l.take(ctx, &listed{field: "sourceConfig.url", urls: []string{start}}, nil)
 		if err != nil {
 			return Run{}, err
 		}
 		launched, err := l.commit(ctx, client.LaunchRun{Scraper: scraper.ID, Links: t.links, MaxCharge: in.MaxCharge,
-			IgnoresRobots: scraper.Spec.Recipe().Politeness.IgnoreRobots})
+			Tiers: tiers, IgnoresRobots: scraper.Spec.Recipe().Politeness.IgnoreRobots})
 		if err != nil {
 			return Run{}, err
 		}

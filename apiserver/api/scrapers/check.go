@@ -3,6 +3,7 @@ package scrapers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"shoal.dev/shoal/apiserver/api"
@@ -99,11 +100,16 @@ func (c *checker) pagination(p *model.Pagination) {
 		c.within(field+".start", p.Start, 0, maxStep)
 		c.within(field+".step", p.Step, 1, maxStep)
 	case model.NextLink: // its selector is checked with the fields'
-	case "OFFSET_PARAM", "URL_TEMPLATE", "JSON_CURSOR", "LOAD_MORE", "INFINITE_SCROLL":
+	case model.LoadMore:
+		if p.Selector == "" {
+			c.invalid(field+".selector", "the selector of what is clicked for more is needed")
+		}
+	case model.InfiniteScroll:
+	case "OFFSET_PARAM", "URL_TEMPLATE", "JSON_CURSOR":
 		c.missing(field+".type", "pagination of the type "+string(p.Type)+" is")
 		return
 	default:
-		c.invalid(field+".type", "must be one of NONE, URL_PAGE_PARAM, NEXT_LINK")
+		c.invalid(field+".type", "must be one of NONE, URL_PAGE_PARAM, NEXT_LINK, LOAD_MORE, INFINITE_SCROLL")
 		return
 	}
 	if p.Type != model.URLPageParam {
@@ -111,7 +117,7 @@ func (c *checker) pagination(p *model.Pagination) {
 		stray("start", p.Start != nil)
 		stray("step", p.Step != nil)
 	}
-	if p.Type != model.NextLink {
+	if p.Type != model.NextLink && p.Type != model.LoadMore {
 		stray("selector", p.Selector != "")
 	}
 	c.within(field+".max", p.Max, 1, model.MaxMaxPages)
@@ -133,6 +139,18 @@ func (c *checker) recipe(spec *model.Scraper) {
 	}
 }
 
+// tiers checks the names alone: what the server has may change until the run.
+func (c *checker) tiers(names []string) {
+	for i, name := range names {
+		if _, ok := model.ParseTier(name); !ok {
+			c.invalid(fmt.Sprintf("config.tiers[%d]", i), "must be one of plain, render, super, render+super")
+		}
+		if slices.Contains(names[:i], name) {
+			c.invalid(fmt.Sprintf("config.tiers[%d]", i), "is named twice")
+		}
+	}
+}
+
 func (c *checker) config(config *model.ScraperConfig) {
 	switch n := config.RetentionCount; {
 	case n == nil:
@@ -141,6 +159,7 @@ func (c *checker) config(config *model.ScraperConfig) {
 	default:
 		c.missing("config.retentionCount", "retention by the number of runs is")
 	}
+	c.tiers(config.Tiers)
 	p, most := config.Politeness, c.services.Ceilings
 	if p == nil {
 		return

@@ -27,6 +27,8 @@ type RegisterNodePayload struct {
 	Address  string   `cbor:"4,keyasint,omitempty"`
 	Version  string   `cbor:"5,keyasint,omitempty"`
 	Capacity uint32   `cbor:"6,keyasint,omitempty"`
+	// Tiers are the ways in which its fetcher can fetch; 0: plain alone.
+	Tiers model.TierSet `cbor:"7,keyasint,omitempty"`
 }
 
 // Number implements Payload.

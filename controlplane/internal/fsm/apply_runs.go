@@ -28,7 +28,8 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	if wallet == nil || prices == nil {
 		return none, fault.New(fault.Unauthorized, "the customer has no wallet")
 	}
-	cheapest, ok := cheapestPrice(prices, p.Tiers)
+	tiers := priced(prices, p.Tiers)
+	cheapest, ok := cheapestPrice(prices, tiers)
 	if !ok {
 		return none, fault.New(fault.TypeNotRunnable, "no price covers the tiers that the run may use")
 	}
@@ -40,7 +41,7 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 		saveScraper(tx, &scraper)
 	}
 	job := &state.Job{ID: p.Job, Customer: p.Customer, Group: scraper.Group, Scraper: scraper.ID, Revision: scraper.Revision,
-		List: p.List, Links: p.Links, State: model.Pending, Queued: tx.Now, Started: tx.Now, Tiers: p.Tiers,
+		List: p.List, Links: p.Links, State: model.Pending, Queued: tx.Now, Started: tx.Now, Tiers: tiers,
 		Prices: prices.Version, MaxCharge: p.MaxCharge, Entry: p.Entry, Index: tx.Index,
 		MaxPages: uint32(scraper.Spec.SourceConfig.Pagination.MaxPages()), IgnoresRobots: p.IgnoresRobots}
 	tx.PutJob(job)
@@ -73,6 +74,16 @@ func priceOf(table *state.PriceTable, rowKey string) (model.Price, bool) {
 		return model.Price{}, false
 	}
 	return table.Rows[at], true
+}
+
+// priced are the tiers that the table has a price for: a page by any other would cost nothing.
+func priced(table *state.PriceTable, tiers model.TierSet) (set model.TierSet) {
+	for _, tier := range tiers.Tiers() {
+		if _, found := priceOf(table, tier.PriceRow()); found {
+			set |= model.TiersOf(tier)
+		}
+	}
+	return set
 }
 
 // cheapestPrice is the lowest price among the tiers that have one.

@@ -94,12 +94,17 @@ func (d *money) launch(t *rapid.T) {
 	launch := command.LaunchRunPayload{Job: d.ids.New(), Entry: d.ids.New(), Customer: customer, Scraper: scraper,
 		List: d.ids.New(), Links: rapid.Uint32Range(1, 6).Draw(t, "links"),
 		Tiers: rapid.SampledFrom([]model.TierSet{model.TiersOf(model.Plain), model.TiersOf(model.Render),
-			model.TiersOf(model.Plain, model.Render)}).Draw(t, "tiers")}
+			model.TiersOf(model.Plain, model.Render), model.AllTiers, model.TiersOf(model.Super)}).Draw(t, "tiers")}
 	if rapid.Bool().Draw(t, "capped") {
 		limit := rapid.Int64Range(0, 4000).Draw(t, "cap")
 		launch.MaxCharge = &limit
 	}
 	if result := d.do(launch); result.Err == nil {
+		for _, tier := range d.m.Store().View().Job(launch.Job).Tiers.Tiers() {
+			if _, found := priceOf(&state.PriceTable{Rows: testPrices}, tier.PriceRow()); !found {
+				t.Fatalf("the run may use %s, which has no price", tier)
+			}
+		}
 		d.jobs = append(d.jobs, launch.Job)
 		d.scrapers[launch.Job] = scraper
 	}

@@ -81,10 +81,19 @@ type Request struct {
 	URL string
 	// Tier is the way to get it; one of Tiers.
 	Tier model.Tier
+	// Load is what a browser does with the page once it is there; other tiers leave it alone.
+	Load Load
 	// BeforeHop is called with the canonical target of each redirect before it is followed: the place to wait for
 	// another host's permit and to ask robots.txt. Its context ends with the fetch's deadline, and its time counts.
 	// An error ends the fetch with that error. Nil follows all.
 	BeforeHop func(ctx context.Context, url string) error
+}
+
+// Load is a pagination within a page (decision 14): more is loaded into it until nothing new comes.
+type Load struct {
+	More  bool
+	Click string // selector of what is clicked for more; "": the page is scrolled to its end
+	Max   int    // loads at most, the first included
 }
 
 // Trace is what a try used and met, of pages and of failures.
@@ -141,7 +150,7 @@ func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 	}
 	err := by.fetch(ctx, &req, start.Add(t.config.Timeout), page)
 	if err == nil {
-		err = verdict(page)
+		err = verdict(req.URL, page)
 	}
 	if err == nil {
 		page.Body, err = toUTF8(page.Body, page.ContentType)
@@ -161,20 +170,23 @@ func (t *Transport) failure(page *Page, err error) error {
 		return err
 	}
 	failed := &Error{Trace: page.Trace, Fault: coded, Retry: retryable(err)}
-	if coded.Code == fault.PageStatus && page.response != nil {
-		failed.Retry = retryableStatus(page.Status)
+	if page.response != nil && (coded.Code == fault.PageStatus || coded.Code == fault.PageBlocked) {
+		failed.Retry = coded.Code == fault.PageStatus && retryableStatus(page.Status)
 		failed.RetryAfter = retryAfter(page.response.Header("Retry-After"), t.config.Clock.Now())
 	}
 	return failed
 }
 
-// verdict is nil for a page that counts as delivered.
-func verdict(page *Page) error {
+// verdict is nil for a page that counts as delivered: decision 16, but for its rows.
+func verdict(asked string, page *Page) error {
+	if wall := recogniseWall(page.Status, page.Body, page.response); wall != "" {
+		return fault.New(fault.PageBlocked, "The site showed a bot wall (%s).", wall)
+	}
 	if page.Status < 200 || page.Status > 299 {
 		return fault.New(fault.PageStatus, "The site answered with status %d.", page.Status)
 	}
-	if wall := recogniseWall(page.Body, page.response); wall != "" {
-		return fault.New(fault.PageBlocked, "The site showed a bot wall (%s).", wall)
+	if isLoginWall(asked, page) {
+		return fault.New(fault.PageBlocked, "The site wants a login.")
 	}
 	return nil
 }

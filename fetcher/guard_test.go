@@ -5,10 +5,14 @@ package fetcher
 import (
 	"context"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,9 +35,10 @@ type guarded struct {
 	client  *egress.Client
 	web     *HTTPWeb
 	targets []forbidden.Target
+	pages   []forbidden.Target // what the pages of asking ask for
 }
 
-func newGuarded(t *testing.T, config egress.Config) *guarded {
+func newGuarded(t *testing.T, config egress.Config, with WebConfig) *guarded {
 	t.Helper()
 	g := &guarded{t: t, names: &forbidden.Names{}, now: clock.NewManual(time.Unix(1_800_000_000, 0))}
 	g.targets = append(forbidden.Targets(), g.names.Rebind(forbidden.Addresses())...)
@@ -48,12 +53,42 @@ func newGuarded(t *testing.T, config egress.Config) *guarded {
 	if g.client, err = egress.New(config); err != nil {
 		t.Fatal(err)
 	}
-	g.web = NewHTTPWeb(g.client, WebConfig{Timeout: 10 * time.Second, Clock: g.now})
+	exit := httptest.NewServer(http.HandlerFunc(tunnel))
+	g.trap.Expect(netip.MustParseAddrPort(exit.Listener.Addr().String()))
+	proxy, err := egress.ParseProxy(exit.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with.Timeout, with.Clock, with.Proxies = 10*time.Second, g.now, []*egress.Proxy{proxy}
+	if g.web, err = NewHTTPWeb(g.client, with); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		g.web.Close()
 		g.client.Close()
+		exit.Close()
 	})
 	return g
+}
+
+// tunnel is a proxy that reaches whatever it is asked for.
+func tunnel(w http.ResponseWriter, r *http.Request) {
+	to, err := net.DialTimeout("tcp", r.Host, 10*time.Second)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	defer to.Close()
+	w.WriteHeader(http.StatusOK)
+	from, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer from.Close()
+	var ways sync.WaitGroup
+	ways.Go(func() { _, _ = io.Copy(to, from); _ = to.Close() })
+	ways.Go(func() { _, _ = io.Copy(from, to); _ = from.Close() })
+	ways.Wait()
 }
 
 func every(n int, targets []forbidden.Target) []forbidden.Target {
@@ -77,6 +112,11 @@ func (g *guarded) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMovedPermanently)
 		return
 	}
+	var first, last int
+	if _, err := fmt.Sscanf(r.URL.Path+"$", "/ask/%d/%d$", &first, &last); err == nil {
+		asking(w, g.pages[first:last])
+		return
+	}
 	_, _ = io.WriteString(w, "<p>public</p>")
 }
 
@@ -98,6 +138,10 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 		},
 		"redirect": func(ctx context.Context, i int, _ string) {
 			g.fetch(ctx, fmt.Sprintf("http://public.example/to/%d/%d", i, redirects[i%len(redirects)]), model.Plain)
+		},
+		"proxy": func(ctx context.Context, _ int, url string) { g.fetch(ctx, url, model.Super) },
+		"redirect through a proxy": func(ctx context.Context, i int, _ string) {
+			g.fetch(ctx, fmt.Sprintf("http://public.example/to/%d/%d", i, redirects[i%len(redirects)]), model.Super)
 		},
 		"link": func(ctx context.Context, _ int, url string) {
 			if next, err := egress.Resolve("http://public.example/a/b?c", url); err == nil {
@@ -147,7 +191,7 @@ func TestGuard(t *testing.T) {
 	if !netns.Alone(t) {
 		return
 	}
-	g := newGuarded(t, egress.Config{})
+	g := newGuarded(t, egress.Config{}, WebConfig{})
 	if len(g.targets) < 5000 {
 		t.Errorf("only %d targets", len(g.targets))
 	}
@@ -188,13 +232,16 @@ func TestTrap(t *testing.T) {
 	if !netns.Alone(t) {
 		return
 	}
-	g := newGuarded(t, egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}})
+	g := newGuarded(t, egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}},
+		WebConfig{})
 	g.askAll(g.entries()["page"])
 	byGuard := len(g.trap.Caught())
 	g.askAll(g.entries()["redirect"])
 	byRedirect := len(g.trap.Caught())
-	if byGuard < 200 || byRedirect < 200 {
-		t.Errorf("without a guard, %d and %d connections were seen", byGuard, byRedirect)
+	g.askAll(g.entries()["proxy"])
+	byProxy := len(g.trap.Caught())
+	if byGuard < 200 || byRedirect < 200 || byProxy < 200 {
+		t.Errorf("without a guard, %d, %d and %d connections were seen", byGuard, byRedirect, byProxy)
 	}
 	// Metadata addresses stay forbidden whatever is allowed; that the trap holds them is seen without our client.
 	for _, addr := range forbidden.Addresses() {
@@ -221,4 +268,96 @@ func TestTrap(t *testing.T) {
 	if len(g.trap.Leaks()) < 100 {
 		t.Errorf("packets to only %d places were seen", len(g.trap.Leaks()))
 	}
+}
+
+// TestGuardOfTheBrowser lets a page ask for targets by everything that a page has, and the browser itself do what it does
+// unasked: nothing but its own proxies is reached.
+func TestGuardOfTheBrowser(t *testing.T) {
+	path := chromiumPath(t)
+	if !netns.Alone(t) {
+		return
+	}
+	g := newGuarded(t, egress.Config{}, WebConfig{Chromium: path})
+	g.trap.Expect(netip.MustParseAddrPort("127.0.0.1:0")) // where pages' proxies listen
+	some := every(len(g.targets)/400, g.targets)
+	const perPage = 25
+	for i := 0; i < len(some); i += perPage {
+		page := fmt.Sprintf("http://public.example/ask/%d/%d", i, min(i+perPage, len(some)))
+		g.pages = some
+		response, err := g.web.Fetch(t.Context(), Request{URL: page, Tier: model.Render})
+		if err != nil {
+			t.Errorf("%s: %v", page, err)
+			continue
+		}
+		if !strings.Contains(string(response.Body), "asked for all") {
+			t.Errorf("%s: the page's script did not run: %.300s", page, response.Body)
+		}
+		response.Release()
+	}
+	for i, target := range every(len(some)/10, some) {
+		g.fetch(t.Context(), target.URL, model.Render)
+		g.fetch(t.Context(), fmt.Sprintf("http://public.example/to/%d/302", i), model.Render)
+	}
+	if caught := g.trap.Caught(); len(caught) > 0 {
+		t.Errorf("%d connections reached what is forbidden: %.500s", len(caught), strings.Join(caught, " "))
+	}
+	if g.trap.Served() < len(some)/perPage {
+		t.Errorf("only %d requests reached the public site", g.trap.Served())
+	}
+	if err := g.trap.Close(); err != nil {
+		t.Error(err)
+	}
+	if leaks := g.trap.Leaks(); len(leaks) > 0 {
+		t.Errorf("packets went where nothing should go: %v", leaks)
+	}
+	t.Logf("%d targets, each asked for in nine ways", len(some))
+}
+
+// chromiumPath is a Chromium on PATH. In continuous integration there has to be one.
+func chromiumPath(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("SHOAL_CLUSTER_SUITE") != "" {
+		t.Fatal("no Chromium is on PATH")
+	}
+	t.Skip("no Chromium is on PATH")
+	return ""
+}
+
+// asking is a page that asks for targets by everything that a page has.
+func asking(w http.ResponseWriter, targets []forbidden.Target) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = io.WriteString(w, "<!DOCTYPE html><head>")
+	for _, target := range targets {
+		url := html.EscapeString(target.URL)
+		_, _ = fmt.Fprintf(w, `<link rel=dns-prefetch href="%[1]s"><link rel=preconnect href="%[1]s"><link rel=prefetch href="%[1]s">
+			<link rel=stylesheet href="%[1]s"><script async src="%[1]s"></script>`, url)
+	}
+	_, _ = io.WriteString(w, "<body>")
+	for _, target := range targets {
+		url := html.EscapeString(target.URL)
+		_, _ = fmt.Fprintf(w, `<iframe src="%[1]s"></iframe><img src="%[1]s"><object data="%[1]s"></object>`, url)
+	}
+	_, _ = io.WriteString(w, "<script>\n")
+	for _, target := range targets {
+		_, _ = fmt.Fprintf(w, `try { fetch(%[1]q, {mode: "no-cors"}).catch(() => 0); navigator.sendBeacon(%[1]q);
+			new WebSocket(%[1]q.replace(/^http/, "ws"));
+			new RTCPeerConnection({iceServers: [{urls: "stun:%[2]s:3478"}, {urls: "turn:%[2]s:3478?transport=tcp", username: "u", credential: "c"}]}).
+				createDataChannel("x") } catch (e) {}
+			`, target.URL, bracketed(target.For))
+	}
+	_, _ = io.WriteString(w, `const peer = new RTCPeerConnection({iceServers: [{urls: "stun:10.0.0.1:3478"}, {urls: "stun:stun.example:3478"}]});
+		peer.createDataChannel("x"); peer.createOffer().then(o => peer.setLocalDescription(o));
+		document.body.append("asked for all")</script>`)
+}
+
+func bracketed(addr netip.Addr) string {
+	if addr.Is6() {
+		return "[" + addr.WithZone("").String() + "]"
+	}
+	return addr.String()
 }

@@ -197,7 +197,15 @@ func (n *node) build() (err error) {
 		return err
 	}
 	log := stream.Measured(on.log, n.clock, n.metrics)
-	n.web = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache, Clock: n.clock})
+	proxies, err := readProxies(config.Proxies)
+	if err != nil {
+		return err
+	}
+	n.web, err = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache, Clock: n.clock, Proxies: proxies,
+		Chromium: config.Chromium, Logger: n.forRole("fetcher")})
+	if err != nil {
+		return err
+	}
 	n.web.Measure(n.metrics)
 	settings := n.controlSettings(log, boot)
 	if n.control, err = controlplane.New(settings); err != nil {

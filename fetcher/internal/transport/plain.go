@@ -8,11 +8,20 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// plain is the cheapest tier: HTTP without a browser or a proxy.
+// plain is HTTP without a browser: the cheapest tier, and with proxies tier super.
 type plain struct {
 	client  *egress.Client
 	header  []egress.Field
 	maxBody int64
+	proxies *proxies // nil: straight
+}
+
+// exchange makes one request.
+func (p *plain) exchange(ctx context.Context, ask *egress.Request, page *Page) (*egress.Response, error) {
+	if p.proxies == nil {
+		return p.client.Do(ctx, ask)
+	}
+	return p.proxies.through(ctx, p.client, ask, page)
 }
 
 func pageHeader(userAgent string) []egress.Field {
@@ -27,7 +36,7 @@ func pageHeader(userAgent string) []egress.Field {
 func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, page *Page) error {
 	ask := egress.Request{URL: req.URL, Header: p.header, Deadline: deadline, MaxBody: p.maxBody}
 	for {
-		response, err := p.client.Do(ctx, &ask)
+		response, err := p.exchange(ctx, &ask, page)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/chromium"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
@@ -35,14 +36,19 @@ type Config struct {
 	Timeout time.Duration
 	// MaxBody bounds a page in bytes, as sent and as decompressed. egress's default when 0.
 	MaxBody int64
-	// Clock reads dates of Retry-After; the system's when nil.
+	// Clock reads dates of Retry-After and ends the rests of proxies; the system's when nil.
 	Clock clock.Clock
+	// Proxies are the ways out of tier super; without one there is no such tier.
+	Proxies []*egress.Proxy
+	// Browser is for tier render; nil: without. Whoever opened it closes it.
+	Browser *chromium.Browser
 }
 
 // Transport fetches pages. It is safe for concurrent use.
 type Transport struct {
-	config Config
-	tiers  map[model.Tier]tier
+	config  Config
+	tiers   map[model.Tier]tier
+	proxies *proxies // nil: none
 }
 
 // tier is one way of getting a page, redirects included. It fills in what it learns as it goes.
@@ -50,7 +56,7 @@ type tier interface {
 	fetch(ctx context.Context, req *Request, deadline time.Time, page *Page) error
 }
 
-// New makes a transport over the one way out. Tier plain is the only one yet.
+// New makes a transport over the one way out. Tier plain is always there.
 func New(client *egress.Client, config Config) *Transport {
 	if config.UserAgent == "" {
 		config.UserAgent = DefaultUserAgent
@@ -61,9 +67,21 @@ func New(client *egress.Client, config Config) *Transport {
 	if config.Clock == nil {
 		config.Clock = clock.System{}
 	}
-	return &Transport{config: config, tiers: map[model.Tier]tier{
-		model.Plain: &plain{client: client, header: pageHeader(config.UserAgent), maxBody: config.MaxBody},
-	}}
+	straight := plain{client: client, header: pageHeader(config.UserAgent), maxBody: config.MaxBody}
+	t := &Transport{config: config, tiers: map[model.Tier]tier{model.Plain: &straight}}
+	if len(config.Proxies) > 0 {
+		t.proxies = newProxies(config.Proxies, config.Clock)
+		through := straight
+		through.proxies = t.proxies
+		t.tiers[model.Super] = &through
+	}
+	if config.Browser != nil {
+		t.tiers[model.Render] = &render{browser: config.Browser}
+		if t.proxies != nil {
+			t.tiers[model.RenderSuper] = &render{browser: config.Browser, proxies: t.proxies}
+		}
+	}
+	return t
 }
 
 // Tiers are the tiers that this transport has.
@@ -113,7 +131,14 @@ type Page struct {
 	// Body is UTF-8 where ContentType is text.
 	Body []byte
 
-	response *egress.Response
+	response answer
+	exit     *exit // of the last request; nil: it went straight
+}
+
+// answer is where a page's body and header are.
+type answer interface {
+	Header(name string) string
+	Release()
 }
 
 // Release gives the page's buffers back. It may be called once.
@@ -170,8 +195,12 @@ func (t *Transport) failure(page *Page, err error) error {
 		return err
 	}
 	failed := &Error{Trace: page.Trace, Fault: coded, Retry: retryable(err)}
+	if page.exit != nil && (coded.Code == fault.PageBlocked || page.Status == 403 || page.Status == 429) {
+		// The site turns this proxy away; it may let another one through.
+		failed.Retry = t.proxies.turnedAway(model.HostOf(page.FinalURL), page.exit)
+	}
 	if page.response != nil && (coded.Code == fault.PageStatus || coded.Code == fault.PageBlocked) {
-		failed.Retry = coded.Code == fault.PageStatus && retryableStatus(page.Status)
+		failed.Retry = failed.Retry || coded.Code == fault.PageStatus && retryableStatus(page.Status)
 		failed.RetryAfter = retryAfter(page.response.Header("Retry-After"), t.config.Clock.Now())
 	}
 	return failed

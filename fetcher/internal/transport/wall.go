@@ -3,8 +3,6 @@ package transport
 import (
 	"bytes"
 	"strings"
-
-	"shoal.dev/shoal/pkg/egress"
 )
 
 // The largest pages that can be walls: challenges are small, and a shop that merely embeds a vendor's script is none. A
@@ -52,7 +50,7 @@ var walls = []wall{
 }
 
 // recogniseWall names the vendor whose challenge or refusal a page is; "" when it is none that we know for certain.
-func recogniseWall(status int, body []byte, response *egress.Response) string {
+func recogniseWall(status int, body []byte, response answer) string {
 	failed := status < 200 || status > 299
 	if status == 404 || status == 410 {
 		return ""
@@ -73,7 +71,7 @@ func recogniseWall(status int, body []byte, response *egress.Response) string {
 }
 
 // wallOfHeader is for the vendors that say it in the header.
-func wallOfHeader(status int, response *egress.Response) string {
+func wallOfHeader(status int, response answer) string {
 	switch {
 	case response == nil:
 	case response.Header("Cf-Mitigated") == "challenge":

@@ -61,13 +61,21 @@ func NewTrap(handler http.Handler) (_ *Trap, err error) {
 	return t, nil
 }
 
-// Expect lets the test's own servers be reached.
+// Expect lets the test's own servers be reached; port 0 stands for those that the system has chosen (32,768 and more).
 func (t *Trap) Expect(places ...netip.AddrPort) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, place := range places {
 		t.expected[place] = true
 	}
+}
+
+// chosenPort is the first of the ports that the system chooses, the last being chosenPort+28,231.
+const chosenPort = 32_768
+
+func (t *Trap) expects(place netip.AddrPort) bool {
+	return t.expected[place] || place.Port() >= chosenPort && place.Port() <= chosenPort+28_231 &&
+		t.expected[netip.AddrPortFrom(place.Addr(), 0)]
 }
 
 // Served counts the requests at Public addresses.
@@ -200,8 +208,8 @@ func (t *Trap) see(packet []byte) {
 	place := netip.AddrPortFrom(to, binary.BigEndian.Uint16(rest[2:]))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	answers := protocol == unix.IPPROTO_UDP && t.expected[source]
-	if slices.Contains(Public, to) || t.expected[place] || answers {
+	answers := protocol == unix.IPPROTO_UDP && t.expects(source)
+	if slices.Contains(Public, to) || t.expects(place) || answers {
 		return
 	}
 	t.leaked[place.String()]++

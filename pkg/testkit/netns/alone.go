@@ -6,8 +6,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -54,6 +56,23 @@ func Alone(t *testing.T) bool {
 		t.Error("alone: the test did not run")
 	}
 	return false
+}
+
+// AskAt makes the process that Alone has started, and its children, ask for names at an address, port 53, alone.
+func AskAt(t *testing.T, server netip.Addr) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "resolv.conf")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "nameserver %s\noptions attempts:5 timeout:5\n", server), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// Mounts are the process's own; the machine must not hear of this one.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(file, "/etc/resolv.conf", "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount("/etc/resolv.conf", unix.MNT_DETACH) }) // it ends with the process, too
 }
 
 // runAlone runs the command in namespaces of its own: as root of this machine, else as root of a user namespace.

@@ -10,7 +10,7 @@ BENCH    ?= -out bench/results
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
 
-.PHONY: run build test race bench exactness crash scale cluster faults failover cluster-scale alerts lint fuzz clean
+.PHONY: run build test race bench exactness crash scale cluster faults failover cluster-scale capacity alerts lint fuzz clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -65,6 +65,10 @@ failover:
 cluster-scale:
 	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestScale -scale -scale-results $(CURDIR)/bench/results/fetchers.md -v \
 	  -timeout 1h
+
+## capacity: what a page costs each process, services included, whose pid files are in SERVICE_PIDS
+capacity:
+	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestCapacity -service-pids $(SERVICE_PIDS) -v -timeout 30m
 
 ## alerts: the alert rules, their tests and the dashboard's queries by promtool (Debian: package prometheus)
 alerts:

@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/jobs"
 	"shoal.dev/shoal/apiserver/api/keys"
 	"shoal.dev/shoal/apiserver/api/runs"
+	"shoal.dev/shoal/apiserver/api/schemas"
 	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/apiserver/api/system"
 	"shoal.dev/shoal/apiserver/api/wallet"
@@ -25,6 +26,7 @@ func catalog(s api.Services) []*operation.Operation {
 		scrapers.GetV2(s),
 		scrapers.Get(s),
 		scrapers.List(s),
+		scrapers.PreviewRule(s),
 		runs.Start(s),
 		runs.Stop(s),
 		// 4.3 Scraper jobs
@@ -38,6 +40,16 @@ func catalog(s api.Services) []*operation.Operation {
 		// 4.5 Groups
 		groups.List(s),
 		groups.Put(s),
+		// 4.8 Schemas
+		schemas.Put(s),
+		schemas.List(s),
+		schemas.Get(s),
+		schemas.PreviewDelete(s),
+		schemas.Delete(s),
+		schemas.Items(s),
+		schemas.GetGlobal(s),
+		schemas.ListGlobal(s),
+		schemas.PutGlobal(s),
 		// 4.11 Wallet and billing
 		wallet.Get(s),
 		wallet.Transactions(s),

@@ -1,14 +1,12 @@
 package apiserver
 
 import (
-	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
-	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
@@ -20,9 +18,6 @@ type metrics struct {
 	calls   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
 	limited *prometheus.CounterVec
-
-	recounted prometheus.Gauge
-	unequal   prometheus.Gauge
 }
 
 var _ operation.Observer = (*metrics)(nil)
@@ -34,9 +29,6 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 		seconds: to.Histograms("shoal_apiserver_call_seconds", "Time from a call's header to its answer.", callSeconds,
 			"operation", "status"),
 		limited: to.Counters("shoal_apiserver_rate_limited_total", "Calls refused by a rate limit, by its class.", "class"),
-		recounted: to.Gauge("shoal_apiserver_recount_timestamp_seconds",
-			"When the ledger was held against the page records last, in Unix time; 0: not since the start."),
-		unequal: to.Gauge("shoal_apiserver_recount_unequal_runs", "Runs that the last recount found unequal to the ledger."),
 	}
 }
 
@@ -67,25 +59,4 @@ func measure(to *telemetry.Metrics, streams *limits.Streams) {
 	telemetry.NewSamples(func() (int, bool) { return streams.Total(), true }).
 		Gauge("shoal_apiserver_streams_open", "Event streams open.", func(open int) float64 { return float64(open) }).
 		Declare(to)
-}
-
-// counted is a recount whose outcome is kept for the metrics.
-func (m *metrics) counted(
-	now func() time.Time, recount func(context.Context, *client.View) ([]Recounted, error),
-) func(context.Context, *client.View) ([]Recounted, error) {
-	return func(ctx context.Context, view *client.View) ([]Recounted, error) {
-		runs, err := recount(ctx, view)
-		if err != nil {
-			return nil, err
-		}
-		unequal := 0
-		for i := range runs {
-			if !runs[i].Equal {
-				unequal++
-			}
-		}
-		m.unequal.Set(float64(unequal))
-		m.recounted.Set(float64(now().Unix()))
-		return runs, nil
-	}
 }

@@ -28,6 +28,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
@@ -57,6 +58,8 @@ type Config struct {
 	// NoRateLimits turns decision 6 off; Rates changes its figures, by class.
 	NoRateLimits bool
 	Rates        map[string]Rate
+	// ExchangeRates are what currency rules convert by; the bundled table when nil.
+	ExchangeRates ecb.Rates
 	// Limiter counts calls and open streams: for all servers together when it is shared, for this one when nil.
 	Limiter cache.Limiter
 	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of a host.
@@ -120,6 +123,9 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Operator == nil {
 		cfg.Operator = noOperator{}
 	}
+	if cfg.ExchangeRates == nil {
+		cfg.ExchangeRates = ecb.Bundled()
+	}
 	if cfg.Limiter == nil {
 		cfg.Limiter = cache.NewLocal(cfg.Clock)
 	}
@@ -127,7 +133,6 @@ func New(cfg Config) (*Server, error) {
 		cfg.Metrics = telemetry.NewMetrics()
 	}
 	m := newMetrics(cfg.Metrics)
-	cfg.Recount = m.counted(cfg.Clock.Now, cfg.Recount)
 	s := &Server{cfg: cfg, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log), streamed: map[string]bool{}}
 	limiter, err := newLimiter(cfg)
 	if err != nil {
@@ -186,7 +191,7 @@ func newLimiter(cfg Config) (limits.Limiter, error) {
 func (s *Server) operations() ([]*operation.Operation, error) {
 	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock, IDs: s.cfg.IDs,
 		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot, Lag: s.cfg.Lag, Recount: s.cfg.Recount, Guard: s.cfg.Guard,
-		Operator: s.cfg.Operator,
+		Operator: s.cfg.Operator, ExchangeRates: s.cfg.ExchangeRates,
 		Ceilings: api.Ceilings{RequestsPerSecond: s.cfg.MaxHostRate, Connections: s.cfg.MaxHostConnections}}
 	var document []byte
 	ops := append(catalog(services),

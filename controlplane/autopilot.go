@@ -84,7 +84,7 @@ func (l *leadership) situation(ctx context.Context, n *node, servers raft.Config
 		}
 		controlPlane := isControlPlane(member.Roles)
 		s.Members = append(s.Members, quorum.Member{Name: member.Name, Address: member.Address, ControlPlane: controlPlane,
-			Leaving: member.Leaving})
+			Leaving: member.Leaving, Empty: member.Empty, Boot: member.Boot})
 		there[member.Name] = !controlPlane
 	}
 	var ask []raft.Server
@@ -146,6 +146,9 @@ func (l *leadership) make(ctx context.Context, c quorum.Change, at uint64) error
 		_, err := l.propose(ctx, command.RemoveNodePayload{Name: node.Name, Boot: node.Boot})
 		return err
 	}
+	if c.Kind == quorum.Admit {
+		return l.admit(ctx, c, at)
+	}
 	id, address := raft.ServerID(c.Name), raft.ServerAddress(c.Address)
 	_, err := askRaft(ctx, l.s, func(n *node) (struct{}, error) {
 		switch c.Kind {
@@ -161,4 +164,23 @@ func (l *leadership) make(ctx context.Context, c quorum.Change, at uint64) error
 		return struct{}{}, errors.New("not a change of servers")
 	})
 	return err
+}
+
+// admit lets a node without a log take part in Raft. That it has no vote in the configuration must be beyond doubt: the
+// configuration is committed, and this node still leads. None that comes later can give the node a vote as long as it does
+// not keep up.
+func (l *leadership) admit(ctx context.Context, c quorum.Change, at uint64) error {
+	committed, err := askRaft(ctx, l.s, func(n *node) (uint64, error) { return n.CommitIndex(), nil })
+	if err != nil {
+		return err
+	}
+	if committed < at {
+		return errors.New("the servers before this change are not agreed upon yet")
+	}
+	if _, err := l.s.confirmHere(ctx); err != nil {
+		return err
+	}
+	patience, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	return l.s.callAt(patience, c.Address, methodAdmit, admission{Boot: c.Boot}, &nothing{})
 }

@@ -122,6 +122,12 @@ func (l *lists) Seal(_ context.Context, job ids.ID, _ func(model.Unit, bool) boo
 	return nil
 }
 
+func (l *lists) Sealed(_ context.Context, job ids.ID) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sealed[job], nil
+}
+
 const testShards = 4
 
 func newLog(t testing.TB) stream.Log {

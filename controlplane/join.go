@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -91,12 +94,37 @@ func (n *node) gossip(cfg *Config, dir string) (err error) {
 		return err
 	}
 	info := membership.Info{Roles: cfg.Roles, Address: n.port.Address(), Version: cfg.Version, Capacity: cfg.Capacity,
-		Boot: cfg.Boot, Cluster: n.belongs.cluster, Bootstrap: cluster.Bootstrap}
+		Boot: cfg.Boot, Cluster: n.belongs.cluster, Bootstrap: cluster.Bootstrap, Empty: !n.open.Load()}
 	n.members, err = membership.Open(membership.Config{Name: cfg.Node, Cluster: cluster.Identity.Cluster,
 		Key: cluster.Identity.GossipKey, Listen: cluster.GossipListen, Advertise: cluster.GossipAdvertise,
 		Join: cluster.Join, Allowed: cluster.GossipAllowed, Probe: cluster.probe(), Info: info, Clock: cfg.Clock,
 		Logger: cfg.Logger})
 	return err
+}
+
+// admit lets the node take part in Raft.
+func (n *node) admit() error {
+	n.open.Store(true)
+	return n.members.Update(func(info *membership.Info) { info.Empty = false })
+}
+
+// doorkeeper lets nobody speak Raft with a node that was not admitted.
+type doorkeeper struct {
+	raft.StreamLayer
+	open   *atomic.Bool
+	logger *slog.Logger
+}
+
+// Accept implements net.Listener.
+func (d doorkeeper) Accept() (net.Conn, error) {
+	for {
+		conn, err := d.StreamLayer.Accept()
+		if err != nil || d.open.Load() {
+			return conn, err
+		}
+		_ = conn.Close()
+		d.logger.Debug("raft: a server is turned away: this node has no log and was not admitted", "from", conn.RemoteAddr())
+	}
 }
 
 // ServerAddr implements raft.ServerAddressProvider: a node is dialled where it says that it is now, which Raft's
@@ -138,6 +166,9 @@ func (s *Server) belong(ctx context.Context, n *node) error {
 		}
 	}
 	if n.belongs.founder && !n.known {
+		if err := n.admit(); err != nil {
+			return err
+		}
 		first := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(s.cfg.Node), Address: n.transport.LocalAddr()}}}
 		if err := n.BootstrapCluster(first).Error(); err != nil && !errors.Is(err, raft.ErrCantBootstrap) {
 			return fmt.Errorf("controlplane: found the cluster: %w", err)
@@ -288,13 +319,34 @@ func (s *Server) leave(n *node) {
 		s.cfg.Logger.Warn("this node cannot say that it leaves", "error", err)
 		return
 	}
-	for s.admitted(n) {
+	for !s.removed(ctx, n) {
 		if !s.pause(ctx, s.cfg.Cluster.probe()/4) {
 			s.cfg.Logger.Warn("this node was not removed in time; it will be when it has been gone for long")
 			return
 		}
 	}
 	s.cfg.Logger.Info("this node has left the cluster")
+}
+
+// removed says whether the leader has removed this node. The log may not tell: Raft sends the entry to who is removed
+// once, without looking whether it arrives. So the leader is asked, too.
+func (s *Server) removed(ctx context.Context, n *node) bool {
+	if !s.admitted(n) {
+		return true
+	}
+	for _, member := range n.members.Members() {
+		if member.Name == s.cfg.Node || !isControlPlane(member.Roles) {
+			continue
+		}
+		patience, cancel := context.WithTimeout(ctx, askPatience)
+		answer, err := s.statusOf(patience, member.Address)
+		cancel()
+		leads := err == nil && answer.Silence == 0
+		if leads && len(answer.Servers) > 0 && !slices.Contains(answer.Servers, s.cfg.Node) {
+			return true
+		}
+	}
+	return false
 }
 
 // isControlPlane says whether roles make a node a voter.

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -199,6 +200,53 @@ func TestFounderThatLostItsDataJoins(t *testing.T) {
 	r.untilServers("a* b* c*")
 }
 
+// A voter that lost its directory comes back while the cluster has no leader. What it has voted, and what it has stored, it
+// does not know: with its vote a node would lead that lacks what was written. It has none until those who remember have
+// taken it away, and then joins like any other.
+func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
+	r := newReef(t)
+	r.found("a")
+	for _, name := range []string{"b", "c"} {
+		r.add(name, controlPlane)
+	}
+	r.untilServers("a* b* c*")
+	r.until("b knows of all votes", func() bool { return serversOf(r.nodes["b"]) == "a* b* c*" })
+	r.stop("b")
+	openCustomer(t, r.nodes["a"], "kept") // by a and c
+	r.kill("a")
+	r.kill("c")
+	r.restart("b")
+	forgetful := &journal{}
+	cfg := r.configs["c"]
+	cfg.Dir, cfg.Cluster.Listen, cfg.Cluster.Join = t.TempDir(), r.listening["c"], r.gossip()
+	cfg.Logger = slog.New(slog.NewTextHandler(forgetful, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	c := r.begin(cfg)
+	r.until("b has asked c for its vote", func() bool { return forgetful.count("a server is turned away") >= 3 })
+	n, err := c.gate.enter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.leader() != nil || n.CurrentTerm() != 0 || n.LastIndex() != 0 {
+		t.Errorf("%v leads, and c is in term %d, at index %d", r.leader(), n.CurrentTerm(), n.LastIndex())
+	}
+	c.gate.leave()
+	r.restart("a")
+	r.ready(c)
+	r.untilServers("a* b* c*")
+	if fresh(t, c).Customer("kept") == nil {
+		t.Fatal("what was written is lost")
+	}
+	r.sameState()
+	at := r.journal.find(0, "autopilot: promote", "server=c ")
+	for _, step := range []string{"remove", "admit", "add", "promote"} {
+		next := r.journal.find(at+1, "autopilot: "+step, "server=c ")
+		if next < 0 {
+			t.Fatalf("c was not made to %s after what came before:\n%s", step, r.journal.text.String())
+		}
+		at = next
+	}
+}
+
 // A second node with a copy of another one's identity never becomes part of the cluster.
 func TestSecondNodeOfANameIsNotAdmitted(t *testing.T) {
 	r := newReef(t)
@@ -242,6 +290,28 @@ func TestNodeLeavesWhenItStops(t *testing.T) {
 	r.untilServers("a*")
 	r.until("only the last is left", func() bool { return r.registered() == "a" })
 	openCustomer(t, r.nodes["a"], "ann")
+}
+
+// A node whose removal does not reach it learns of it all the same, and need not wait.
+func TestNodeLeavesUnheard(t *testing.T) {
+	r := newReef(t)
+	r.autopilot.NonvoterGrace = time.Hour
+	raft := &network{names: map[string]string{}} // from the leader alone
+	founder := r.config("a", identity.Roles())
+	founder.Cluster.Bootstrap, founder.dial = true, raft.dialer("a")
+	r.ready(r.begin(founder))
+	cfg := r.config("f", []string{identity.Fetcher}, r.gossip()...)
+	cfg.Cluster.LeaveOnStop = true
+	r.ready(r.begin(cfg))
+	raft.name(r.listening["f"], "f")
+	r.untilServers("a* f")
+	raft.cut("") // connections that were dialled before it had a name
+	raft.cut("f")
+	r.stop("f")
+	r.untilServers("a*")
+	if !r.journal.holds("this node has left the cluster") || r.journal.holds("was not removed in time") {
+		t.Error("it waited in vain")
+	}
 }
 
 func TestOperatorRemovesNodes(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -55,6 +56,9 @@ type node struct {
 	members   *membership.Membership // nil: it does not gossip
 	belongs   belonging
 	known     bool // there was a log before this start
+	// open: what others ask in Raft's name is answered. A node that had a vote and lost its directory has forgotten what
+	// it voted, and cannot know that it had a vote: so one without a log hears nothing until the leader knows that it has none.
+	open atomic.Bool
 }
 
 // openNode starts Raft over the files in dir, which one process at a time can have open, and which are for ever those of
@@ -77,6 +81,11 @@ func openNode(cfg *Config, machine raft.FSM, at *port.Port) (*node, error) {
 	if err := ownDirectory(dir, cfg.Node, cfg.Cluster.name()); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
+	snapshots, err := n.look(dir, logger)
+	if err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	n.open.Store(n.known || !cfg.Cluster.gossips())
 	if cfg.Cluster.gossips() {
 		if err := n.gossip(cfg, dir); err != nil {
 			return nil, errors.Join(err, n.close())
@@ -85,7 +94,7 @@ func openNode(cfg *Config, machine raft.FSM, at *port.Port) (*node, error) {
 	settings := cfg.raftSettings(logger)
 	switch {
 	case at != nil:
-		n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{Stream: at.Raft(),
+		n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{Stream: doorkeeper{at.Raft(), &n.open, cfg.Logger},
 			MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience, Logger: logger,
 			ServerAddressProvider: n})
 	case cfg.transport != nil:
@@ -93,7 +102,7 @@ func openNode(cfg *Config, machine raft.FSM, at *port.Port) (*node, error) {
 	default: // it speaks with nobody; its address is its name
 		_, n.transport = raft.NewInmemTransport(raft.ServerAddress(cfg.Node))
 	}
-	if err := n.start(cfg, settings, machine, dir); err != nil {
+	if err := n.start(cfg, settings, machine, snapshots); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
 	return n, nil
@@ -118,17 +127,22 @@ func (c *Config) raftSettings(logger hclog.Logger) *raft.Config {
 	return settings
 }
 
-// start starts Raft. At its first start a node that is alone is the only voter; one that gossips founds a cluster, or waits
-// until the leader of one adds it (belong).
-func (n *node) start(cfg *Config, settings *raft.Config, machine raft.FSM, dir string) error {
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, settings.Logger)
+// look opens the snapshots and finds out whether there is a log.
+func (n *node) look(dir string, logger hclog.Logger) (raft.SnapshotStore, error) {
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, logger)
 	if err != nil {
-		return fmt.Errorf("controlplane: open the snapshots: %w", err)
+		return nil, fmt.Errorf("controlplane: open the snapshots: %w", err)
 	}
 	n.known, err = raft.HasExistingState(n.logs, n.logs, snapshots)
 	if err != nil {
-		return fmt.Errorf("controlplane: read the log: %w", err)
+		return nil, fmt.Errorf("controlplane: read the log: %w", err)
 	}
+	return snapshots, nil
+}
+
+// start starts Raft. At its first start a node that is alone is the only voter; one that gossips founds a cluster, or waits
+// until the leader of one adds it (belong).
+func (n *node) start(cfg *Config, settings *raft.Config, machine raft.FSM, snapshots raft.SnapshotStore) (err error) {
 	if !n.known && !cfg.Cluster.gossips() && (cfg.Cluster == nil || cfg.Cluster.Bootstrap) {
 		first := raft.Configuration{Servers: cfg.voters}
 		if first.Servers == nil {

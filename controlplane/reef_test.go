@@ -62,6 +62,25 @@ func (j *journal) holds(text string) bool {
 	return strings.Contains(j.text.String(), text)
 }
 
+func (j *journal) count(text string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Count(j.text.String(), text)
+}
+
+// find is the first line from a number on that holds all texts, -1 if none does.
+func (j *journal) find(from int, texts ...string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i, line := range strings.Split(j.text.String(), "\n") {
+		missing := func(text string) bool { return !strings.Contains(line, text) }
+		if i >= from && !slices.ContainsFunc(texts, missing) {
+			return i
+		}
+	}
+	return -1
+}
+
 func (r *reef) config(name string, roles []string, join ...string) Config {
 	r.t.Helper()
 	own, err := r.authority.Issue(name, roles, time.Now(), time.Hour)

@@ -22,6 +22,7 @@ import (
 // the caller looks for the leader again.
 const (
 	methodPropose   = "propose"
+	methodAdmit     = "admit"
 	methodConfirm   = "confirm"
 	methodHeartbeat = "heartbeat"
 	methodMarkers   = "markers"
@@ -33,10 +34,11 @@ const (
 func (s *Server) methods() map[string]port.Method {
 	methods := map[string]port.Method{
 		methodPropose:   port.Handle(s.servePropose),
+		methodAdmit:     port.Handle(s.serveAdmit, identity.ControlPlane),
 		methodConfirm:   port.Handle(s.serveConfirm),
 		methodHeartbeat: port.Handle(s.serveHeartbeat, identity.Fetcher),
 		methodMarkers:   port.Handle(s.serveMarkers, identity.Billing),
-		methodNodes:     port.Handle(s.serveNodes, identity.APIServer),
+		methodNodes:     port.Handle(s.serveNodes, identity.APIServer, identity.Billing),
 		methodStatus:    port.Handle(s.serveStatus),
 	}
 	maps.Copy(methods, s.restoreMethods())
@@ -63,12 +65,18 @@ type (
 		Markers []model.Marker `cbor:"1,keyasint"`
 	}
 
+	// admission tells one start of a node that it may take part in Raft.
+	admission struct {
+		Boot ids.ID `cbor:"1,keyasint"`
+	}
+
 	// nodeStatus is what a node says of itself.
 	nodeStatus struct {
 		Status    client.Status `cbor:"1,keyasint"`
 		LastTerm  uint64        `cbor:"2,keyasint"` // of the newest entry in its log
 		LastIndex uint64        `cbor:"3,keyasint"`
-		Silence   time.Duration `cbor:"4,keyasint"` // since it heard of the leader; 0 on the leader
+		Silence   time.Duration `cbor:"4,keyasint"`           // since it heard of the leader; 0 on the leader
+		Servers   []string      `cbor:"5,keyasint,omitempty"` // of Raft, as it knows them
 	}
 )
 
@@ -115,14 +123,27 @@ func proposers() map[command.Number]string {
 		command.ReleaseClaim: identity.APIServer, command.LaunchRun: identity.APIServer,
 		command.StopRun: identity.APIServer, command.AdjustWallet: identity.APIServer,
 		command.PutPrices: identity.APIServer, command.DrainNode: identity.APIServer,
-		command.RemoveNode: identity.APIServer,
-		command.Settle:     identity.Billing,
+		command.RemoveNode: identity.APIServer, command.PutSchema: identity.APIServer,
+		command.DeleteSchema: identity.APIServer, command.PreviewDelete: identity.APIServer,
+		command.Settle: identity.Billing,
 	}
 }
 
 func (s *Server) serveConfirm(ctx context.Context, _ identity.Peer, _ nothing) (position, error) {
 	index, err := s.confirmHere(ctx)
 	return position{Index: index}, err
+}
+
+func (s *Server) serveAdmit(_ context.Context, _ identity.Peer, a admission) (nothing, error) {
+	if a.Boot != s.cfg.Boot {
+		return nothing{}, fault.New(fault.NotFound, "that start of node %q is over", s.cfg.Node)
+	}
+	n, err := s.gate.enter()
+	if err != nil {
+		return nothing{}, err
+	}
+	defer s.gate.leave()
+	return nothing{}, n.admit()
 }
 
 func (s *Server) serveHeartbeat(ctx context.Context, from identity.Peer, b beat) (client.Leases, error) {
@@ -159,21 +180,28 @@ func (s *Server) serveStatus(_ context.Context, _ identity.Peer, _ nothing) (nod
 	if n.State() != raft.Leader {
 		answer.Silence = max(time.Since(n.LastContact()), 1)
 	}
+	for _, server := range n.GetConfiguration().Configuration().Servers {
+		answer.Servers = append(answer.Servers, string(server.ID))
+	}
 	answer.LastTerm, err = strconv.ParseUint(n.Stats()["last_log_term"], 10, 64)
 	return answer, err
 }
 
 // statusOf is what the node at an address says of itself.
-func (s *Server) statusOf(ctx context.Context, address string) (nodeStatus, error) {
-	var answer nodeStatus
+func (s *Server) statusOf(ctx context.Context, address string) (answer nodeStatus, err error) {
+	err = s.callAt(ctx, address, methodStatus, nothing{}, &answer)
+	return answer, err
+}
+
+// callAt calls the node at an address.
+func (s *Server) callAt(ctx context.Context, address, method string, request, answer any) error {
 	n, err := s.gate.enter()
 	if err != nil {
-		return answer, err
+		return err
 	}
 	s.gate.leave() // a call is none of Raft's
 	if n.port == nil {
-		return answer, errNoWay
+		return errNoWay
 	}
-	err = n.port.Call(ctx, address, methodStatus, nothing{}, &answer)
-	return answer, err
+	return n.port.Call(ctx, address, method, request, answer)
 }

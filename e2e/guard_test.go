@@ -83,7 +83,10 @@ func TestGuard(t *testing.T) {
 
 	for _, target := range spelled {
 		g.try([]string{target.URL}, nil)
-		g.scraper(target.URL)
+		g.scraper(model.SourceConfig{URL: target.URL})
+		g.scraper(model.SourceConfig{Curl: "curl -L '" + target.URL + "'"})
+		g.scraper(model.SourceConfig{URL: "http://public.example/", Pagination: &model.Pagination{Type: model.URLTemplate,
+			Template: strings.TrimSuffix(target.URL, "/") + "/{page}"}})
 	}
 	var all, redirects, robots, next []string
 	for _, target := range hosts {
@@ -138,13 +141,13 @@ func (g *productGuard) try(urls []string, pagination *model.Pagination) {
 	g.note(run, err)
 }
 
-// scraper saves and runs a scraper of one address, which may be refused.
-func (g *productGuard) scraper(url string) {
+// scraper saves and runs a scraper of one source, which may be refused.
+func (g *productGuard) scraper(source model.SourceConfig) {
 	g.T.Helper()
 	name := "scraper " + suite.NewKey()
 	group := suite.Must(g.PutGroup(g.T.Context(), name))(g.T)
 	id, err := g.PutScraper(g.T.Context(), suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: name,
-		Type: model.SingleProduct, ItemsConfig: g.fields, SourceConfig: model.SourceConfig{URL: url}}})
+		Type: model.MultipleProducts, ItemsConfig: g.fields, SourceConfig: source}})
 	if err != nil {
 		g.refused++
 		return

@@ -25,6 +25,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/stream/streamtest"
@@ -43,7 +44,10 @@ type cluster struct {
 	suite.Client
 	data    string
 	log     *streamtest.Faulty
+	store   rowstore.Store
 	control controlclient.Client
+	// saves makes backups and restores them.
+	saves   controlclient.Operator
 	fetcher fetcher.Config // of the node that has all roles
 	stop    func() error   // ends all roles, once
 }
@@ -77,6 +81,7 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64, change ...func(*co
 	control := suite.Must(controlplane.New(settings))(t)
 	reach := control.Client()
 	c.control, c.fetcher.Control = reach, fetcher.FromClient(reach)
+	c.store, c.saves = store, control.Operator()
 	api := suite.Must(apiserver.New(apiserver.Config{Client: reach, Store: store, Guard: out, Clock: clock.System{}, IDs: source,
 		DataDir: c.data, NoRateLimits: true, MaxHostRate: settings.MaxHostRate, MaxHostConnections: clusterPace.Connections,
 		Node: clusterNode, Boot: settings.Boot, Log: logger}))(t)

@@ -7,6 +7,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -36,7 +37,8 @@ type chain struct {
 
 // fetchState is the work on one page.
 type fetchState struct {
-	at       string // canonical: the address to ask next, where redirects have led
+	at       string        // canonical: the address to ask next, where redirects have led
+	as       *curl.Request // of a curl scraper: the request that a redirect led to; nil before any
 	hops     int
 	permit   bool // the start that robots.txt needed has been taken
 	began    time.Time
@@ -70,6 +72,18 @@ func (f *Fetcher) newChain(view View, s *shard, task *model.Task) *chain {
 	return c
 }
 
+// request is the address that the chain asks next, and what it is asked for with; nil is a GET.
+func (c *chain) request(r *recipe) (at string, as *curl.Request) {
+	if r.curl == nil || c.fetch.as != nil {
+		return c.fetch.at, c.fetch.as
+	}
+	at, as = c.fetch.at, r.curl.For(r.curl.URL, c.fetch.at)
+	if value, given := paramOf(at, r.bodyParam); r.bodyParam != "" && given {
+		at, as = withoutParam(at, r.bodyParam), as.WithBodyParam(r.bodyParam, value)
+	}
+	return at, as
+}
+
 // pageOf is a page of the chain's unit with everything but its outcome.
 func (c *chain) pageOf(f *Fetcher) model.Page {
 	now := f.config.Clock.Now()
@@ -98,10 +112,11 @@ func cancelledPage(c *chain) model.Page {
 
 // content is what a page's answer held.
 type content struct {
-	final string // canonical
-	rows  [][]byte
-	link  string // to the next page
-	body  uint64 // hash of the body, of a paginated scraper
+	final  string // canonical
+	rows   [][]byte
+	link   string // to the next page
+	cursor string // of the next page
+	body   uint64 // hash of the body, of a paginated scraper
 }
 
 // follow makes the chain's next page of a page that was read, and advances the chain when it goes on.
@@ -125,7 +140,7 @@ func (c *chain) follow(f *Fetcher, r *recipe, secret uint64, got content) model.
 	tier := p.Tries[len(p.Tries)-1].Tier
 	p.Outcome, p.Rows, p.PriceRow, p.Quantity = model.Delivered, got.rows, tier.PriceRow(), 1
 	c.visited = append(c.visited, p.URLHash)
-	next := c.nextURL(r, got.link, secret)
+	next := c.nextURL(r, got, secret)
 	if next == "" {
 		p.Last = true
 		return p
@@ -140,7 +155,7 @@ func (c *chain) follow(f *Fetcher, r *recipe, secret uint64, got content) model.
 }
 
 // nextURL is where the chain goes on, canonical; "" where it ends.
-func (c *chain) nextURL(r *recipe, link string, secret uint64) string {
+func (c *chain) nextURL(r *recipe, got content, secret uint64) string {
 	if r.pager == nil || c.unit.Page+1 >= r.maxPages {
 		return ""
 	}
@@ -148,7 +163,7 @@ func (c *chain) nextURL(r *recipe, link string, secret uint64) string {
 	if err != nil {
 		return ""
 	}
-	next, err := egress.Canonical(r.pager.next(start, c.unit.Page+1, link))
+	next, err := egress.Canonical(r.pager.next(start, c.unit.Page+1, got.link, got.cursor))
 	if err != nil || slices.Contains(c.visited, hashURL(next, secret)) {
 		return ""
 	}

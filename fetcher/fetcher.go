@@ -17,6 +17,7 @@ import (
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
 )
@@ -53,6 +54,8 @@ type Config struct {
 	Pace    Pace // of a host, unless a scraper asks for another
 	MaxPace Pace // the most that a scraper may ask for
 
+	Rates ecb.Rates // for currency rules; the bundled table when nil
+
 	Workers     int           // requests under way, at most
 	Extractions int           // extractions at once; GOMAXPROCS when 0
 	MaxBytes    int64         // nothing is started while as many bytes of bodies and unpublished pages are held
@@ -85,6 +88,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Clock == nil {
 		c.Clock = clock.System{}
+	}
+	if c.Rates == nil {
+		c.Rates = ecb.Bundled()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

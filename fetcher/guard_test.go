@@ -280,10 +280,13 @@ func TestGuardOfTheBrowser(t *testing.T) {
 	g := newGuarded(t, egress.Config{}, WebConfig{Chromium: path})
 	g.trap.Expect(netip.MustParseAddrPort("127.0.0.1:0")) // where pages' proxies listen
 	some := every(len(g.targets)/400, g.targets)
+	if testing.Short() {
+		some = every(len(g.targets)/100, g.targets)
+	}
 	const perPage = 25
+	g.pages = some
 	for i := 0; i < len(some); i += perPage {
 		page := fmt.Sprintf("http://public.example/ask/%d/%d", i, min(i+perPage, len(some)))
-		g.pages = some
 		response, err := g.web.Fetch(t.Context(), Request{URL: page, Tier: model.Render})
 		if err != nil {
 			t.Errorf("%s: %v", page, err)
@@ -313,7 +316,35 @@ func TestGuardOfTheBrowser(t *testing.T) {
 	t.Logf("%d targets, each asked for in nine ways", len(some))
 }
 
-// chromiumPath is a Chromium on PATH. In continuous integration there has to be one.
+// TestTrapOfTheBrowser is the proof that TestGuardOfTheBrowser can fail: without the guard, what a page asks for is reached.
+func TestTrapOfTheBrowser(t *testing.T) {
+	path := chromiumPath(t)
+	if !netns.Alone(t) {
+		return
+	}
+	g := newGuarded(t, egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}},
+		WebConfig{Chromium: path})
+	for _, host := range []string{"10.0.0.1", "192.168.0.1", "169.254.0.1", "[fd00::1]", "is-0.example"} {
+		g.pages = append(g.pages, forbidden.Target{URL: "http://" + host + "/", For: netip.MustParseAddr("10.0.0.1")})
+	}
+	response, err := g.web.Fetch(t.Context(), Request{URL: fmt.Sprintf("http://public.example/ask/0/%d", len(g.pages)), Tier: model.Render})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Release()
+	reached := map[string]bool{}
+	for _, place := range g.trap.Caught() {
+		reached[place] = true
+	}
+	if len(reached) < 4 {
+		t.Errorf("without a guard, only %v were seen", reached)
+	}
+	if err := g.trap.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// chromiumPath is a Chromium on PATH. With SHOAL_BROWSER_SUITE=1 there has to be one.
 func chromiumPath(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
@@ -321,7 +352,7 @@ func chromiumPath(t *testing.T) string {
 			return path
 		}
 	}
-	if os.Getenv("SHOAL_CLUSTER_SUITE") != "" {
+	if os.Getenv("SHOAL_BROWSER_SUITE") != "" {
 		t.Fatal("no Chromium is on PATH")
 	}
 	t.Skip("no Chromium is on PATH")

@@ -74,7 +74,7 @@ func (w *HTTPWeb) Tiers() model.TierSet { return w.transport.Tiers() }
 
 // Fetch implements Web.
 func (w *HTTPWeb) Fetch(ctx context.Context, req Request) (*Response, error) {
-	page, err := w.transport.Fetch(ctx, transport.Request{URL: req.URL, Tier: req.Tier, Load: req.Load,
+	page, err := w.transport.Fetch(ctx, transport.Request{URL: req.URL, Tier: req.Tier, As: req.As, Load: req.Load,
 		BeforeHop: req.BeforeHop})
 	var failed *transport.Error
 	switch {
@@ -84,6 +84,8 @@ func (w *HTTPWeb) Fetch(ctx context.Context, req Request) (*Response, error) {
 	case errors.As(err, &failed):
 		return nil, &Failure{Code: pageCode(failed.Fault.Code), Final: failed.FinalURL, Status: failed.Status,
 			Wire: failed.WireBytes, Retry: failed.Retry, RetryAfter: failed.RetryAfter, Cause: err}
+	case errors.Is(err, transport.ErrBusy):
+		return nil, ErrBusy
 	}
 	return nil, err
 }

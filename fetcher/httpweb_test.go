@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -57,7 +58,7 @@ func TestHTTPWeb(t *testing.T) {
 	}
 
 	asked := ""
-	follow := func(_ context.Context, to string) error { asked = to; return nil }
+	follow := func(_ context.Context, to string, _ *curl.Request) error { asked = to; return nil }
 	response, err := web.Fetch(ctx, Request{URL: server.URL + "/moved", BeforeHop: follow})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func TestHTTPWeb(t *testing.T) {
 	}
 	response.Release()
 
-	refuse := func(_ context.Context, to string) error { return &ledAway{to} }
+	refuse := func(_ context.Context, to string, as *curl.Request) error { return &ledAway{to, as} }
 	var led *ledAway
 	if _, err := web.Fetch(ctx, Request{URL: server.URL + "/moved", BeforeHop: refuse}); !errors.As(err, &led) {
 		t.Errorf("a refused redirect ends with %v", err)

@@ -156,3 +156,27 @@ func TestWhatWorkedIsRemembered(t *testing.T) {
 		}
 	})
 }
+
+// A page waits for a tier that can take no more, and nothing of that counts as a try.
+func TestBusyTiers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, title, func(_ *rig, config *Config) { config.Pace = Pace{Rate: 0.01, Connections: 1} })
+		defer stop()
+		const url = "http://a.test/"
+		busy := 7
+		r.web.answers[url] = func(context.Context, Request) (*Response, error) {
+			if busy--; busy >= 0 {
+				return nil, ErrBusy
+			}
+			return r.web.html(url, "<h1>x</h1>"), nil
+		}
+		began := time.Now()
+		r.send(r.task(0, url))
+		if got := climbed(r.pages(1)[0]); got != "plain tier:plain" {
+			t.Errorf("got %q", got)
+		}
+		if took := time.Since(began); took < 100*time.Second || took > 115*time.Second {
+			t.Errorf("took %v: robots.txt and one start are 100 s", took)
+		}
+	})
+}

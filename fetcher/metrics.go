@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -16,7 +17,8 @@ type metrics struct {
 	pages   byTierAndOutcome
 	bytes   byTierAndOutcome
 	errors  map[string]prometheus.Counter // by page code
-	seconds prometheus.Histogram          // of a page, from its first request
+	parses  [extract.Parsers]prometheus.Counter
+	seconds prometheus.Histogram // of a page, from its first request
 }
 
 // byTierAndOutcome has a row for each tier, and one for pages that no tier was tried for.
@@ -53,6 +55,11 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 		seconds: to.Histogram("shoal_fetcher_page_seconds",
 			"Time from a page's first request to its end, waits between tries included.", telemetry.SlowSeconds),
 	}
+	parses := to.Counters("shoal_fetcher_parses_total",
+		"Pages read as HTML, by parser: the share of tree fell back from streaming.", "parser")
+	for p := extract.Streaming; p < extract.Parsers; p++ {
+		m.parses[p] = parses.WithLabelValues(p.String())
+	}
 	errors := to.Counters("shoal_fetcher_page_errors_total", "Pages that ended with an error, by page code.", "code")
 	for code, entry := range fault.Catalog() {
 		if entry.Status == 0 {
@@ -73,6 +80,13 @@ func (m *metrics) page(p *model.Page) {
 	}
 	if len(p.Tries) > 0 {
 		m.seconds.Observe(float64(p.Millis) / 1000)
+	}
+}
+
+// parsed counts a page that was read.
+func (m *metrics) parsed(p extract.Parser) {
+	if p != extract.NoParser {
+		m.parses[p].Inc()
 	}
 }
 

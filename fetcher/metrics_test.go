@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -46,11 +47,16 @@ func TestPagesAreCountedByTierAndOutcome(t *testing.T) {
 	m.page(&model.Page{Outcome: model.Errored, Code: string(fault.PageTimeout), Bytes: 7, Tries: []model.Try{{Tier: model.Plain}}})
 	m.page(&model.Page{Outcome: model.Errored, Code: "a code that nobody knows"})
 	m.page(&model.Page{Outcome: model.Cancelled})
+	m.parsed(extract.Streaming)
+	m.parsed(extract.Streaming)
+	m.parsed(extract.Tree)
+	m.parsed(extract.NoParser)
 	got := shown(t, to)
 	for name, want := range map[string]float64{
 		"pages_total{delivered,render+super}": 2, "page_bytes_total{delivered,render+super}": 200,
 		"pages_total{errored,plain}": 1, "page_bytes_total{errored,plain}": 7,
 		"pages_total{errored,none}": 1, "pages_total{cancelled,none}": 1, "page_errors_total{timeout}": 1, "page_seconds{}": 3,
+		"parses_total{streaming}": 2, "parses_total{tree}": 1,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %g, want %g", name, got[name], want)

@@ -2,13 +2,17 @@ package fetcher
 
 import (
 	"container/list"
+	"context"
+	"fmt"
 	"sync"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rules"
 )
 
 // maxRecipes bounds the compiled recipes kept.
@@ -17,8 +21,11 @@ const maxRecipes = 256
 // recipe is a compiled recipe. It never changes.
 type recipe struct {
 	extractor    *extract.Extractor
-	err          error // why there is no extractor
-	pager        pager // nil without pagination
+	err          error         // why there is no extractor
+	curl         *curl.Request // nil: pages are asked for by GET
+	pager        pager         // nil without pagination
+	bodyParam    string        // the page parameter, where it goes into the body of curl
+	rules        *rules.Rules
 	maxPages     uint32
 	pace         Pace // as the scraper asks
 	ignoreRobots bool
@@ -73,13 +80,26 @@ func (c *recipeCache) get(view View, scraper ids.ID, revision uint32) *recipe {
 
 func compileRecipe(r model.Recipe) *recipe {
 	compiled := &recipe{
-		pager:        newPager(r.Pagination),
 		maxPages:     uint32(max(r.Pagination.MaxPages(), 1)),
 		pace:         Pace{Rate: r.Politeness.RequestsPerSecond, Connections: r.Politeness.Connections},
 		ignoreRobots: r.Politeness.IgnoreRobots,
 	}
 	if p := r.Pagination; p != nil && p.Renders() {
 		compiled.load = Load{More: true, Click: p.Selector, Max: p.MaxLoads()}
+	}
+	if r.Curl != "" {
+		if compiled.curl, compiled.err = curl.Parse(r.Curl); compiled.err != nil {
+			return compiled
+		}
+	}
+	compiled.pager = newPager(r.Pagination, compiled.curl)
+	if _, inBody := bodyParam(r.Pagination, compiled.curl); inBody {
+		compiled.bodyParam = r.Pagination.Param
+	}
+	var faults fault.List
+	if compiled.rules, faults = rules.Compile(r.Rules); len(faults) > 0 {
+		compiled.err = faults
+		return compiled
 	}
 	compiled.extractor, compiled.err = extract.Compile(r)
 	return compiled
@@ -114,6 +134,36 @@ func (f *Fetcher) paceAt(host string, pace Pace) frontier.Pace {
 		}
 	}
 	return pace
+}
+
+// day is what currency rules convert by.
+func (f *Fetcher) day(ctx context.Context, r *recipe) rules.Day {
+	if !r.rules.Any() {
+		return rules.Day{}
+	}
+	return rules.Day{Table: f.config.Rates.Table(ctx), At: f.config.Clock.Now()}
+}
+
+// processed are the rows after the scraper's post-process rules. Together they are bounded as before.
+func processed(ctx context.Context, r *recipe, rows [][]byte, day rules.Day) ([][]byte, error) {
+	if !r.rules.Any() {
+		return rows, nil
+	}
+	made := make([][]byte, len(rows))
+	size := 0
+	for i, row := range rows {
+		var err error
+		if made[i], err = r.rules.Apply(row, day); err != nil {
+			return nil, fmt.Errorf("rules of row %d: %w", i, err)
+		}
+		if size += len(made[i]); size > extract.MaxPageBytes {
+			return nil, fault.New(fault.PageRowTooLarge, "the rows are larger than %d bytes after their rules", extract.MaxPageBytes)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return made, nil
 }
 
 // codeOf is the page code of an error of the extraction.

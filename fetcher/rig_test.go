@@ -179,10 +179,10 @@ func (w *fakeWeb) fails(url string, times int, failure Failure) {
 
 func (w *fakeWeb) redirect(from, to string) {
 	w.answers[from] = func(ctx context.Context, req Request) (*Response, error) {
-		if err := req.BeforeHop(ctx, to); err != nil {
+		if err := req.BeforeHop(ctx, to, req.As.Redirected(302, from, to)); err != nil {
 			return nil, err
 		}
-		req.URL = to
+		req.URL, req.As = to, req.As.Redirected(302, from, to)
 		return w.Fetch(ctx, req)
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -20,6 +22,7 @@ const (
 	maxTries   = 3 // of one tier
 	maxHops    = 10
 	firstRetry = 500 * time.Millisecond // before the second try; doubles for each further one, with jitter
+	busyPause  = time.Second            // before a tier is asked again that can take no more, with jitter
 )
 
 // maxPageRecord leaves room for what a log puts around a record.
@@ -147,9 +150,11 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	case ctx.Err() != nil || errors.Is(err, errStale):
 		return step{}
 	case errors.As(err, &led):
-		c.fetch.at, c.fetch.permit = led.to, false
+		c.fetch.at, c.fetch.as, c.fetch.permit = led.to, led.as, false
 		c.fetch.hops++
 		return step{again: true}
+	case errors.Is(err, ErrBusy):
+		return step{again: true, wait: busyPause/2 + rand.N(busyPause), answer: frontier.Answer{Unasked: true}}
 	case errors.As(err, &failure):
 		failed := f.failed(c, tiers, failure)
 		failed.answer.Unasked = next.answer.Unasked
@@ -169,6 +174,9 @@ func (f *Fetcher) tiersFor(c *chain, r *recipe) []model.Tier {
 	if r != nil && r.load.More {
 		tiers &= model.Rendering
 	}
+	if r != nil && r.curl != nil {
+		tiers &^= model.Rendering // a browser asks as browsers do
+	}
 	return tiers.Tiers()
 }
 
@@ -176,9 +184,10 @@ func (f *Fetcher) tiersFor(c *chain, r *recipe) []model.Tier {
 // an error, whether anything was asked.
 func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tier model.Tier) (step, *Response, error) {
 	web := f.config.Web
+	at, as := c.request(r)
 	if !r.ignoreRobots {
-		known := web.RobotsKnown(c.fetch.at)
-		if err := f.robots(ctx, c.fetch.at); err != nil {
+		known := web.RobotsKnown(at)
+		if err := f.robots(ctx, at); err != nil {
 			return step{answer: frontier.Answer{Unasked: known}}, nil, err
 		}
 		if !known && !c.fetch.permit {
@@ -186,9 +195,13 @@ func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tier model.Tier)
 			return step{again: true}, nil, nil
 		}
 	}
-	response, err := web.Fetch(ctx, Request{URL: c.fetch.at, Tier: tier, Load: r.load, BeforeHop: func(ctx context.Context, to string) error {
-		return f.beforeHop(ctx, c, r, to)
-	}})
+	beforeHop := func(ctx context.Context, to string, as *curl.Request) error {
+		if err := f.beforeHop(ctx, c, r, to); !errors.Is(err, errNotReady) {
+			return err
+		}
+		return &ledAway{to, as}
+	}
+	response, err := web.Fetch(ctx, Request{URL: at, Tier: tier, As: as, Load: r.load, BeforeHop: beforeHop})
 	return step{}, response, err
 }
 
@@ -202,11 +215,16 @@ func (f *Fetcher) robots(ctx context.Context, url string) error {
 	return err
 }
 
-// ledAway ends a try whose redirect leads where no request may start at the moment: it goes on from there when that
-// host's turn comes.
-type ledAway struct{ to string }
+// errNotReady says that a redirect leads where no request may start at the moment.
+var errNotReady = errors.New("fetcher: led to a host that is not ready")
 
-func (*ledAway) Error() string { return "fetcher: led to a host that is not ready" }
+// ledAway ends a try whose redirect leads to such a place: it goes on from there when that host's turn comes.
+type ledAway struct {
+	to string
+	as *curl.Request
+}
+
+func (*ledAway) Error() string { return errNotReady.Error() }
 
 // beforeHop decides whether a redirect may be followed at once.
 func (f *Fetcher) beforeHop(ctx context.Context, c *chain, r *recipe, to string) error {
@@ -218,7 +236,7 @@ func (f *Fetcher) beforeHop(ctx context.Context, c *chain, r *recipe, to string)
 	}
 	if !r.ignoreRobots {
 		if !f.config.Web.RobotsKnown(to) {
-			return &ledAway{to}
+			return errNotReady
 		}
 		if err := f.robots(ctx, to); err != nil {
 			return err
@@ -228,7 +246,7 @@ func (f *Fetcher) beforeHop(ctx context.Context, c *chain, r *recipe, to string)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.frontier.Hop(&c.item, host, f.paceAt(host, f.config.paceFor(r.pace)), f.config.Clock.Now()) {
-		return &ledAway{to}
+		return errNotReady
 	}
 	c.fetch.hops++
 	return nil
@@ -273,7 +291,7 @@ func (f *Fetcher) again(c *chain) {
 	f.counts.retries.Add(1)
 	s := &c.fetch
 	s.hops, s.permit, s.spent = 0, false, 0
-	s.at = c.address()
+	s.at, s.as = c.address(), nil
 }
 
 // climb goes on to the next tier among those given; false when none is left.
@@ -317,19 +335,28 @@ func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tier
 	tier := tiers[c.fetch.tier]
 	f.tried(c, tier, "", response.Status, response.Wire)
 	answer := frontier.Answer{Host: model.HostOf(response.Final)}
+	day := f.day(ctx, r)
 	select {
 	case <-ctx.Done():
 		return step{}
 	case f.extract <- struct{}{}:
 	}
 	result, err := r.extractor.Extract(extract.Page{URL: response.Final, ContentType: response.ContentType, Body: response.Body})
+	if err == nil {
+		result.Rows, err = processed(ctx, r, result.Rows, day)
+	}
 	<-f.extract
+	if ctx.Err() != nil {
+		return step{}
+	}
 	if err != nil {
 		p := c.errored(f, codeOf(err))
 		return step{page: &p, answer: answer}
 	}
-	if len(result.Rows) == 0 && c.unit.Page == 0 && !tier.Renders() && c.fetch.climb(tiers, model.Rendering) {
-		// Perhaps its scripts make the rows.
+	f.metrics.parsed(result.Parser)
+	scripted := len(result.Rows) == 0 && result.Rejected == 0 && c.unit.Page == 0 && !tier.Renders() &&
+		strings.Contains(response.ContentType, "html")
+	if scripted && c.fetch.climb(tiers, model.Rendering) { // perhaps its scripts make the rows
 		c.fetch.tries[len(c.fetch.tries)-1].Code = string(fault.PageNoRows)
 		f.again(c)
 		return step{again: true, answer: answer}
@@ -337,7 +364,7 @@ func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tier
 	if len(result.Rows) > 0 {
 		f.learn(c)
 	}
-	got := content{final: response.Final, rows: result.Rows, link: result.Next}
+	got := content{final: response.Final, rows: result.Rows, link: result.Next, cursor: result.Cursor}
 	var secret uint64
 	if r.pager != nil {
 		secret = view.Cluster().HashSecret

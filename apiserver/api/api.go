@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rules/ecb"
 )
 
 // Services is what handlers work with.
@@ -34,6 +35,8 @@ type Services struct {
 	Operator client.Operator
 	// Guard says which addresses may be crawled.
 	Guard Guard
+	// ExchangeRates are what currency rules convert by.
+	ExchangeRates ecb.Rates
 	// Ceilings are the most that a scraper may ask of its hosts.
 	Ceilings Ceilings
 }

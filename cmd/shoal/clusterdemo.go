@@ -41,9 +41,7 @@ type clusterDemoCommand struct {
 	Listen   string `help:"Address of the first API server; the second has the next port." default:"127.0.0.1:8080" placeholder:"IP:PORT"`
 	BasePort int    `help:"First port of the nodes, three for each." default:"7400"`
 
-	KafkaBrokers  []string `help:"Kafka. With ClickHouse, each node is a process of its own." placeholder:"HOST:PORT"`
-	ClickhouseURL string   `help:"ClickHouse (HTTP)." placeholder:"URL"`
-	RedisAddr     string   `help:"Redis." placeholder:"HOST:PORT"`
+	Connections `embed:""`
 }
 
 // Help teaches the command.
@@ -70,7 +68,7 @@ func (c *clusterDemoCommand) Validate() error {
 	case c.BasePort < 1024 || c.BasePort+portsPerNode*maxDemoNodes > 65_535:
 		return fmt.Errorf("--base-port: 1024 to %d", 65_535-portsPerNode*maxDemoNodes)
 	}
-	return nil
+	return c.check()
 }
 
 // Run starts the cluster, runs the demo in it, and obeys until the context or the input ends.
@@ -221,8 +219,7 @@ func (d *demoCluster) add(name, role string) (*demoNode, error) {
 		OpsListen: port(at, 2), SelfKey: name == firstAPI,
 		Cluster: &ClusterConfig{Identity: file, Listen: port(at, 0), GossipListen: port(at, 1), Advertise: "127.0.0.1",
 			Join: []string{port(0, 1), port(1, 1)}, Bootstrap: at == 0},
-		Services: ServicesConfig{KafkaBrokers: c.KafkaBrokers, KafkaPrefix: "shoal-demo.", ClickHouse: c.ClickhouseURL,
-			Redis: c.RedisAddr, RedisPrefix: "shoal-demo:"},
+		Services:    ServicesConfig{Connections: c.Connections, KafkaPrefix: "shoal-demo.", RedisPrefix: "shoal-demo:"},
 		EgressAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins:     map[string]string{d.web.Pattern(): d.web.Addr()},
 		HostRate:    1, HostConnections: 2, MaxHostRate: demoRate, MaxHostConnections: demoConnections,

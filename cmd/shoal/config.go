@@ -22,8 +22,12 @@ type configFile struct {
 	flag map[string][]string
 }
 
-// BeforeResolve reads the config file when one is named, so that its lines stand in for flags that were not given.
+// BeforeResolve refuses secrets among the flags that were given. It reads the config file when one is named, so that its
+// lines stand in for flags that were not.
 func (g *grammar) BeforeResolve(ctx *kong.Context) error {
+	if err := checkSecrets(ctx); err != nil {
+		return err
+	}
 	for _, flag := range ctx.Model.Flags {
 		if path, ok := ctx.FlagValue(flag).(string); ok && flag.Name == "config" && path != "" {
 			file, err := readConfigFile(path)
@@ -60,7 +64,7 @@ func parseConfig(path string, r io.Reader) (*configFile, error) {
 		key, value, found := strings.Cut(text, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if !found || key == "" {
-			return nil, fmt.Errorf("%s:%d: want 'key = value', got %q", path, number, text)
+			return nil, fmt.Errorf("%s:%d: want 'key = value'", path, number) // the line may be a password's
 		}
 		value, err := unquote(value)
 		if err != nil {

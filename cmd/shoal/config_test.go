@@ -39,8 +39,8 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:8080", Capacity: 3, OpsListen: ":7402", Traces: Traces{Ratio: 0.01}, Times: usualTimes,
 		Cluster: &ClusterConfig{Identity: "/etc/f1.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
 			Join: []string{"a:7401", "b:7401"}, LeaveOnStop: true},
-		Services: ServicesConfig{KafkaBrokers: []string{"k1:9092", "k2:9092"}, KafkaPrefix: "shoal.",
-			ClickHouse: "http://c:8123/shoal", RedisPrefix: "shoal:"},
+		Services: ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:",
+			Connections: Connections{KafkaBrokers: []string{"k1:9092", "k2:9092"}, ClickhouseURL: "http://c:8123/shoal"}},
 		HostRate: 1, HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8}
 	if diff := compare(want, got); diff != "" {
 		t.Error(diff)
@@ -53,7 +53,7 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 		{[]string{"--join", "a:7401"}, "needs --identity"},
 		{[]string{"--bootstrap"}, "needs --identity"},
 		{[]string{"--identity", "x.pem", "--join", "a:1"}, "--kafka-brokers and --clickhouse-url"},
-		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c"}, "--bootstrap creates it"},
+		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d"}, "--bootstrap creates it"},
 		{[]string{"--capacity", "0"}, "--capacity"},
 		{[]string{"--capacity", "1001"}, "--capacity"},
 		{[]string{"--gossip-listen", "nowhere"}, "--gossip-listen: want HOST:PORT"},
@@ -83,7 +83,7 @@ roles = ingest,fetcher,ingest
 identity = /etc/n.pem
 join = a:1
 kafka-brokers = k:1
-clickhouse-url = http://c
+clickhouse-url = http://c/d
 `)
 	t.Setenv("SHOAL_CONFIG", file)
 	t.Setenv("SHOAL_HOST_RATE", "4")
@@ -94,8 +94,8 @@ clickhouse-url = http://c
 	want := ServeConfig{Data: b.data, Listen: "127.0.0.1:1", Roles: []string{"fetcher", "ingest"}, Capacity: 1, Traces: Traces{Ratio: 0.01}, HostRate: 4,
 		Cluster: &ClusterConfig{Identity: "/etc/n.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
 			Join: []string{"a:1"}},
-		Services: ServicesConfig{KafkaBrokers: []string{"k:1"}, KafkaPrefix: "shoal.", ClickHouse: "http://c",
-			RedisPrefix: "shoal:"}, Times: usualTimes,
+		Services: ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:",
+			Connections: Connections{KafkaBrokers: []string{"k:1"}, ClickhouseURL: "http://c/d"}}, Times: usualTimes,
 		HostConnections: 2, MaxHostRate: 50, MaxHostConnections: 8, NoRateLimits: true,
 		EgressAllow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
 		Origins:     map[string]string{"*.example": "127.0.0.1:9"}}

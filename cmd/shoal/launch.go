@@ -44,6 +44,7 @@ func (p *processes) launch(ctx context.Context, config ServeConfig) (running, er
 	}
 	defer func() { _ = output.Close() }() // the process has its own
 	command := exec.Command(p.program, config.args()...)
+	command.Env = append(os.Environ(), config.Services.environment()...) // for others cannot read it, as they can flags
 	command.Stdout, command.Stderr = output, output
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which stops the others in order
 	if err := command.Start(); err != nil {
@@ -165,22 +166,17 @@ func (n *inProcess) stop() error {
 // kill stops it: there is no crash in the middle of a process.
 func (n *inProcess) kill() error { return n.stop() }
 
-// args are the flags of `shoal serve` that say the same.
+// args are the flags of `shoal serve` that say the same, but for the services.
 func (c *ServeConfig) args() []string {
 	args := []string{"serve", "--data", c.Data, "--roles", strings.Join(c.Roles, ","),
 		"--identity", c.Cluster.Identity, "--cluster-listen", c.Cluster.Listen, "--gossip-listen", c.Cluster.GossipListen,
 		"--advertise", c.Cluster.Advertise, "--join", strings.Join(c.Cluster.Join, ","),
 		"--capacity", strconv.FormatUint(uint64(c.Capacity), 10), "--ops-listen", c.OpsListen,
-		"--kafka-brokers", strings.Join(c.Services.KafkaBrokers, ","), "--kafka-prefix", c.Services.KafkaPrefix,
-		"--clickhouse-url", c.Services.ClickHouse, "--redis-prefix", c.Services.RedisPrefix,
 		"--host-rate", fmt.Sprint(c.HostRate), "--host-connections", strconv.Itoa(c.HostConnections),
 		"--max-host-rate", fmt.Sprint(c.MaxHostRate), "--max-host-connections", strconv.Itoa(c.MaxHostConnections),
 	}
 	if c.Listen != "" {
 		args = append(args, "--listen", c.Listen)
-	}
-	if c.Services.Redis != "" {
-		args = append(args, "--redis-addr", c.Services.Redis)
 	}
 	if c.Cluster.Bootstrap {
 		args = append(args, "--bootstrap")

@@ -29,6 +29,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/testkit/crash"
@@ -63,7 +64,8 @@ func runNode(ctx context.Context, config ServeConfig, on *services) (err error) 
 	}
 	defer unlock()
 	clock := skew.FromEnv(os.Getenv)
-	n := &node{config: config, name: nodeName, clock: clock, ids: ids.Random{Now: clock.Now}, point: crash.FromEnv(os.Getenv)}
+	n := &node{config: config, name: nodeName, clock: clock, ids: ids.Random{Now: clock.Now}, point: crash.FromEnv(os.Getenv),
+		stopping: ctx.Done()}
 	if err := n.identify(); err != nil {
 		return err
 	}
@@ -170,6 +172,7 @@ type node struct {
 	ids      ids.Source
 	*signals
 	point    func(string)
+	stopping <-chan struct{} // closed when the process was told to stop
 	services *services
 	listener net.Listener // of the API; nil without that role
 	ops      net.Listener // nil: operators are not served
@@ -180,6 +183,7 @@ type node struct {
 	fetcher *fetcher.Fetcher
 	ingest  *ingest.Ingest
 	billing *billing.Billing
+	daily   *billing.Daily
 	api     *apiserver.Server
 }
 
@@ -217,8 +221,11 @@ func (n *node) build() (err error) {
 		Logger: n.forRole("ingest"), Metrics: n.metrics, Tracer: n.tracer, Clock: n.clock, Crash: n.point})
 	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: n.forRole("billing"), Metrics: n.metrics,
 		Tracer: n.tracer, Clock: n.clock, Point: n.point})
+	n.daily = billing.NewDaily(billing.DailyConfig{Node: n.name, Dir: config.Data, Control: client, Store: on.store,
+		Clock: n.clock, Logger: n.forRole("billing"), Metrics: n.metrics})
+	rates := ecb.NewSource(n.egress, ecb.Config{Shared: on.cache, Clock: n.clock, Logger: n.forRole("rates")})
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
-		Web: n.web, IDs: n.ids, Clock: n.clock, ShardOf: settings.ShardOf, Workers: config.FetchWorkers,
+		Web: n.web, Rates: rates, IDs: n.ids, Clock: n.clock, ShardOf: settings.ShardOf, Workers: config.FetchWorkers,
 		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
@@ -226,8 +233,9 @@ func (n *node) build() (err error) {
 	if !n.has("apiserver") {
 		return nil
 	}
-	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, Clock: n.clock,
-		IDs: n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
+	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, ExchangeRates: rates,
+		Clock: n.clock,
+		IDs:   n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"),
 		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Lag: on.lag, Recount: n.recount, Operator: n.control.Operator(),
 		StopGrace: config.Times.Grace, FinishWithin: config.stopWithin()})
@@ -284,6 +292,7 @@ func (n *node) parts() []lifecycle.Part {
 		{Name: "ops", Run: func(ctx context.Context) error { return n.operators().Serve(ctx, n.ops) }},
 		{Name: "controlplane", Run: n.control.Run, Ready: n.control.Ready()},
 		{Name: "billing", Run: n.billing.Run, Idle: n.services.idle(stream.Receipts), Patience: drainPatience},
+		{Name: "recount", Run: n.daily.Run},
 		{Name: "ingest", Run: n.ingest.Run, Idle: n.services.idle(stream.Pages), Patience: drainPatience},
 		{Name: "fetcher", Run: n.fetcher.Run},
 		{Name: "apiserver", Run: n.serveAPI},
@@ -297,6 +306,8 @@ func (n *node) parts() []lifecycle.Part {
 			return false
 		case "ready": // the API says so itself, when it has an address
 			return n.has("apiserver")
+		case "recount":
+			return !n.has("billing")
 		}
 		return !n.has(part.Name)
 	})

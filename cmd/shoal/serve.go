@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -61,14 +62,12 @@ type ClusterConfig struct {
 	LeaveOnStop  bool
 }
 
-// ServicesConfig says where the log, the row store and the cache are. What is empty is embedded in the process.
+// ServicesConfig says where the log, the row store and the cache are, and what is whose there.
 type ServicesConfig struct {
-	KafkaBrokers  []string
-	KafkaPrefix   string // of the topics' names
-	KafkaReplicas int    // of a new topic; 0: three, or as many as there are brokers
-	ClickHouse    string // URL
-	Redis         string // HOST:PORT
-	RedisPrefix   string // of keys
+	Connections
+	KafkaPrefix   string `group:"services" help:"Before the names of topics." default:"shoal." placeholder:"TEXT"`
+	KafkaReplicas int    `group:"services" help:"Replicas of new topics; 0: three, or one for each broker." default:"0"`
+	RedisPrefix   string `group:"services" help:"Before the names of keys." default:"shoal:" placeholder:"TEXT"`
 }
 
 // Traces says where spans go and how many calls begin some.
@@ -105,12 +104,7 @@ type serveCommand struct {
 	Capacity      uint32   `group:"cluster" help:"Weight of this fetcher when work is dealt out." default:"1"`
 	LeaveOnStop   bool     `group:"cluster" help:"Leave the cluster for good when stopped: for nodes that come and go."`
 
-	KafkaBrokers  []string `group:"services" help:"Kafka, instead of a log in this process." placeholder:"HOST:PORT"`
-	KafkaPrefix   string   `group:"services" help:"Before the names of topics." default:"shoal." placeholder:"TEXT"`
-	KafkaReplicas int      `group:"services" help:"Replicas of new topics; 0: three, or one for each broker." default:"0"`
-	ClickhouseURL string   `group:"services" help:"ClickHouse (HTTP), instead of SQLite in the data directory." placeholder:"URL"`
-	RedisAddr     string   `group:"services" help:"Redis, instead of limits and caches of each process." placeholder:"HOST:PORT"`
-	RedisPrefix   string   `group:"services" help:"Before the names of keys." default:"shoal:" placeholder:"TEXT"`
+	Services ServicesConfig `embed:""`
 
 	OpsListen     string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
 	OpsProfiles   bool          `group:"operation" help:"Show profiles of the process at --ops-listen, too."`
@@ -164,7 +158,7 @@ func (c *serveCommand) Validate() error {
 			return fmt.Errorf("%s: want HOST:PORT: %w", flag, err)
 		}
 	}
-	if err := c.checkCluster(); err != nil {
+	if err := cmp.Or(c.checkCluster(), c.Services.check()); err != nil {
 		return err
 	}
 	for host, to := range c.EgressOrigin {
@@ -190,13 +184,13 @@ func (c *serveCommand) checkCluster() error {
 		return fmt.Errorf("--roles: a process with fewer than all roles is a node of a cluster, and needs --identity")
 	case c.Identity == "" && (len(c.Join) > 0 || c.Bootstrap):
 		return fmt.Errorf("--join, --bootstrap: a node of a cluster needs --identity")
-	case c.Identity != "" && (len(c.KafkaBrokers) == 0 || c.ClickhouseURL == ""):
+	case c.Identity != "" && (len(c.Services.KafkaBrokers) == 0 || c.Services.ClickhouseURL == ""):
 		return fmt.Errorf("--identity: the nodes of a cluster share --kafka-brokers and --clickhouse-url")
 	case c.Identity != "" && len(c.Join) == 0 && !c.Bootstrap:
 		return fmt.Errorf("--identity: --join names members of the cluster, or --bootstrap creates it")
 	case c.Capacity < 1 || c.Capacity > maxCapacity:
 		return fmt.Errorf("--capacity: 1 to %d", maxCapacity)
-	case c.KafkaReplicas < 0:
+	case c.Services.KafkaReplicas < 0:
 		return fmt.Errorf("--kafka-replicas: 0 or more")
 	}
 	return nil
@@ -231,8 +225,7 @@ func (c *serveCommand) config() ServeConfig {
 		Data: c.Data, Listen: c.Listen, Roles: c.roles(), Capacity: c.Capacity,
 		OpsListen: c.OpsListen, OpsProfiles: c.OpsProfiles, LogStderr: c.LogStderr,
 		Traces: Traces{Endpoint: c.TraceEndpoint, Ratio: c.TraceRatio}, SelfKey: c.SelfKey || c.Identity == "",
-		Services: ServicesConfig{KafkaBrokers: c.KafkaBrokers, KafkaPrefix: c.KafkaPrefix, KafkaReplicas: c.KafkaReplicas,
-			ClickHouse: c.ClickhouseURL, Redis: c.RedisAddr, RedisPrefix: c.RedisPrefix},
+		Services:    c.Services,
 		Times:       Times{Fetch: c.FetchTimeout, Lease: c.Lease, Markers: c.MarkerEvery, Stop: c.StopWithin, Grace: c.StopGrace},
 		EgressAllow: c.EgressAllow, Origins: c.EgressOrigin,
 		Proxies: c.Proxies, Chromium: findChromium(c.Chromium),

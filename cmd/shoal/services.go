@@ -44,14 +44,8 @@ func openServices(ctx context.Context, config ServicesConfig, node, dir string, 
 	if s.store, err = openRows(ctx, config, node, dir, log, now, point); err != nil {
 		return nil, err
 	}
-	if config.Redis != "" {
-		s.cache, err = opened[cache.Cache](cache.Open(cache.Config{Addr: config.Redis, Prefix: config.RedisPrefix,
-			Processes: s.apiServers, Clock: now, Log: log}))
-	} else {
-		s.cache = cache.NewLocal(now)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--redis-addr: %w", err)
+	if s.cache, err = s.openCache(ctx, config, log, now); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -62,17 +56,54 @@ func openStream(ctx context.Context, config ServicesConfig, node string, log *sl
 	if len(config.KafkaBrokers) == 0 {
 		return opened[stream.Log](stream.NewMemory(stream.Config{Partitions: partitions}))
 	}
-	return opened[stream.Log](kafka.Open(ctx, kafka.Config{Brokers: config.KafkaBrokers, Prefix: config.KafkaPrefix,
-		Partitions: partitions, Replicas: config.KafkaReplicas, Node: node, Logger: log, Clock: now}))
+	settings, err := config.kafka()
+	if err != nil {
+		return nil, err
+	}
+	settings.Prefix, settings.Partitions, settings.Replicas = config.KafkaPrefix, partitions, config.KafkaReplicas
+	settings.Node, settings.Logger, settings.Clock = node, log, now
+	records, err := opened[stream.Log](kafka.Open(ctx, settings))
+	if err != nil {
+		return nil, fmt.Errorf("--kafka-brokers: %w", err)
+	}
+	return records, nil
 }
 
 func openRows(ctx context.Context, config ServicesConfig, node, dir string, log *slog.Logger, now clock.Clock,
 	point func(string)) (rowstore.Store, error) {
-	if config.ClickHouse == "" {
+	if config.ClickhouseURL == "" {
 		return opened[rowstore.Store](sqlite.Open(sqlite.Config{Dir: dir, Point: point}))
 	}
-	return opened[rowstore.Store](clickhouse.Open(ctx, clickhouse.Config{URL: config.ClickHouse, Node: node, Clock: now,
-		Logger: log, Point: point}))
+	settings, err := config.clickhouse()
+	if err != nil {
+		return nil, err
+	}
+	settings.Node, settings.Clock, settings.Logger, settings.Point = node, now, log, point
+	store, err := opened[rowstore.Store](clickhouse.Open(ctx, settings))
+	if err != nil {
+		return nil, fmt.Errorf("--clickhouse-url: %w", err)
+	}
+	return store, nil
+}
+
+func (s *services) openCache(ctx context.Context, config ServicesConfig, log *slog.Logger, now clock.Clock) (cache.Cache,
+	error) {
+	if config.RedisAddr == "" {
+		return cache.NewLocal(now), nil
+	}
+	settings, err := config.redis()
+	if err != nil {
+		return nil, err
+	}
+	settings.Prefix, settings.Processes, settings.Clock, settings.Log = config.RedisPrefix, s.apiServers, now, log
+	redis, err := cache.Open(settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := redis.Admitted(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("--redis-addr: %w", err), redis.Close())
+	}
+	return redis, nil
 }
 
 // opened keeps what could not be opened from becoming an interface that holds a nil pointer.

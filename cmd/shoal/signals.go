@@ -64,8 +64,13 @@ func (n *node) stateHash() (telemetry.StateHash, error) {
 	return telemetry.StateHash{Index: index, Hash: hash}, err
 }
 
-// ready is nil when this node is registered and reaches the leader.
+// ready is nil when this node is registered, reaches the leader, and was not told to stop.
 func (n *node) ready(ctx context.Context) error {
+	select {
+	case <-n.stopping:
+		return errors.New("the process stops")
+	default:
+	}
 	select {
 	case <-n.control.Ready():
 	default:

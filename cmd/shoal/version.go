@@ -14,8 +14,14 @@ func (*versionCommand) Run(t *terminal) error {
 	return err
 }
 
+// release is the version of a build that git does not tell, set by its linker: -ldflags "-X main.release=v1.2.3".
+var release string
+
 // version is the module's version, and the commit when the build recorded it.
 func version() string {
+	if release != "" {
+		return release
+	}
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -22,6 +22,8 @@ type (
 	Key        = state.Key
 	Group      = state.Group
 	Scraper    = state.Scraper
+	Schema     = state.Schema
+	Preview    = state.Preview
 	Recipe     = state.Recipe
 	Job        = state.Job
 	Wallet     = state.Wallet
@@ -42,18 +44,26 @@ type (
 	TouchKeys    = command.TouchKeysPayload
 	PutGroup     = command.PutGroupPayload
 	PutScraper   = command.PutScraperPayload
-	ClaimCall    = command.ClaimCallPayload
-	RenewClaims  = command.RenewClaimsPayload
-	ReleaseClaim = command.ReleaseClaimPayload
-	LaunchRun    = command.LaunchRunPayload
-	Launched     = command.Launched
-	StopRun      = command.StopRunPayload
-	Stopped      = command.Stopped
-	AdjustWallet = command.AdjustWalletPayload
-	PutPrices    = command.PutPricesPayload
-	DrainNode    = command.DrainNodePayload
-	RegisterNode = command.RegisterNodePayload
+	PutSchema    = command.PutSchemaPayload
+	DeleteSchema = command.DeleteSchemaPayload
+	Deletion     = command.Deletion
+	// PreviewDelete goes before every deletion that has a preview.
+	PreviewDelete = command.PreviewDeletePayload
+	ClaimCall     = command.ClaimCallPayload
+	RenewClaims   = command.RenewClaimsPayload
+	ReleaseClaim  = command.ReleaseClaimPayload
+	LaunchRun     = command.LaunchRunPayload
+	Launched      = command.Launched
+	StopRun       = command.StopRunPayload
+	Stopped       = command.Stopped
+	AdjustWallet  = command.AdjustWalletPayload
+	PutPrices     = command.PutPricesPayload
+	DrainNode     = command.DrainNodePayload
+	RegisterNode  = command.RegisterNodePayload
 )
+
+// Operations that have a preview.
+const OpDeleteSchema = command.OpDeleteSchema
 
 // Call is the idempotency of an API call. Its claim and the command's effect are one step: when the key's result is
 // there already the command changes nothing, Replayed becomes true and the first result (or fault) comes back.

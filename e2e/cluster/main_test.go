@@ -35,6 +35,7 @@ var (
 	failover   = flag.Duration("failover-p99", 0, "fail when the p99 of failover is longer; 0: printed only")
 	scale      = flag.Bool("scale", false, "measure 1, 2, 4 and 8 fetchers, and planned moves")
 	results    = flag.String("scale-results", "", "file that the measurement of scale is written to")
+	servicePID = flag.String("service-pids", "", "folder of the services' pid files; measures what a page costs every process")
 	prebuilt   = flag.String("binary", "", "test this binary instead of building one")
 	race       = flag.Bool("race-binary", false, "build the binary with the race detector")
 	keep       = flag.String("keep", "", "directory for the nodes' data instead of one that is removed")
@@ -71,6 +72,16 @@ func binary(t *testing.T) string {
 		t.Fatal(built.err)
 	}
 	return built.path
+}
+
+// newer is a binary of another version.
+func newer(t *testing.T, version string) string {
+	t.Helper()
+	path, err := process.Build(t.Context(), t.TempDir(), *race, "-ldflags", "-X main.release="+version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // services are the real ones. Where there are none the test is skipped, unless this is where it must run.

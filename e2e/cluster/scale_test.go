@@ -25,9 +25,9 @@ import (
 // The measurement of scale. A fetcher has so few requests under way that its own share of the machine stays small, and
 // what it does is bound by the web's latency: what more fetchers bring is then not what the machine has left.
 const (
-	scaleWorkers  = 12
+	scaleWorkers  = 8
 	scaleLatency  = 100 * time.Millisecond
-	scaleHosts    = 800
+	scaleHosts    = 800  // for each fetcher, so that shards weigh about the same
 	scalePerNode  = 2400 // pages in a run, for each fetcher
 	oneFetcher    = scaleWorkers * int(time.Second/scaleLatency)
 	mostEfficient = 0.95
@@ -40,7 +40,7 @@ type pace struct {
 }
 
 // unbound is a pace that never binds.
-func unbound() pace { return pace{hosts: scaleHosts, rate: 1000} }
+func unbound(fetchers int) pace { return pace{hosts: scaleHosts * fetchers, rate: 1000} }
 
 // TestScale measures 1, 2, 4 and 8 fetchers.
 func TestScale(t *testing.T) {
@@ -85,7 +85,7 @@ type measured struct {
 func measure(t *testing.T, fetchers int) measured {
 	t.Helper()
 	links := scalePerNode * fetchers
-	s := newScaleRun(t, fetchers, links, unbound())
+	s := newScaleRun(t, fetchers, links, unbound(fetchers))
 	before, idle := usage(t, s.c), idleTime(t)
 	begin := time.Now()
 	s.launch()
@@ -242,7 +242,7 @@ func (s *scaleRun) operator(args ...string) (string, error) {
 
 // TestStalledRowStore freezes the row store past the lease in the middle of a run.
 func TestStalledRowStore(t *testing.T) {
-	s := newScaleRun(t, 2, scalePerNode, unbound())
+	s := newScaleRun(t, 2, scalePerNode, unbound(2))
 	s.launch()
 	s.begun(0.2)
 	if err := s.c.Services().Pause(s.ctx, cluster.ClickHouse); err != nil {

@@ -284,7 +284,7 @@ func (c Client) RecountOfProduct(ctx context.Context) (runs, differ int, err err
 
 // Node is a node as an operator sees it.
 type Node struct {
-	Name, State          string
+	Name, State, Version string
 	Shards, Moving, Open int
 }
 

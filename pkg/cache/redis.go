@@ -3,8 +3,7 @@ package cache
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
-	"errors"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -21,10 +20,12 @@ import (
 
 // Config says which Redis, and how. Zero values mean the defaults.
 type Config struct {
-	Addr     string // HOST:PORT
-	Username string // of Redis's access control list; "" is its default user
+	// Addr is HOST:PORT, or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss://… for TLS.
+	Addr     string
+	Username string // of Redis's access control list, instead of the address's; "" is its default user
 	Password string
-	TLS      *tls.Config // nil: plain TCP
+	// RootCAs are who may have signed the certificate of a rediss:// server; the system's when nil.
+	RootCAs *x509.CertPool
 	// Prefix begins every key, so that several clusters can share a Redis: keys are PREFIX* and rate:PREFIX*. "shoal:"
 	// when "".
 	Prefix string
@@ -77,8 +78,9 @@ var _ Cache = (*Redis)(nil)
 
 // Open makes a cache on a Redis. It asks nothing of it yet: a Redis that is not there is one that is down.
 func Open(config Config) (*Redis, error) {
-	if config.Addr == "" {
-		return nil, errors.New("cache: no address of Redis")
+	options, err := config.options()
+	if err != nil {
+		return nil, err
 	}
 	if config.Prefix == "" {
 		config.Prefix = "shoal:"
@@ -99,14 +101,13 @@ func Open(config Config) (*Redis, error) {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
 	logging.Disable() // of the whole library: it writes every failed dial to the terminal, and we count them
-	client := redis.NewClient(&redis.Options{
-		Addr: config.Addr, Username: config.Username, Password: config.Password, TLSConfig: config.TLS,
-		DialTimeout: max(dialTimeout, config.Timeout), ReadTimeout: config.Timeout, WriteTimeout: config.Timeout,
-		PoolTimeout: config.Timeout, ContextTimeoutEnabled: true,
-		MaxRetries: -1, DialerRetries: 1, // asking again is for the caller that comes next
-		DisableIdentity:          true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
+	options.DialTimeout = max(dialTimeout, config.Timeout)
+	options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = config.Timeout, config.Timeout, config.Timeout
+	options.ContextTimeoutEnabled = true
+	options.MaxRetries, options.DialerRetries = -1, 1 // asking again is for the caller that comes next
+	options.DisableIdentity = true
+	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	client := redis.NewClient(options)
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Redis{config: config, client: client, buckets: redis_rate.NewLimiter(client), alone: NewLocal(config.Clock),
 		places:  places{process: rand.Text(), rooms: map[string]map[string]struct{}{}},

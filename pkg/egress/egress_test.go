@@ -513,3 +513,32 @@ func TestFieldsCannotSmuggle(t *testing.T) {
 		}
 	}
 }
+
+// A body goes with any method; without one, a GET has no Content-Length.
+func TestBodyWithGet(t *testing.T) {
+	var got string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = fmt.Sprintf("%s %q %q", r.Method, r.Header.Get("Content-Length"), body)
+	}))
+	defer server.Close()
+	c := newClient(t, Config{})
+	for _, ask := range []struct {
+		req  Request
+		want string
+	}{
+		{Request{Method: "GET", Body: []byte("x")}, `GET "1" "x"`},
+		{Request{}, `GET "" ""`},
+		{Request{Method: "DELETE"}, `DELETE "0" ""`},
+	} {
+		ask.req.URL = server.URL
+		resp, err := c.Do(t.Context(), &ask.req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Release()
+		if got != ask.want {
+			t.Errorf("sent %s, want %s", got, ask.want)
+		}
+	}
+}

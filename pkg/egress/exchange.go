@@ -116,7 +116,7 @@ func appendRequest(dst []byte, to address, req *Request) ([]byte, error) {
 		dst = append(append(dst, field.Name...), ": "...)
 		dst = append(append(dst, field.Value...), "\r\n"...)
 	}
-	if method != fasthttp.MethodGet && method != fasthttp.MethodHead {
+	if len(req.Body) > 0 || method != fasthttp.MethodGet && method != fasthttp.MethodHead {
 		dst = append(dst, "Content-Length: "...)
 		dst = append(strconv.AppendInt(dst, int64(len(req.Body)), 10), "\r\n"...)
 		return append(append(dst, "\r\n"...), req.Body...), nil

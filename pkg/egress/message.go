@@ -14,7 +14,7 @@ type Request struct {
 	URL string
 	// Header lists further fields. Host, Content-Length, Accept-Encoding and Connection are the client's own.
 	Header []Field
-	// Body is sent with its Content-Length when the method is not GET or HEAD.
+	// Body is sent with its Content-Length when it is not empty, or when the method is not GET or HEAD.
 	Body []byte
 	// Deadline ends the exchange; the client's Timeout from now when zero.
 	Deadline time.Time

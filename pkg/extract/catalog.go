@@ -1,7 +1,9 @@
 package extract
 
 import (
+	"shoal.dev/shoal/pkg/extract/aiconf"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/extract/ldjson"
 	"shoal.dev/shoal/pkg/extract/multiple"
 	"shoal.dev/shoal/pkg/extract/single"
 	"shoal.dev/shoal/pkg/fault"
@@ -19,6 +21,8 @@ type scraperType struct {
 var catalog = []scraperType{
 	{model.SingleProduct, single.Compile},
 	{model.MultipleProducts, multiple.Compile},
+	{model.ApplicationLDJSON, ldjson.Compile},
+	{model.AIConf, aiconf.Compile},
 }
 
 func lookup(name model.ScraperType) *scraperType {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/fault"
@@ -32,26 +33,44 @@ type (
 // Result is what a page holds.
 type Result struct {
 	Rows [][]byte // each a JSON object, members in the order of itemsConfig, no key that begins with "_"
-	Next string   // the NEXT_LINK selector's href as an absolute http(s) address; "" if there is none
+	Next string   // where the NEXT_LINK selector leads, as an absolute http(s) address; "" if there is none
+	// Cursor is the value of JSON_CURSOR's cursorPath, a text or a number as it is written; "" if there is none.
+	Cursor string
 	// Ask is nil when the page is complete. Otherwise there are no rows yet.
 	Ask *Ask
 	// Rejected counts rows that do not fit the scraper's schema. They are not among Rows.
 	Rejected int
 	// Free says that nothing is charged although the page has rows.
 	Free bool
+	// Parser is what read the page as HTML.
+	Parser Parser
 }
+
+// Parser is a way to read HTML.
+type Parser uint8
+
+const (
+	NoParser  Parser = iota // the page was not read as HTML, or its type reads pages by itself
+	Streaming               // in one pass, as far as needed
+	Tree                    // by goquery's parser, which builds a tree first: markup that moves elements around
+	Parsers                 // how many there are
+)
+
+// String is the parser's name in metrics.
+func (p Parser) String() string { return [...]string{"none", "streaming", "tree"}[p] }
 
 // Extractor is a compiled recipe. It is safe for concurrent use.
 type Extractor struct {
 	rows  rows.Maker
-	next  *dom.Selector // nil without NEXT_LINK
-	pages sync.Pool     // of *memory: used again
+	next  link
+	pages sync.Pool // of *memory: used again
 }
 
 // memory is what one Extract needs.
 type memory struct {
-	doc dom.Document
-	out rows.Writer
+	doc  dom.Document
+	json jsondoc.Document
+	out  rows.Writer
 }
 
 // Compile checks and compiles a recipe. Errors are a fault.List with code schema_validation_failed (type_not_runnable
@@ -64,14 +83,14 @@ func Compile(r model.Recipe) (*Extractor, error) {
 	} else {
 		e.rows, faults = t.compile(r)
 	}
-	next, f := compileNext(r.Pagination)
+	next, f := compileLink(r)
 	if f != nil {
 		faults = append(faults, f)
 	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	if e.next = next; next != nil {
+	if e.next = next; next.selector != nil {
 		e.rows.Only = nil // the link, and a base element for it, may be anywhere
 	}
 	return e, nil
@@ -86,38 +105,65 @@ func Validate(r model.Recipe) fault.List {
 }
 
 // Extract makes the rows of a page: the first one. The others are what came of the Asks of earlier calls, in order; the
-// pages alone decide what comes out. Errors are coded: not_html, unparsable, row_too_large. A page without a row is no
-// error here.
+// pages alone decide what comes out. Errors are coded: not_html, not_json, unparsable, row_too_large. A page without a
+// row is no error here.
 func (e *Extractor) Extract(pages ...Page) (Result, error) {
-	if e.rows.Read != nil {
-		return e.read(pages)
+	m := e.pages.Get().(*memory)
+	defer e.pages.Put(m)
+	m.out.Reset()
+	switch {
+	case e.rows.Read != nil:
+		return e.read(pages, m)
+	case e.rows.JSON != nil:
+		return e.json(pages[0], m)
+	default:
+		return e.html(pages[0], m)
 	}
-	p := pages[0]
+}
+
+func (e *Extractor) html(p Page, m *memory) (Result, error) {
 	if err := checkHTML(p); err != nil {
 		return Result{}, err
 	}
-	m := e.pages.Get().(*memory)
-	defer e.pages.Put(m)
 	defer m.doc.Reset()
 	if err := m.doc.Parse(p.Body, e.rows.Only...); err != nil {
 		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
 	}
-	m.out.Reset()
 	if err := e.rows.Rows(&m.doc, &m.out); err != nil {
 		return Result{}, fmt.Errorf("rows of %s: %w", p.URL, err)
 	}
-	next := nextLink(&m.doc, e.next, p.URL)
+	next := e.next.ofHTML(&m.doc, p.URL)
 	if err := m.doc.Err(); err != nil {
 		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the selectors take too long on this page")
 	}
-	return Result{Rows: m.out.Rows(), Next: next}, nil
+	parser := Streaming
+	if m.doc.FellBack() {
+		parser = Tree
+	}
+	return Result{Rows: m.out.Rows(), Next: next, Parser: parser}, nil
+}
+
+func (e *Extractor) json(p Page, m *memory) (Result, error) {
+	lines, err := checkJSON(p)
+	if err != nil {
+		return Result{}, err
+	}
+	defer m.json.Reset()
+	if err := m.json.Parse(p.Body, lines); err != nil {
+		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the body cannot be parsed")
+	}
+	if err := e.rows.JSON(&m.json, &m.out); err != nil {
+		return Result{}, fmt.Errorf("rows of %s: %w", p.URL, err)
+	}
+	next, cursor := e.next.ofJSON(&m.json, p.URL)
+	if err := m.json.Err(); err != nil {
+		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the paths take too long on this body")
+	}
+	return Result{Rows: m.out.Rows(), Next: next, Cursor: cursor}, nil
 }
 
 // read is Extract for the types that read pages by themselves.
-func (e *Extractor) read(pages []Page) (Result, error) {
-	m := e.pages.Get().(*memory)
-	defer e.pages.Put(m)
-	m.out.Reset()
+func (e *Extractor) read(pages []Page, m *memory) (Result, error) {
 	more, err := e.rows.Read(pages, &m.out)
 	if err != nil {
 		return Result{}, fmt.Errorf("rows of %s: %w", pages[0].URL, err)

@@ -313,7 +313,7 @@ func TestValidate(t *testing.T) {
 			long[:512]+" TEXT p", "a\x00 TEXT p", `a"b TEXT p`, `a\b TEXT p`),
 			[]string{"itemsConfig[0].name", "itemsConfig[1].name", "itemsConfig[2].name", "itemsConfig[4].name",
 				"itemsConfig[5].name", "itemsConfig[7].name", "itemsConfig[8].name", "itemsConfig[9].name"}},
-		{"selectors", recipe(model.MultipleProducts, "a TEXT ", "b TEXT p[", "c TEXT //p", "d TEXT p::before", "e TEXT p,",
+		{"selectors", recipe(model.MultipleProducts, "a TEXT ", "b TEXT p[", "c TEXT //p[", "d TEXT p::before", "e TEXT p,",
 			"f TEXT "+strings.Repeat("p ", 1025), "g TEXT p:foo", "h TEXT "+strings.Repeat(":not(", 50)),
 			[]string{"itemsConfig[0].selector", "itemsConfig[1].selector", "itemsConfig[2].selector",
 				"itemsConfig[3].selector", "itemsConfig[4].selector", "itemsConfig[5].selector", "itemsConfig[6].selector",

@@ -87,7 +87,7 @@ func oracleLines(r model.Recipe, matches [][]*html.Node, n int) []string {
 				value = fmt.Sprint(node != nil)
 			case node == nil:
 			case f.Kind == model.Text:
-				value = jsonString(oracleText(node))
+				value = jsonString(visibleText(node))
 			default:
 				for _, a := range node.Attr {
 					if a.Key == f.Attr {
@@ -105,21 +105,11 @@ func oracleLines(r model.Recipe, matches [][]*html.Node, n int) []string {
 	return lines
 }
 
-func oracleText(n *html.Node) string {
-	var b strings.Builder
-	for c := range n.Descendants() {
-		if c.Type == html.TextNode && !slices.Contains([]string{"script", "style"}, c.Parent.Data) {
-			b.WriteString(c.Data)
-		}
-	}
-	return strings.Join(strings.Fields(b.String()), " ")
-}
-
 func jsonString(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
+	_ = enc.Encode(string([]rune(s))) // a string always encodes; bytes that are not UTF-8 are U+FFFD, each
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

@@ -64,6 +64,10 @@ const (
 	QuorumAtRisk          Code = "quorum_at_risk"
 	InvalidBackup         Code = "invalid_backup"
 	OtherCluster          Code = "other_cluster"
+	SchemaNotFound        Code = "schema_not_found"
+	SchemaGone            Code = "schema_missing"
+	PreviewRequired       Code = "PREVIEW_REQUIRED"
+	CascadeDrift          Code = "CASCADE_COUNT_DRIFT"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -81,6 +85,7 @@ const (
 	PageStatus            Code = "http_status"
 	PageBlocked           Code = "blocked"
 	PageNotHTML           Code = "not_html"
+	PageNotJSON           Code = "not_json"
 	PageUnparsable        Code = "unparsable"
 	PageNoRows            Code = "no_rows"
 	PageRowTooLarge       Code = "row_too_large"
@@ -88,6 +93,8 @@ const (
 	PageAttemptsExhausted Code = "attempts_exhausted"
 	PageRecipeMissing     Code = "recipe_missing"
 	PageTierMissing       Code = "tier_missing"
+	PageRowRejected       Code = "row_rejected"
+	PageModel             Code = "model_unavailable"
 )
 
 // catalog is the closed list: a code that is not here does not exist.
@@ -143,6 +150,10 @@ var catalog = map[Code]Entry{
 	QuorumAtRisk:          {409, "No majority would be left"},
 	InvalidBackup:         {400, "Not a whole backup"},
 	OtherCluster:          {409, "Another cluster's backup"},
+	SchemaNotFound:        {404, "Schema not found"},
+	SchemaGone:            {400, "The scraper's schema is gone"},
+	PreviewRequired:       {409, "A preview is required"},
+	CascadeDrift:          {409, "What hangs on it has changed"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},
@@ -157,6 +168,7 @@ var catalog = map[Code]Entry{
 	PageStatus:            {0, "The site answered with an error status"},
 	PageBlocked:           {0, "The site showed a bot or login wall"},
 	PageNotHTML:           {0, "The answer is not a page"},
+	PageNotJSON:           {0, "The answer is not JSON"},
 	PageUnparsable:        {0, "The page cannot be parsed"},
 	PageNoRows:            {0, "No row on the page"},
 	PageRowTooLarge:       {0, "A row is too large"},
@@ -164,6 +176,8 @@ var catalog = map[Code]Entry{
 	PageAttemptsExhausted: {0, "Given up after repeated losses"},
 	PageRecipeMissing:     {0, "The run's recipe is gone"},
 	PageTierMissing:       {0, "The fetcher has none of the run's tiers"},
+	PageRowRejected:       {0, "No row of the page fits the schema"},
+	PageModel:             {0, "The language model gave no answer"},
 }
 
 // Catalog is a copy of the closed list, for documentation and tests.

@@ -27,9 +27,18 @@ const (
 )
 
 // Field is one entry of itemsConfig.
+//
+// A selector is JSONPath (RFC 9535) if it begins with $; XPath 1.0 if it begins with /, ./, ../, ( or @, or with the call
+// of a function, such as count(//li); otherwise CSS. A prefix, css:, xpath: or jsonpath:, names the language as well.
+// JSONPaths read JSON bodies, CSS selectors and XPath HTML pages: the fields of one scraper are of one kind.
+//
+// TEXT is the text of what is selected, white space collapsed; ATTR an attribute of it, or of the element that a selected
+// attribute or text belongs to; EXISTS whether there is anything. An XPath expression may give a string, a number or a
+// truth value, which then is the value. Of a JSON body, TEXT is the value as it stands there: numbers as they are
+// written, arrays and objects as JSON; a JSON value has no attributes.
 type Field struct {
 	Name     string    `json:"name" cbor:"1,keyasint" doc:"Output field; a leading _ is dropped"`
-	Selector string    `json:"selector" cbor:"2,keyasint" doc:"CSS"`
+	Selector string    `json:"selector" cbor:"2,keyasint" doc:"CSS or XPath for HTML pages, JSONPath for JSON bodies"`
 	Kind     FieldKind `json:"kind" cbor:"3,keyasint" doc:"TEXT, ATTR or EXISTS"`
 	Attr     string    `json:"attr,omitempty" cbor:"4,keyasint,omitempty" doc:"Attribute name, with ATTR"`
 }
@@ -37,23 +46,37 @@ type Field struct {
 // PaginationType says how a page leads to the next one (decision 14).
 type PaginationType string
 
-// The pagination types that the loop itself knows; the others of decision 14 join as additions.
+// The pagination types. The last two happen on one page in a browser; with the others each page is a request of its own.
 const (
 	PaginationNone PaginationType = "NONE"
 	URLPageParam   PaginationType = "URL_PAGE_PARAM"
+	OffsetParam    PaginationType = "OFFSET_PARAM"
+	URLTemplate    PaginationType = "URL_TEMPLATE"
 	NextLink       PaginationType = "NEXT_LINK"
+	JSONCursor     PaginationType = "JSON_CURSOR"
 	LoadMore       PaginationType = "LOAD_MORE"
 	InfiniteScroll PaginationType = "INFINITE_SCROLL"
 )
 
-// Pagination is sourceConfig.pagination. Max is the most pages of one chain, 1 to 10,000, 50 unless told.
+// PagePlaceholder stands for the page number in a Template.
+const PagePlaceholder = "{page}"
+
+// Pagination is sourceConfig.pagination. Max is the most pages of one chain, or the most clicks or scrolls on one page,
+// 1 to 10,000, 50 unless told. The first page is the address as it is listed, always.
+//
+// A Param stands in the address's query. Where the source is a curl command whose address does not have it and whose
+// body does, it stands there instead: a field of a form, a top-level member of JSON, or, written as a JSON pointer with
+// its leading slash, a member further down.
 type Pagination struct {
-	Type     PaginationType `json:"type" cbor:"1,keyasint" doc:"NONE, URL_PAGE_PARAM, NEXT_LINK; in a browser LOAD_MORE, INFINITE_SCROLL"`
-	Param    string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" doc:"Query parameter of URL_PAGE_PARAM"`
-	Start    *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty" doc:"First page number of URL_PAGE_PARAM, 1 unless told"`
-	Step     *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty" doc:"From page to page, 1 unless told"`
-	Selector string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" doc:"CSS of the link of NEXT_LINK, or of what LOAD_MORE clicks"`
-	Max      *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty" doc:"Most pages of a chain, or loads of a page, 1 to 10,000; 50 unless told"`
+	Type       PaginationType `json:"type" cbor:"1,keyasint" doc:"NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier"`
+	Param      string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body (a form's field, a JSON member, or a JSON pointer to one)"`
+	Start      *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty" doc:"First page number of URL_PAGE_PARAM, 1 unless told"`
+	Step       *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, from page to page, 1 unless told"`
+	Selector   string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" doc:"Selector of the link of NEXT_LINK (of JSON bodies, JSONPath of its address), or CSS of the button of LOAD_MORE"`
+	Max        *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty" doc:"Most pages of a chain, or loads of LOAD_MORE and INFINITE_SCROLL, 1 to 10,000; 50 unless told"`
+	PageSize   *int           `json:"pageSize,omitempty" cbor:"8,keyasint,omitempty" doc:"Of OFFSET_PARAM: what the offset grows by from page to page, from the number in the listed address, else from 0"`
+	Template   string         `json:"template,omitempty" cbor:"9,keyasint,omitempty" doc:"Of URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page's number"`
+	CursorPath string         `json:"cursorPath,omitempty" cbor:"7,keyasint,omitempty" doc:"Of JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends where there is none, or it is null, false or empty"`
 }
 
 // Bounds of decision 14.

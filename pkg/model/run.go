@@ -51,9 +51,9 @@ type Scraper struct {
 
 // SourceConfig says where a scraper reads.
 type SourceConfig struct {
-	URL        string      `json:"url,omitempty" cbor:"1,keyasint,omitempty" doc:"Start address, http or https"`
+	URL        string      `json:"url,omitempty" cbor:"1,keyasint,omitempty" doc:"Start address, http or https; either this or curl"`
 	Pagination *Pagination `json:"pagination,omitempty" cbor:"2,keyasint,omitempty"`
-	Curl       string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" doc:"Not in this version"`
+	Curl       string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" doc:"A request as browsers copy it as a curl command, for bash or Windows cmd; what would touch files or send it elsewhere is refused"`
 	Prelaunch  *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty" doc:"Not in this version"`
 }
 
@@ -69,13 +69,13 @@ type ScraperConfig struct {
 	Tiers          []string    `json:"tiers,omitempty" cbor:"3,keyasint,omitempty" doc:"Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out"`
 }
 
-// PostProcessRule is stored as written (specification 2.2).
+// PostProcessRule derives a column from another one (specification 2.2). It is stored as written.
 type PostProcessRule struct {
-	Kind        string         `json:"kind" cbor:"1,keyasint"`
-	SourceField string         `json:"sourceField" cbor:"2,keyasint"`
-	OutputField string         `json:"outputField" cbor:"3,keyasint"`
-	OutputType  string         `json:"outputType,omitempty" cbor:"4,keyasint,omitempty"`
-	Params      map[string]any `json:"params,omitempty" cbor:"5,keyasint,omitempty"`
+	Kind        string         `json:"kind" cbor:"1,keyasint" doc:"CURRENCY_CONVERT, ENUM_MAP or REGEX_CLEAN"`
+	SourceField string         `json:"sourceField" cbor:"2,keyasint" doc:"Field to read; one that a row does not have is null"`
+	OutputField string         `json:"outputField" cbor:"3,keyasint" doc:"Column to write, over one of that name if there is one; not sourceField, and no system field"`
+	OutputType  string         `json:"outputType,omitempty" cbor:"4,keyasint,omitempty" doc:"NUMBER, TEXT or BOOLEAN: a hint, values are not coerced"`
+	Params      map[string]any `json:"params,omitempty" cbor:"5,keyasint,omitempty" doc:"CURRENCY_CONVERT: from, to (ISO 4217). ENUM_MAP: mapping, default. REGEX_CLEAN: pattern (RE2), replacement or group, onNoMatch (KEEP, NULL, EMPTY)"`
 }
 
 // Prelaunch is stored as written (specification 2.3).
@@ -95,7 +95,8 @@ type TokenRule struct {
 
 // Recipe is what a fetcher needs of the scraper.
 func (s *Scraper) Recipe() Recipe {
-	r := Recipe{Type: s.Type, Fields: s.ItemsConfig, Pagination: s.SourceConfig.Pagination}
+	r := Recipe{Type: s.Type, Fields: s.ItemsConfig, Pagination: s.SourceConfig.Pagination, Curl: s.SourceConfig.Curl,
+		Rules: s.PostProcessRules}
 	if s.Config != nil && s.Config.Politeness != nil {
 		r.Politeness = *s.Config.Politeness
 	}
@@ -115,6 +116,9 @@ func (s *Scraper) Tiers() TierSet {
 	}
 	if p := s.SourceConfig.Pagination; p != nil && p.Renders() {
 		allowed &= Rendering
+	}
+	if s.SourceConfig.Curl != "" {
+		allowed &^= Rendering // a browser asks as browsers do, not as a command says
 	}
 	return allowed
 }

@@ -97,6 +97,8 @@ type Pages interface {
 	// removed with its rows. settled is asked in the order of units, and told whether the record is its chain's last; nil
 	// keeps all. Atomic, idempotent; an unknown job is sealed too.
 	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
+	// Sealed says whether a job is sealed.
+	Sealed(ctx context.Context, job ids.ID) (bool, error)
 	// DeleteJob removes a job's rows and, with records, its page records too. Idempotent.
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
 	// Expire removes the rows of the jobs that started before a time, whatever their state. Page records stay: they explain

@@ -242,7 +242,11 @@ func (p *plan) makeScraper() error {
 		spec = template.Spec
 		spec.Name, spec.Schedule, spec.SourceConfig = b.Name, "", model.SourceConfig{Pagination: spec.SourceConfig.Pagination}
 	}
-	if faults := extract.Validate(spec.Recipe()); len(faults) > 0 {
+	recipe, known := v.RecipeOf(p.from.Customer, &spec)
+	if !known {
+		return fault.Invalid(fault.SchemaGone, "templateScraperId", "the scraper's schema is not there any more")
+	}
+	if faults := extract.Validate(recipe); len(faults) > 0 {
 		return faults
 	}
 	p.scraper = &client.PutScraper{Create: true, ID: p.IDs.New(), Customer: p.from.Customer, Group: b.GroupID, Spec: spec,

@@ -48,7 +48,7 @@ func Start(s api.Services) *operation.Operation {
 		if err != nil {
 			return Run{}, err
 		}
-		start := scraper.Spec.SourceConfig.URL
+		start := scrapers.StartURL(&scraper.Spec)
 		if err := reachable(ctx, s.Guard, start); err != nil {
 			return Run{}, err
 		}
@@ -79,9 +79,12 @@ func runnable(from *operation.Caller, id ids.ID) (*client.Scraper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if scraper.Spec.SourceConfig.URL == "" {
+	if scrapers.StartURL(&scraper.Spec) == "" {
 		return nil, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
 			"the scraper of a list run has no start address; run its list through POST /api/scraper/url-list-run")
+	}
+	if _, ok := from.View.RecipeOf(from.Customer, &scraper.Spec); !ok {
+		return nil, fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there any more")
 	}
 	return scraper, errors.Join(idle(from.View, id), affordable(from.View, from.Customer))
 }

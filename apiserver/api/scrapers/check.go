@@ -7,17 +7,26 @@ import (
 	"strings"
 
 	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/curl"
+	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
 
-// maxStep bounds the start and the step of page numbers.
-const maxStep = 1_000_000
+// Bounds of pagination.
+const (
+	maxStep  = 1_000_000 // of page numbers: start, step; of offsets: the page size
+	maxParam = 256       // bytes of a parameter's name
+)
 
 // checker collects everything that is wrong with a scraper.
 type checker struct {
 	services api.Services
+	view     *client.View
+	customer string
 	faults   fault.List
 }
 
@@ -32,20 +41,14 @@ func (c *checker) missing(field, what string) {
 
 // check is everything that is wrong with a scraper, each fault with its field; listed says that its addresses are in a
 // list instead of sourceConfig.url.
-func check(s api.Services, spec *model.Scraper, listed bool) fault.List {
-	c := &checker{services: s}
+func check(s api.Services, from *operation.Caller, spec *model.Scraper, listed bool) fault.List {
+	c := &checker{services: s, view: from.View, customer: from.Customer}
 	if strings.TrimSpace(spec.Name) == "" {
 		c.invalid("name", "must not be blank")
 	}
 	c.source(&spec.SourceConfig, listed)
-	c.pagination(spec.SourceConfig.Pagination)
+	c.pagination(&spec.SourceConfig)
 	c.recipe(spec)
-	if spec.Schema != nil {
-		c.missing("schema", "extraction schemas are")
-	}
-	for i := range spec.PostProcessRules {
-		c.missing(fmt.Sprintf("postProcessRules[%d]", i), "post-process rules are")
-	}
 	if spec.Schedule != "" {
 		c.missing("schedule", "schedules are")
 	}
@@ -56,19 +59,40 @@ func check(s api.Services, spec *model.Scraper, listed bool) fault.List {
 }
 
 func (c *checker) source(source *model.SourceConfig, listed bool) {
-	if source.Curl != "" {
-		c.missing("sourceConfig.curl", "curl commands are")
-	}
 	if source.Prelaunch != nil && len(source.Prelaunch.Tokens) > 0 {
 		c.missing("sourceConfig.prelaunch", "token refresh is")
 	}
 	switch {
+	case source.URL != "" && source.Curl != "":
+		c.invalid("sourceConfig.curl", "a scraper reads an address or a curl command, not both")
+	case listed && source.Curl != "":
+		c.invalid("sourceConfig.curl", "the scraper of a list run reads the addresses of its list")
+	case source.Curl != "":
+		c.curl(source)
 	case source.URL != "":
 		if err := c.services.Guard.CheckURL(source.URL); err != nil {
 			c.invalid("sourceConfig.url", "%s", detail(err))
 		}
-	case !listed && source.Curl == "":
-		c.invalid("sourceConfig.url", "is required")
+		if len((&curl.Request{URL: source.URL}).Placeholders()) > 0 {
+			c.invalid("sourceConfig.url", "only a curl command can have placeholders of tokens")
+		}
+	case !listed:
+		c.invalid("sourceConfig.url", "is required, or a curl command in sourceConfig.curl")
+	}
+}
+
+// curl checks the command and where it leads.
+func (c *checker) curl(source *model.SourceConfig) {
+	request, err := curl.Parse(source.Curl)
+	if err != nil {
+		c.invalid("sourceConfig.curl", "%s", detail(err))
+		return
+	}
+	if err := c.services.Guard.CheckURL(request.URL); err != nil {
+		c.invalid("sourceConfig.curl", "%s", detail(err))
+	}
+	if names := request.Placeholders(); len(names) > 0 {
+		c.invalid("sourceConfig.curl", "there is no token rule for the placeholder {{%s}}", names[0])
 	}
 }
 
@@ -80,47 +104,94 @@ func detail(err error) string {
 }
 
 // pagination checks decision 14.
-func (c *checker) pagination(p *model.Pagination) {
+func (c *checker) pagination(source *model.SourceConfig) {
 	const field = "sourceConfig.pagination"
+	p := source.Pagination
 	if p == nil {
 		return
 	}
-	stray := func(name string, given bool) {
-		if given {
-			c.invalid(field+"."+name, "the type %s has no such member", p.Type)
-		}
-	}
+	var members []string
 	switch p.Type {
 	case model.PaginationNone:
-		stray("max", p.Max != nil)
 	case model.URLPageParam:
-		if p.Param == "" || len(p.Param) > 256 {
-			c.invalid(field+".param", "the name of a query parameter of 1 to 256 bytes is needed")
-		}
+		members = []string{"param", "start", "step", "max"}
 		c.within(field+".start", p.Start, 0, maxStep)
 		c.within(field+".step", p.Step, 1, maxStep)
-	case model.NextLink: // its selector is checked with the fields'
+	case model.OffsetParam:
+		members = []string{"param", "pageSize", "max"}
+		if p.PageSize == nil {
+			c.invalid(field+".pageSize", "is required")
+		}
+		c.within(field+".pageSize", p.PageSize, 1, maxStep)
+	case model.URLTemplate:
+		members = []string{"template", "max"}
+		c.template(field+".template", source)
+	case model.NextLink: // the selector is checked with the fields'
+		members = []string{"selector", "max"}
+	case model.JSONCursor: // the path is checked with the fields
+		members = []string{"param", "cursorPath", "max"}
 	case model.LoadMore:
+		members = []string{"selector", "max"}
 		if p.Selector == "" {
 			c.invalid(field+".selector", "the selector of what is clicked for more is needed")
 		}
 	case model.InfiniteScroll:
-	case "OFFSET_PARAM", "URL_TEMPLATE", "JSON_CURSOR":
-		c.missing(field+".type", "pagination of the type "+string(p.Type)+" is")
-		return
+		members = []string{"max"}
 	default:
-		c.invalid(field+".type", "must be one of NONE, URL_PAGE_PARAM, NEXT_LINK, LOAD_MORE, INFINITE_SCROLL")
+		c.invalid(field+".type", "must be one of NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK, JSON_CURSOR, "+
+			"LOAD_MORE, INFINITE_SCROLL")
 		return
 	}
-	if p.Type != model.URLPageParam {
-		stray("param", p.Param != "")
-		stray("start", p.Start != nil)
-		stray("step", p.Step != nil)
+	if slices.Contains(members, "param") && (p.Param == "" || len(p.Param) > maxParam) {
+		c.invalid(field+".param", "the name of a parameter of 1 to %d bytes is needed", maxParam)
 	}
-	if p.Type != model.NextLink && p.Type != model.LoadMore {
-		stray("selector", p.Selector != "")
+	for _, member := range []struct {
+		name  string
+		given bool
+	}{
+		{"param", p.Param != ""}, {"start", p.Start != nil}, {"step", p.Step != nil}, {"pageSize", p.PageSize != nil},
+		{"template", p.Template != ""}, {"selector", p.Selector != ""}, {"cursorPath", p.CursorPath != ""}, {"max", p.Max != nil},
+	} {
+		if member.given && !slices.Contains(members, member.name) {
+			c.invalid(field+"."+member.name, "the type %s has no such member", p.Type)
+		}
 	}
-	c.within(field+".max", p.Max, 1, model.MaxMaxPages)
+	if slices.Contains(members, "max") {
+		c.within(field+".max", p.Max, 1, model.MaxMaxPages)
+	}
+}
+
+// template checks where the pages of URL_TEMPLATE are. Those of a curl command stay on its host: what it says is meant
+// for that one.
+func (c *checker) template(field string, source *model.SourceConfig) {
+	template := source.Pagination.Template
+	if !strings.Contains(template, model.PagePlaceholder) {
+		c.invalid(field, "an address with %s in it is needed", model.PagePlaceholder)
+		return
+	}
+	if strings.Contains(template, "{{") {
+		c.invalid(field, "placeholders of tokens may not stand in it")
+		return
+	}
+	spec := model.Scraper{SourceConfig: *source}
+	start := StartURL(&spec)
+	if start == "" {
+		start = "https://listed.example/"
+	}
+	base, err := egress.Canonical(start)
+	if err != nil {
+		return // the address is at fault
+	}
+	page, err := egress.Resolve(base, strings.ReplaceAll(template, model.PagePlaceholder, "2"))
+	if err == nil {
+		err = c.services.Guard.CheckURL(page)
+	}
+	switch {
+	case err != nil:
+		c.invalid(field, "%s", detail(err))
+	case source.Curl != "" && model.HostOf(page) != model.HostOf(base):
+		c.invalid(field, "the pages of a curl command are on its own host")
+	}
 }
 
 func (c *checker) within(field string, n *int, least, most int) {
@@ -131,7 +202,15 @@ func (c *checker) within(field string, n *int, least, most int) {
 
 // recipe checks type and fields by the code that will use them.
 func (c *checker) recipe(spec *model.Scraper) {
-	for _, f := range extract.Validate(spec.Recipe()) {
+	recipe, known := c.view.RecipeOf(c.customer, spec)
+	switch {
+	case spec.Schema != nil && spec.Type != model.AIConf:
+		c.invalid("schema", "only AI_CONF has a schema")
+	case !known:
+		c.invalid("schema.id", "there is no such schema")
+		return
+	}
+	for _, f := range extract.Validate(recipe) {
 		if f.Field == "type" && spec.Type == model.File {
 			f = fault.Invalid(fault.TypeNotRunnable, "type", "scrapers of the type FILE are made by uploads only")
 		}

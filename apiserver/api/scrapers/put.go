@@ -11,14 +11,15 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rules"
 )
 
 const putDescription = "The full body is sent always. An id that is not one of the customer's scrapers is refused. What " +
-	"this version cannot run (other types, curl, prelaunch tokens, schemas, rules, schedules, retention, other pagination) " +
+	"this version cannot run (other types, prelaunch tokens, schedules, retention) " +
 	"is refused with not_supported or type_not_runnable rather than kept and ignored."
 
 var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable, fault.NotSupported, fault.NotFound,
-	fault.NameTaken, fault.LimitReached}
+	fault.NameTaken, fault.LimitReached, fault.SchemaGone}
 
 type putRequest struct {
 	Body Scraper `body:"json"`
@@ -77,7 +78,7 @@ func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper
 		}
 		listed = known.ListRun
 	}
-	faults := check(s, &spec, listed)
+	faults := append(check(s, from, &spec, listed), rules.Check(spec.PostProcessRules, s.ExchangeRates.Table(ctx))...)
 	if g := from.View.Group(b.GroupRef); g == nil || g.Customer != from.Customer {
 		faults = append(faults, noGroup())
 	}

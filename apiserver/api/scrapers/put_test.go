@@ -100,18 +100,28 @@ func TestPutRefuses(t *testing.T) {
 		{"unknown member", []any{"nam", "x"}, "unknown_field", "nam"},
 		{"malformed group", []any{"groupRef", "x"}, "invalid_id", "groupRef"},
 		{"unknown type", []any{"type", "X"}, invalid, "type"},
-		{"type of later", []any{"type", "AI_CONF"}, "type_not_runnable", "type"},
+		{"type of later", []any{"type", "MARKETPLACE"}, "type_not_runnable", "type"},
 		{"upload type", []any{"type", "FILE"}, "type_not_runnable", "type"},
 		{"no address", []any{"sourceConfig", source(`{}`)}, invalid, "sourceConfig.url"},
 		{"ftp", []any{"sourceConfig", source(`{"url":"ftp://shop.test/"}`)}, invalid, "sourceConfig.url"},
 		{"private address", []any{"sourceConfig", source(`{"url":"http://127.0.0.1/"}`)}, invalid, "sourceConfig.url"},
-		{"curl", []any{"sourceConfig", source(`{"curl":"curl https://shop.test"}`)}, missing, "sourceConfig.curl"},
+		{"placeholder in the address", []any{"sourceConfig", source(`{"url":"https://shop.test/{{A}}"}`)}, invalid, "sourceConfig.url"},
+		{"no curl command", []any{"sourceConfig", source(`{"curl":"wget https://shop.test"}`)}, invalid, "sourceConfig.curl"},
+		{"curl with a file", []any{"sourceConfig", source(`{"curl":"curl https://shop.test -o f"}`)}, invalid, "sourceConfig.curl"},
+		{"curl and an address", []any{"sourceConfig", source(`{"url":"https://shop.test/","curl":"curl https://shop.test"}`)}, invalid,
+			"sourceConfig.curl"},
+		{"curl to a private address", []any{"sourceConfig", source(`{"curl":"curl http://127.0.0.1/"}`)}, invalid, "sourceConfig.curl"},
+		{"curl with a password in the address", []any{"sourceConfig", source(`{"curl":"curl https://a:b@shop.test/"}`)}, invalid,
+			"sourceConfig.curl"},
+		{"curl with a placeholder", []any{"sourceConfig", source(`{"curl":"curl 'https://shop.test/{{A}}'"}`)}, invalid,
+			"sourceConfig.curl"},
 		{"prelaunch", []any{"sourceConfig", source(`{"url":"https://shop.test/","prelaunch":{"discoveryUrl":"https://shop.test","tokens":[{"name":"A","source":"META","expression":"a"}]}}`)},
 			missing, "sourceConfig.prelaunch"},
-		{"schema", []any{"schema", map[string]any{"id": "x"}}, missing, "schema"},
+		{"stray schema", []any{"schema", map[string]any{"id": "x"}}, invalid, "schema"},
 		{"schedule", []any{"schedule", "0 0 * * *"}, missing, "schedule"},
-		{"rules", []any{"postProcessRules", []any{map[string]any{"kind": "REGEX_CLEAN", "sourceField": "a", "outputField": "b"}}},
-			missing, "postProcessRules[0]"},
+		{"rules", []any{"postProcessRules", source(`[{"kind":"REGEX_CLEAN","sourceField":"a","outputField":"b"},
+			{"kind":"CURRENCY_CONVERT","sourceField":"a","outputField":"scraperId","params":{"from":"EUR","to":"XAU"}}]`)},
+			invalid, "postProcessRules[0].params.pattern postProcessRules[1].outputField postProcessRules[1].params.to"},
 		{"retention", []any{"config", source(`{"retentionCount":3}`)}, missing, "config.retentionCount"},
 		{"retention below 1", []any{"config", source(`{"retentionCount":0}`)}, invalid, "config.retentionCount"},
 		{"too fast", []any{"config", source(`{"politeness":{"requestsPerSecond":11,"connections":9}}`)}, invalid,
@@ -123,10 +133,26 @@ func TestPutRefuses(t *testing.T) {
 		{"bad fields", []any{"itemsConfig", source(`[{"name":"a","selector":"h1","kind":"TEXT"},{"name":"a","selector":"//h1","kind":"HTML"},
 			{"name":"","selector":"","kind":"ATTR"}]`)}, invalid, "itemsConfig[1].name itemsConfig[1].selector " +
 			"itemsConfig[1].kind itemsConfig[2].name itemsConfig[2].selector itemsConfig[2].attr"},
-		{"pagination of later", []any{"sourceConfig", page(`{"type":"JSON_CURSOR","param":"c"}`)}, missing, at + "type"},
+		{"offset", []any{"sourceConfig", page(`{"type":"OFFSET_PARAM","pageSize":0,"start":1,"template":"x","max":10001}`)}, invalid,
+			at + "pageSize " + at + "param " + at + "start " + at + "template " + at + "max"},
+		{"offset without a page size", []any{"sourceConfig", page(`{"type":"OFFSET_PARAM","param":"o"}`)}, invalid, at + "pageSize"},
+		{"template", []any{"sourceConfig", page(`{"type":"URL_TEMPLATE","template":"/p","param":"p","max":0}`)}, invalid,
+			at + "template " + at + "param " + at + "max"},
+		{"template to a private address", []any{"sourceConfig", page(`{"type":"URL_TEMPLATE","template":"http://127.0.0.1/{page}"}`)},
+			invalid, at + "template"},
+		{"template to no address", []any{"sourceConfig", page(`{"type":"URL_TEMPLATE","template":"mailto:{page}"}`)}, invalid, at + "template"},
+		{"template of a curl command to another host", []any{"sourceConfig", source(`{"curl":"curl https://shop.test",
+			"pagination":{"type":"URL_TEMPLATE","template":"https://other.test/{page}"}}`)}, invalid, at + "template"},
+		{"template with a placeholder", []any{"sourceConfig", page(`{"type":"URL_TEMPLATE","template":"/{{A}}/{page}"}`)}, invalid,
+			at + "template"},
+		{"cursor", []any{"sourceConfig", page(`{"type":"JSON_CURSOR","pageSize":3}`)}, invalid,
+			at + "param " + at + "pageSize " + at + "cursorPath"},
+		{"load more", []any{"sourceConfig", page(`{"type":"LOAD_MORE","param":"p"}`)}, invalid, at + "selector " + at + "param"},
+		{"scrolling", []any{"sourceConfig", page(`{"type":"INFINITE_SCROLL","selector":"a","max":10001}`)}, invalid,
+			at + "selector " + at + "max"},
 		{"unknown pagination", []any{"sourceConfig", page(`{"type":"X"}`)}, invalid, at + "type"},
 		{"page parameter", []any{"sourceConfig", page(`{"type":"URL_PAGE_PARAM","start":-1,"step":0,"max":10001,"selector":"a"}`)}, invalid,
-			at + "param " + at + "start " + at + "step " + at + "selector " + at + "max"},
+			at + "start " + at + "step " + at + "param " + at + "selector " + at + "max"},
 		{"next link", []any{"sourceConfig", page(`{"type":"NEXT_LINK","param":"p","max":0}`)}, invalid,
 			at + "param " + at + "max " + at + "selector"},
 		{"load more", []any{"sourceConfig", page(`{"type":"LOAD_MORE","step":1}`)}, invalid, at + "selector " + at + "step"},
@@ -157,12 +183,37 @@ func TestPutTakesPagination(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")
 	for i, text := range []string{`{"type":"NONE"}`, `{"type":"URL_PAGE_PARAM","param":"p","max":10000,"start":0,"step":10}`,
-		`{"type":"NEXT_LINK","selector":"a.next","max":1}`, `{"type":"LOAD_MORE","selector":"button.more"}`,
-		`{"type":"INFINITE_SCROLL","max":9}`} {
+		`{"type":"NEXT_LINK","selector":"a.next","max":1}`, `{"type":"OFFSET_PARAM","param":"o","max":10000,"pageSize":24}`,
+		`{"type":"URL_TEMPLATE","template":"/page/{page}/"}`, `{"type":"LOAD_MORE","selector":"button.more","max":10000}`,
+		`{"type":"INFINITE_SCROLL","max":1}`} {
 		s.Run(t, apitest.Scenario{Name: text, As: apitest.User, Do: put, Header: key(fmt.Sprint(i)), Status: 200,
 			Body: body(group, "name", text, "sourceConfig", source(`{"url":"https://shop.test/","pagination":`+text+`}`),
 				"config", source(`{"retentionCount":null,"tiers":["render"],"politeness":{"requestsPerSecond":10,"connections":8,"ignoreRobots":true}}`)),
 			Has: map[string]any{"sourceConfig.pagination": json.RawMessage(text), "config.politeness.ignoreRobots": true,
 				"config.tiers": []any{"render"}}})
 	}
+}
+
+// A curl command is the source instead of an address; a page parameter may stand in its body.
+func TestPutTakesCurl(t *testing.T) {
+	s := apitest.Start(t)
+	group := s.NewGroup(t, "alice", "g")
+	config := source(`{"curl":"curl 'https://shop.test/api' -H 'a: b' --json '{\"page\":1}'",` +
+		`"pagination":{"type":"URL_PAGE_PARAM","param":"page","max":3}}`)
+	s.Run(t, apitest.Scenario{As: apitest.User, Do: "PUT /api/scraper/v2", Header: key("1"), Status: 200,
+		Body: body(group, "sourceConfig", config), Has: map[string]any{"sourceConfig": config, "configValid": true}})
+	cursor := source(`{"curl":"curl https://shop.test/api","pagination":{"type":"JSON_CURSOR","param":"after","max":10000,"cursorPath":"$.next"}}`)
+	s.Run(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("2"), Status: 200, Body: body(group, "name", "api", "sourceConfig", cursor,
+		"itemsConfig", source(`[{"name":"a","selector":"$.items[*].a","kind":"TEXT"}]`)), Has: map[string]any{"sourceConfig": cursor}})
+}
+
+// Rules are kept as they were written, whatever their values are.
+func TestPutTakesRules(t *testing.T) {
+	s := apitest.Start(t)
+	group := s.NewGroup(t, "alice", "g")
+	rules := source(`[{"kind":"ENUM_MAP","sourceField":"title","outputField":"b","outputType":"TEXT",
+		"params":{"mapping":{"a":{"x":[1,null]},"":null},"default":false}}]`)
+	made := s.Call(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("1"), Status: 200, Body: body(group, "postProcessRules", rules)})
+	s.Run(t, apitest.Scenario{As: apitest.User, Do: "GET /api/scraper/" + made.Text("id"), Status: 200,
+		Has: map[string]any{"postProcessRules": rules}})
 }

@@ -3,8 +3,11 @@
 package scrapers
 
 import (
+	"encoding/json"
+
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -21,10 +24,10 @@ type Recipe struct {
 	ID               ids.ID                  `json:"id" doc:"Empty or omitted: create"`
 	Name             string                  `json:"name" required:"true" min:"1" max:"200" doc:"Unique per customer"`
 	GroupRef         ids.ID                  `json:"groupRef" required:"true" doc:"Id of the owning group"`
-	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"This version runs SINGLE_PRODUCT and MULTIPLE_PRODUCTS"`
+	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"This version runs SINGLE_PRODUCT, MULTIPLE_PRODUCTS, APPLICATION_LD_JSON and AI_CONF"`
 	SourceConfig     model.SourceConfig      `json:"sourceConfig" required:"true"`
 	ItemsConfig      []model.Field           `json:"itemsConfig" doc:"The fields of a row, in their order"`
-	PostProcessRules []model.PostProcessRule `json:"postProcessRules" doc:"Not in this version"`
+	PostProcessRules []model.PostProcessRule `json:"postProcessRules" doc:"Applied to each row, in this order; a rule sees what those before it wrote"`
 	Schedule         string                  `json:"schedule" doc:"Cron expression; not in this version"`
 	Config           *model.ScraperConfig    `json:"config"`
 	CreatedAt        api.Time                `json:"createdAt" stamped:"true"`
@@ -35,23 +38,23 @@ type Recipe struct {
 // Scraper is the specification's ScraperDTO.
 type Scraper struct {
 	Recipe
-	Schema *model.SchemaRef `json:"schema" doc:"Of AI_CONF; not in this version"`
+	Schema *model.SchemaRef `json:"schema" doc:"Of AI_CONF: one of the customer's schemas, or a global one. Its content counts as it is when a run is launched."`
 }
 
 // SuperScraper is the specification's ScraperSuperDTO. What it has beside ScraperDTO is accepted and ignored, so that what
 // was read can be changed and sent back.
 type SuperScraper struct {
 	Recipe
-	Schema      *Schema   `json:"schema"`
-	ConfigValid bool      `json:"configValid" stamped:"true" doc:"A run could start with it"`
-	Group       *GroupRef `json:"group" stamped:"true"`
-	RunStats    RunStats  `json:"runStats" stamped:"true"`
+	Schema      *SchemaWithContent `json:"schema"`
+	ConfigValid bool               `json:"configValid" stamped:"true" doc:"A run could start with it"`
+	Group       *GroupRef          `json:"group" stamped:"true"`
+	RunStats    RunStats           `json:"runStats" stamped:"true"`
 }
 
-// Schema is an extraction schema with its document.
-type Schema struct {
-	ID      string         `json:"id"`
-	Content map[string]any `json:"content" stamped:"true"`
+// SchemaWithContent is an extraction schema with its document.
+type SchemaWithContent struct {
+	ID      string          `json:"id"`
+	Content json.RawMessage `json:"content" stamped:"true" doc:"Null when the schema is gone"`
 }
 
 // GroupRef is the group of a scraper.
@@ -94,10 +97,11 @@ func newScraper(v *client.View, s *client.Scraper) Scraper {
 }
 
 func newSuper(v *client.View, s *client.Scraper) SuperScraper {
+	recipe, _ := v.RecipeOf(s.Customer, &s.Spec) // without its schema it is not valid
 	super := SuperScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s.ID),
-		ConfigValid: len(extract.Validate(s.Spec.Recipe())) == 0 && (s.ListRun || s.Spec.SourceConfig.URL != "")}
+		ConfigValid: len(extract.Validate(recipe)) == 0 && (s.ListRun || StartURL(&s.Spec) != "")}
 	if s.Spec.Schema != nil {
-		super.Schema = &Schema{ID: s.Spec.Schema.ID}
+		super.Schema = &SchemaWithContent{ID: s.Spec.Schema.ID, Content: recipe.Schema}
 	}
 	if g := v.Group(s.Group); g != nil {
 		super.Group = &GroupRef{ID: g.ID, Name: g.Name, DataTable: g.DataTable}
@@ -126,6 +130,18 @@ func newStats(v *client.View, scraper ids.ID) RunStats {
 		stats.AvgRows = float64(rows) / float64(stats.LastNRuns)
 	}
 	return stats
+}
+
+// StartURL is the address that a scraper's runs begin at, its own or its curl command's; "" for the scraper of a list.
+func StartURL(spec *model.Scraper) string {
+	if spec.SourceConfig.Curl == "" {
+		return spec.SourceConfig.URL
+	}
+	request, err := curl.Parse(spec.SourceConfig.Curl)
+	if err != nil {
+		return ""
+	}
+	return request.URL
 }
 
 // Own is a scraper of the customer. Its fault: scraper_not_found, for foreign ones too.

@@ -58,6 +58,7 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 		}
 		in.query[string(name)] = append(in.query[string(name)], string(value))
 	}
+	in.header = func(name string) string { return strings.ToValidUTF8(string(x.rc.Request.Header.Peek(name)), "\ufffd") }
 	header := string(x.rc.Request.Header.ContentType())
 	if media, _, err := mime.ParseMediaType(header); err == nil {
 		in.contentType = media

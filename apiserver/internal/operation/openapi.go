@@ -94,6 +94,9 @@ func (op *Operation) parameters(s *schemas) []object {
 	for i := range op.request.query.fields {
 		add("query", &op.request.query.fields[i], "")
 	}
+	for i := range op.request.header.fields {
+		add("header", &op.request.header.fields[i], "")
+	}
 	if op.request.stream != nil {
 		members := op.request.shapes[op.request.body.typ].fields
 		for i := range members {

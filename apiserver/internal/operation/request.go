@@ -3,6 +3,7 @@ package operation
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,7 @@ type request struct {
 	shapes shapes
 	path   *shape
 	query  *shape
+	header *shape
 	body   *bodyField
 	stream *streamField
 }
@@ -38,13 +40,15 @@ func compileRequest(id string, t reflect.Type) *request {
 	if t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("operation %s: the request must be a struct", id))
 	}
-	r := &request{typ: t, shapes: shapes{}, path: &shape{byName: map[string]int{}}, query: &shape{byName: map[string]int{}}}
+	r := &request{typ: t, shapes: shapes{}, path: &shape{byName: map[string]int{}}, query: &shape{byName: map[string]int{}},
+		header: &shape{byName: map[string]int{}}}
 	r.path.collect(t, nil, "path")
 	for i := range r.path.fields {
 		r.path.fields[i].rules.required = true
 	}
 	r.query.collect(t, nil, "query")
-	for _, f := range append(append([]field{}, r.path.fields...), r.query.fields...) {
+	r.header.collect(t, nil, "header")
+	for _, f := range slices.Concat(r.path.fields, r.query.fields, r.header.fields) {
 		r.shapes.add(f.typ)
 	}
 	for i := range t.NumField() {
@@ -74,6 +78,7 @@ func compileRequest(id string, t reflect.Type) *request {
 type incoming struct {
 	segment     func(name string) string // of the path, decoded
 	query       map[string][]string
+	header      func(name string) string
 	contentType string // media type without parameters, lower case
 	read        func(limit int) ([]byte, error)
 	stream      *Stream
@@ -101,6 +106,11 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 	for i := range r.path.fields {
 		f := &r.path.fields[i]
 		r.shapes.decodeText(in.segment(f.name), v.FieldByIndex(f.index), &f.rules, f.name, p)
+	}
+	for i := range r.header.fields {
+		if f := &r.header.fields[i]; in.header(f.name) != "" {
+			r.shapes.decodeText(in.header(f.name), v.FieldByIndex(f.index), &f.rules, f.name, p)
+		}
 	}
 	streamed := r.streams(in.contentType)
 	r.decodeQuery(in, v, streamed, p)

@@ -31,6 +31,9 @@ const (
 	CloseRun      Number = 45
 	AdjustWallet  Number = 50
 	PutPrices     Number = 51
+	PutSchema     Number = 60
+	DeleteSchema  Number = 61
+	PreviewDelete Number = 62
 )
 
 // Payload is a command without its envelope.

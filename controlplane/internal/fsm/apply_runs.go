@@ -37,7 +37,7 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 		return none, fault.New(fault.WalletInsufficient,
 			"the balance of %d micro-cents does not pay for one page and no free request is left", wallet.Balance())
 	}
-	if p.NewScraper != nil {
+	if known := tx.Scraper(scraper.ID); known == nil || known.Revision != scraper.Revision {
 		saveScraper(tx, &scraper)
 	}
 	job := &state.Job{ID: p.Job, Customer: p.Customer, Group: scraper.Group, Scraper: scraper.ID, Revision: scraper.Revision,
@@ -55,7 +55,8 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 		State: model.Pending, Queued: tx.Now}, nil
 }
 
-// launchedScraper is the scraper of a launch: the customer's own, or the new one of a list run, checked and not written.
+// launchedScraper is the scraper of a launch: the customer's own, with its schema as it is now, or the new one of a list
+// run, checked and not written.
 func launchedScraper(tx *state.Tx, p *command.LaunchRunPayload) (state.Scraper, error) {
 	if p.NewScraper != nil {
 		return checkScraper(tx, p.NewScraper)
@@ -64,7 +65,8 @@ func launchedScraper(tx *state.Tx, p *command.LaunchRunPayload) (state.Scraper, 
 	if scraper == nil || scraper.Customer != p.Customer {
 		return state.Scraper{}, fault.New(fault.ScraperNotFound, "no scraper has this id")
 	}
-	return *scraper, nil
+	launched := *scraper
+	return launched, revise(tx, &launched)
 }
 
 // priceOf is the price of a row in a table.

@@ -64,14 +64,26 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 	if other := tx.ScraperByName(p.Customer, p.Spec.Name); other != nil && other.ID != p.ID {
 		return scraper, fault.Invalid(fault.NameTaken, "name", "another scraper has this name")
 	}
-	if p.Create || !sameRecipe(scraper.Spec.Recipe(), p.Spec.Recipe()) {
-		scraper.Revision++
-	}
 	scraper.Group, scraper.Spec, scraper.UpdatedAt = p.Group, p.Spec, tx.Now
+	if err := revise(tx, &scraper); err != nil {
+		return scraper, err
+	}
 	if p.Create {
 		scraper.ListRun, scraper.Tag = p.ListRun, p.Tag
 	}
 	return scraper, nil
+}
+
+// revise counts the revision up when the recipe, the content of its schema included, is another than the one kept.
+func revise(tx *state.Tx, scraper *state.Scraper) error {
+	recipe, ok := tx.RecipeOf(scraper.Customer, &scraper.Spec)
+	if !ok {
+		return fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there")
+	}
+	if kept := tx.Recipe(scraper.ID, scraper.Revision); kept == nil || !sameRecipe(kept.Recipe, recipe) {
+		scraper.Revision++
+	}
+	return nil
 }
 
 // saveScraper writes a checked record with its recipe, and keeps the members of groups counted.
@@ -86,7 +98,8 @@ func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 	saved := *scraper
 	tx.PutScraper(&saved)
 	if tx.Recipe(scraper.ID, scraper.Revision) == nil {
-		tx.PutRecipe(&state.Recipe{Scraper: scraper.ID, Revision: scraper.Revision, Recipe: scraper.Spec.Recipe()})
+		recipe, _ := tx.RecipeOf(scraper.Customer, &scraper.Spec) // revise has seen its schema
+		tx.PutRecipe(&state.Recipe{Scraper: scraper.ID, Revision: scraper.Revision, Recipe: recipe})
 	}
 	pruneRecipes(tx, scraper.ID)
 }

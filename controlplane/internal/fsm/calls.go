@@ -201,5 +201,6 @@ func tick(tx *state.Tx, _ command.TickPayload) (None, error) {
 	for _, r := range results {
 		tx.RemoveResult(r)
 	}
+	expirePreviews(tx)
 	return None{}, nil
 }

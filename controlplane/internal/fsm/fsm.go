@@ -111,6 +111,9 @@ func registerAll(m *FSM) {
 	register(m, false, closeRun)
 	register(m, true, adjustWallet)
 	register(m, true, putPrices)
+	register(m, true, putSchema)
+	register(m, true, deleteSchema)
+	register(m, true, previewDelete)
 }
 
 // EncodePayload makes the body of a command.

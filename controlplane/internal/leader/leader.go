@@ -38,6 +38,7 @@ type Store interface {
 	PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error)
 	Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error)
 	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
+	Sealed(ctx context.Context, job ids.ID) (bool, error)
 }
 
 // Leader takes the steps of one leadership. Its steps may run beside each other, each from one goroutine at a time.
@@ -202,6 +203,9 @@ func (l *Leader) Returned(ctx context.Context, m model.Marker) error {
 	if err := l.settleStored(ctx, lost); err != nil {
 		return err
 	}
+	if err := l.endSealed(ctx, lost); err != nil {
+		return err
+	}
 	// What nobody began before its shard was handed over is sent again without counting it.
 	var moved uint64
 	if shard := l.State().View().Shard(m.Shard); shard != nil {
@@ -265,6 +269,30 @@ func (l *Leader) settleStored(ctx context.Context, lost []command.DispatchRef) e
 		}
 	}
 	return l.settle(ctx, receipts)
+}
+
+// endSealed ends the runs of which something is lost that the row store will not take: they were sealed, and then a backup
+// from before was restored. What they lack would never be stored, however often it is fetched.
+func (l *Leader) endSealed(ctx context.Context, lost []command.DispatchRef) error {
+	asked := map[ids.ID]bool{}
+	for _, ref := range lost {
+		if _, _, out := l.stillOut(ref); !out || asked[ref.Job] || l.ended(ref.Job) {
+			continue
+		}
+		asked[ref.Job] = true
+		sealed, err := l.Store.Sealed(ctx, ref.Job)
+		if err != nil {
+			return fmt.Errorf("leader: %w", err)
+		}
+		if !sealed {
+			continue
+		}
+		job := l.State().View().Job(ref.Job)
+		if _, err := l.Propose(ctx, command.StopRunPayload{Customer: job.Customer, Scraper: job.Scraper}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *Leader) settle(ctx context.Context, receipts []model.Receipt) error {

@@ -22,6 +22,8 @@ type Info struct {
 	Bootstrap bool   `cbor:"7,keyasint,omitempty"` // it may found a cluster
 	Founding  bool   `cbor:"8,keyasint,omitempty"` // it is about to
 	Leaving   bool   `cbor:"9,keyasint,omitempty"` // it asks to be removed before it stops
+	// Empty: it has no log, and hears nothing of Raft until the leader admits it.
+	Empty bool `cbor:"10,keyasint,omitempty"`
 }
 
 // infoVersion is the first byte of the encoding. A member with another one is left out, so a new one comes only with a

@@ -6,6 +6,7 @@
 //   - a change touches one server, and no change is made to the leader but of its address;
 //   - a voter is taken out, or loses its vote, only when those left that answer are a majority of those left;
 //   - unless an operator or the node itself asked for it, never below Config.MinVoters voters;
+//   - a node without a log is let in only while it has no vote: one that had a vote has forgotten what it voted;
 //   - a server is gone only when it neither gossips nor answers the leader, for the whole of its grace.
 //
 // The number of voters is odd wherever the nodes allow it: an even number bears no more failures than the odd one below
@@ -16,6 +17,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // Config sets the measures. Zero values are replaced by Defaults'.
@@ -61,6 +64,10 @@ type Member struct {
 	Address      string // of Raft
 	ControlPlane bool
 	Leaving      bool // it asks to be removed
+	// Empty: it has no log, and neither votes nor takes entries until it is admitted. It asks for that, and for the end of
+	// the vote that a node of its name may have had.
+	Empty bool
+	Boot  ids.ID // this start of it
 }
 
 // Progress is what a server answered the leader.
@@ -85,6 +92,7 @@ type Kind string
 
 // The kinds.
 const (
+	Admit   Kind = "admit"   // a node without a log may take part in Raft; no server is changed
 	Add     Kind = "add"     // as a non-voter, or another address of a non-voter
 	Readdr  Kind = "readdr"  // another address of a voter
 	Promote Kind = "promote" // a non-voter becomes a voter
@@ -98,6 +106,7 @@ type Change struct {
 	Kind    Kind
 	Name    string
 	Address string
+	Boot    ids.ID // Admit: of the start that is meant
 	Why     string
 }
 
@@ -111,6 +120,7 @@ type Planner struct {
 type memory struct {
 	settling time.Time // has kept up since
 	gone     time.Time
+	admitted time.Time // when it was last told that it may take part
 }
 
 // New begins a leadership's memory.
@@ -122,7 +132,7 @@ func New(cfg Config) *Planner {
 func (p *Planner) Next(s Situation) (Change, bool) {
 	v := p.look(&s)
 	for _, rule := range []func(*view) Change{
-		p.address, p.leave, p.removeVoter, p.removeNonvoter, p.retire, p.add, p.demote, p.promote,
+		p.admit, p.address, p.leave, p.removeVoter, p.removeNonvoter, p.retire, p.add, p.demote, p.promote,
 	} {
 		if change := rule(v); change.Kind != "" {
 			return change, true

@@ -38,7 +38,7 @@ func newCluster(t *rapid.T) *cluster {
 	for i := range rapid.IntRange(1, 8).Draw(t, "nodes") {
 		name := fmt.Sprint("n", i)
 		c.nodes[name] = &node{Member: Member{Name: name, Address: name + ":1",
-			ControlPlane: i == 0 || rapid.IntRange(0, 3).Draw(t, "role") > 0}, alive: true}
+			ControlPlane: i == 0 || rapid.IntRange(0, 3).Draw(t, "role") > 0, Empty: i > 0}, alive: true}
 	}
 	c.servers["n0"] = Server{Name: "n0", Address: "n0:1", Voter: true}
 	c.planner = New(Config{})
@@ -67,7 +67,7 @@ func (c *cluster) situation() Situation {
 
 func (c *cluster) reached(name string) bool {
 	n := c.nodes[name]
-	return name == c.leader || (n.alive && !n.deaf && c.servers[name].Address == n.Address)
+	return name == c.leader || (n.alive && !n.deaf && !n.Empty && c.servers[name].Address == n.Address)
 }
 
 func (c *cluster) voters() (all, reached int) {
@@ -102,6 +102,13 @@ func (c *cluster) step() bool {
 		c.servers[change.Name] = server
 	case Remove:
 		delete(c.servers, change.Name)
+	case Admit:
+		if n := c.nodes[change.Name]; server.Voter || !n.Empty {
+			c.t.Fatalf("%+v: of %+v", change, server)
+		} else if n.alive && !n.deaf {
+			n.Empty = false
+		}
+		return true
 	case Retire:
 		if _, counted := c.servers[change.Name]; counted {
 			c.t.Fatalf("a node that Raft counts is retired: %+v", change)
@@ -131,6 +138,8 @@ func (c *cluster) check(change Change, votersBefore int) {
 		c.t.Fatalf("%+v: from %d voters to %d", change, votersBefore, all)
 	case all > 5 && all > votersBefore && c.lost() == 0:
 		c.t.Fatalf("%+v: %d voters", change, all)
+	case all > votersBefore && c.nodes[change.Name].Empty:
+		c.t.Fatalf("%+v: it has no log", change)
 	case all > votersBefore && !c.nodes[change.Name].ControlPlane:
 		c.t.Fatalf("%+v: it is not of the control plane", change)
 	}
@@ -141,7 +150,7 @@ func (c *cluster) check(change Change, votersBefore int) {
 		c.t.Fatalf("%+v: %d of %d voters are left reached", change, reached, all)
 	}
 	n := c.nodes[change.Name]
-	asked := n.Leaving || !c.records[change.Name]
+	asked := n.Leaving || (n.Empty && change.Kind == Remove) || !c.records[change.Name]
 	if !asked && (all < 3 || all < c.peak/2+1) {
 		c.t.Fatalf("%+v: %d voters are left, there were %d", change, all, c.peak)
 	}
@@ -179,7 +188,7 @@ func (c *cluster) misfortune() {
 	name := rapid.SampledFrom(names).Draw(c.t, "node")
 	n := c.nodes[name]
 	switch rapid.SampledFrom([]string{"die", "die", "live", "deaf", "quiet", "lag", "move", "swap", "leave", "dismiss",
-		"role", "lead", "time", "time", "time"}).Draw(c.t, "event") {
+		"role", "lead", "forget", "time", "time", "time"}).Draw(c.t, "event") {
 	case "die":
 		n.alive = name == c.leader
 	case "live":
@@ -201,6 +210,8 @@ func (c *cluster) misfortune() {
 		if !n.alive && 2*c.reachedWithout(name) > c.votersWithout(name) {
 			delete(c.records, name)
 		}
+	case "forget": // it loses its disk
+		n.Empty = n.Empty || name != c.leader
 	case "role":
 		n.ControlPlane = name == "n0" || !n.ControlPlane
 	case "lead": // a new leader remembers nothing
@@ -249,7 +260,8 @@ func TestClusterSettlesWhenAllIsWell(t *testing.T) {
 		}
 		able := 0
 		for name, n := range c.nodes {
-			*n = node{Member: Member{Name: name, Address: name + ":1", ControlPlane: n.ControlPlane || name == c.leader}, alive: true}
+			*n = node{Member: Member{Name: name, Address: name + ":1", ControlPlane: n.ControlPlane || name == c.leader,
+				Empty: n.Empty}, alive: true}
 			c.records[name] = true
 			if n.ControlPlane {
 				able++

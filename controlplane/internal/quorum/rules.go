@@ -2,6 +2,27 @@ package quorum
 
 // Each rule is asked for one change, in the order of Next.
 
+// admit lets nodes without a log in. One that has a vote loses it first: those who are left agree to that, so what it may
+// have promised and forgotten counts nowhere any more.
+func (p *Planner) admit(v *view) Change {
+	for _, member := range v.Members {
+		if !member.Empty || member.Leaving || member.Address == "" || member.Name == v.Leader {
+			continue
+		}
+		m := p.nodes[member.Name]
+		switch {
+		case v.servers[member.Name].Voter:
+			if p.outlives(v, member.Name) {
+				return Change{Kind: Remove, Name: member.Name, Why: "it has lost its log"}
+			}
+		case m.admitted.IsZero() || v.Now.Sub(m.admitted) >= p.cfg.Contact: // it has not heard yet
+			m.admitted = v.Now
+			return Change{Kind: Admit, Name: member.Name, Address: member.Address, Boot: member.Boot, Why: "it has no log"}
+		}
+	}
+	return Change{}
+}
+
 // address follows a node that came back with another address. One that another server had before is taken from it first:
 // Raft knows each address once.
 func (p *Planner) address(v *view) Change {
@@ -107,7 +128,7 @@ func (p *Planner) retire(v *view) Change {
 // add takes members in.
 func (p *Planner) add(v *view) Change {
 	for _, member := range v.Members {
-		if _, counted := v.servers[member.Name]; counted || member.Leaving || member.Address == "" {
+		if _, counted := v.servers[member.Name]; counted || member.Leaving || member.Empty || member.Address == "" {
 			continue
 		}
 		if holder, held := p.holder(v, member); held {

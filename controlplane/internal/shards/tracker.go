@@ -148,8 +148,9 @@ func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.Sha
 		}
 	}
 	var changes []command.ShardChange
-	for _, s := range shards {
-		change := p.next(s)
+	to := Shares(shards, p.live)
+	for i, s := range shards {
+		change := p.next(s, to[i])
 		if change.Owner != s.Owner || change.Next != s.Next {
 			changes = append(changes, change)
 		}
@@ -167,10 +168,9 @@ type plan struct {
 	room  int             // for moves from owners that stay
 }
 
-// next is who a shard goes to.
-func (p *plan) next(s *state.Shard) command.ShardChange {
+// next is what becomes of a shard that is to belong to best.
+func (p *plan) next(s *state.Shard, best string) command.ShardChange {
 	change := command.ShardChange{Number: s.Number, Owner: s.Owner, Epoch: s.Epoch}
-	best := Best(s.Number, p.live)
 	owner := p.nodes[s.Owner]
 	departing := departs(owner, p.t.of(owner))
 	switch {

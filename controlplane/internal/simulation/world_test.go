@@ -349,6 +349,8 @@ func (s *memoryStore) units(job ids.ID) []model.Unit {
 	return units
 }
 
+func (s *memoryStore) Sealed(_ context.Context, job ids.ID) (bool, error) { return s.sealed[job], nil }
+
 func (s *memoryStore) Seal(_ context.Context, job ids.ID, settled func(model.Unit, bool) bool) error {
 	s.sealed[job] = true
 	if settled == nil {

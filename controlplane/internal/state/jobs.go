@@ -28,6 +28,11 @@ func (v *View) WatchJob(id ids.ID) (*Job, <-chan struct{}) { return watch[Job](v
 // JobOfList is the job that runs a link list, nil when none does.
 func (v *View) JobOfList(list ids.ID) *Job { return first[Job](v, "jobs", "list", list) }
 
+// JobsAfter visits all jobs behind an id, by id, until visit returns false.
+func (v *View) JobsAfter(id ids.ID, visit func(*Job) bool) {
+	from(v, func(job *Job) bool { return job.ID == id || visit(job) }, "jobs", "id", id)
+}
+
 // CustomerJobs visits a customer's jobs, newest first, until visit returns false.
 func (v *View) CustomerJobs(customer string, visit func(*Job) bool) {
 	each(v, true, visit, "jobs", "customer_prefix", customer)

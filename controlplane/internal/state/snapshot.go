@@ -111,7 +111,8 @@ func decoders() map[string]func() any {
 		"jobs": func() any { return new(Job) }, "prices": func() any { return new(PriceTable) },
 		"wallets": func() any { return new(Wallet) }, "entries": func() any { return new(Entry) },
 		"claims": func() any { return new(Claim) }, "results": func() any { return new(StoredResult) },
-		"books": func() any { return new(Books) },
+		"books": func() any { return new(Books) }, "schemas": func() any { return new(Schema) },
+		"previews": func() any { return new(Preview) },
 	}
 }
 

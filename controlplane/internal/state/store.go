@@ -173,6 +173,16 @@ func each[R any](v *View, reverse bool, visit func(*R) bool, table, index string
 	}
 }
 
+// from is each for the records at and behind a key of an index.
+func from[R any](v *View, visit func(*R) bool, table, index string, args ...any) {
+	rows, err := v.txn.LowerBound(table, index, args...)
+	if err != nil {
+		panic(fmt.Sprintf("state: read %s by %s: %v", table, index, err))
+	}
+	for raw := rows.Next(); raw != nil && visit(raw.(*R)); raw = rows.Next() {
+	}
+}
+
 // all collects the records under an index.
 func all[R any](v *View, table, index string, args ...any) []*R {
 	var list []*R

@@ -14,6 +14,7 @@ func tableList() []*memdb.TableSchema {
 	return []*memdb.TableSchema{
 		clusterTable(), nodesTable(), shardsTable(), customersTable(), keysTable(), groupsTable(), scrapersTable(),
 		recipesTable(), jobsTable(), pricesTable(), walletsTable(), entriesTable(), claimsTable(), resultsTable(), booksTable(),
+		schemasTable(), previewsTable(),
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// executable is a Chromium on PATH. In continuous integration there has to be one.
+// executable is a Chromium on PATH. With SHOAL_BROWSER_SUITE=1 there has to be one.
 func executable(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
@@ -31,7 +31,7 @@ func executable(t *testing.T) string {
 			return path
 		}
 	}
-	if os.Getenv("SHOAL_CLUSTER_SUITE") != "" {
+	if os.Getenv("SHOAL_BROWSER_SUITE") != "" {
 		t.Fatal("no Chromium is on PATH")
 	}
 	t.Skip("no Chromium is on PATH")
@@ -239,6 +239,32 @@ func TestMemory(t *testing.T) {
 	})
 	if _, err := load(t, b, Ask{URL: "http://a.example/"}); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestBusy: a browser takes as many pages as it may, and says so to the next.
+func TestBusy(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	b := newBrowser(t, Config{Pages: 1}, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := b.Load(ctx, Ask{URL: "http://a.example/", Deadline: time.Now().Add(time.Minute)})
+		ended <- err
+	}()
+	<-asked
+	if _, err := load(t, b, Ask{URL: "http://a.example/"}); !errors.Is(err, ErrBusy) {
+		t.Errorf("got %v", err)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 }
 

@@ -43,7 +43,10 @@ type Page struct {
 	Loads       int // the first included
 }
 
-// Load loads a page. Its errors are *fault.Error with a page code, BeforeHop's, or the context's.
+// ErrBusy says that as many pages are loaded as may be: nothing was asked for.
+var ErrBusy = errors.New("chromium: as many pages are loaded as may be")
+
+// Load loads a page. Its errors are *fault.Error with a page code, BeforeHop's, ErrBusy, or the context's.
 func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 	got := &Page{Final: ask.URL}
 	ctx, cancel := context.WithDeadline(ctx, ask.Deadline)
@@ -51,8 +54,8 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 	select {
 	case b.slots <- struct{}{}:
 		defer func() { <-b.slots }()
-	case <-ctx.Done():
-		return got, ended(ctx)
+	default:
+		return got, ErrBusy
 	}
 	p, err := b.take(ctx)
 	if err != nil {
@@ -124,7 +127,9 @@ func (v *visit) run(ctx context.Context) error {
 	if err := chromedp.Listen(ctx, v.hear); err != nil {
 		return err
 	}
+	v.mu.Lock()
 	v.frame = cdp.FrameID(chromedp.FromContext(ctx).Target.TargetID)
+	v.mu.Unlock()
 	answering, stop := context.WithCancel(ctx)
 	answered := make(chan struct{})
 	go func() {

@@ -24,12 +24,12 @@ type visit struct {
 	got     *Page
 	gate    *gate
 	body    int64 // bytes at most
-	frame   cdp.FrameID
 	changed chan struct{}
 	paused  chan *fetch.EventRequestPaused
 	dialogs chan struct{}
 
-	mu       sync.Mutex // guards what follows, and got while the page loads
+	mu       sync.Mutex  // guards what follows, and got while the page loads
+	frame    cdp.FrameID // the page itself
 	document network.RequestID
 	asked    int   // requests for the page itself
 	refused  error // by BeforeHop, or for too many hops

@@ -2,8 +2,11 @@ package transport
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -24,6 +27,7 @@ func (p *plain) exchange(ctx context.Context, ask *egress.Request, page *Page) (
 	return p.proxies.through(ctx, p.client, ask, page)
 }
 
+// pageHeader is what a page is asked for with. The name of who asks comes first.
 func pageHeader(userAgent string) []egress.Field {
 	return []egress.Field{
 		{Name: "User-Agent", Value: userAgent},
@@ -34,8 +38,10 @@ func pageHeader(userAgent string) []egress.Field {
 
 // fetch follows redirects itself, so that each target meets the caller's rules and the address guard.
 func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, page *Page) error {
-	ask := egress.Request{URL: req.URL, Header: p.header, Deadline: deadline, MaxBody: p.maxBody}
+	ask := egress.Request{URL: req.URL, Deadline: deadline, MaxBody: p.maxBody}
+	as := req.As
 	for {
+		p.compose(&ask, as)
 		response, err := p.exchange(ctx, &ask, page)
 		if err != nil {
 			return err
@@ -56,11 +62,26 @@ func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, pag
 		if err != nil {
 			return fault.Wrap(fault.PageInvalidURL, err, "The page redirects to an invalid address.")
 		}
-		if err := beforeHop(ctx, req, deadline, next); err != nil {
+		as = as.Redirected(page.Status, page.FinalURL, next)
+		if err := beforeHop(ctx, req, deadline, next, as); err != nil {
 			return err
 		}
 		page.Hops++
 		ask.URL, page.FinalURL = next, next
+	}
+}
+
+// compose sets what is asked for: a page, or what a curl command says. Those have all that they want to send, but for the
+// name of who asks.
+func (p *plain) compose(ask *egress.Request, as *curl.Request) {
+	if as == nil {
+		ask.Header = p.header
+		return
+	}
+	ask.Method, ask.Header, ask.Body = as.Method, as.Header, as.Body
+	named := slices.ContainsFunc(as.Header, func(f egress.Field) bool { return strings.EqualFold(f.Name, "User-Agent") })
+	if !named {
+		ask.Header = append([]egress.Field{p.header[0]}, as.Header...)
 	}
 }
 
@@ -73,13 +94,13 @@ func isRedirect(status int) bool {
 }
 
 // beforeHop asks the caller, within the deadline.
-func beforeHop(ctx context.Context, req *Request, deadline time.Time, next string) error {
+func beforeHop(ctx context.Context, req *Request, deadline time.Time, next string, as *curl.Request) error {
 	if req.BeforeHop == nil {
 		return nil
 	}
 	hop, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	err := req.BeforeHop(hop, next)
+	err := req.BeforeHop(hop, next, as)
 	if err != nil && hop.Err() != nil && ctx.Err() == nil {
 		return fault.Wrap(fault.PageTimeout, err, "Time ran out before a redirect could be followed.")
 	}

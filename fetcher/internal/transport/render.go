@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -9,6 +10,9 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/model"
 )
+
+// ErrBusy says that the tier can take no more at the moment; nothing was asked for.
+var ErrBusy = chromium.ErrBusy
 
 // render is a page in a browser: tier render, and with proxies both.
 type render struct {
@@ -22,7 +26,7 @@ func (r *render) fetch(ctx context.Context, req *Request, deadline time.Time, pa
 		return err
 	}
 	ask := chromium.Ask{URL: url, Deadline: deadline, MaxHops: MaxHops, More: req.Load.More, Click: req.Load.Click,
-		Max: req.Load.Max, BeforeHop: func(ctx context.Context, next string) error { return beforeHop(ctx, req, deadline, next) }}
+		Max: req.Load.Max, BeforeHop: func(ctx context.Context, next string) error { return beforeHop(ctx, req, deadline, next, nil) }}
 	host := model.HostOf(url)
 	if r.proxies != nil {
 		if page.exit = r.proxies.pick(host); page.exit == nil {
@@ -31,7 +35,7 @@ func (r *render) fetch(ctx context.Context, req *Request, deadline time.Time, pa
 		ask.Proxy = page.exit.proxy
 	}
 	got, err := r.browser.Load(ctx, ask)
-	if page.exit != nil {
+	if page.exit != nil && !errors.Is(err, ErrBusy) {
 		r.proxies.report(host, page.exit, err)
 	}
 	page.Status, page.FinalURL, page.Hops, page.WireBytes = got.Status, got.Final, got.Hops, got.Received

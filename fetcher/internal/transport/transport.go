@@ -13,6 +13,7 @@ import (
 
 	"shoal.dev/shoal/fetcher/internal/chromium"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -101,10 +102,12 @@ type Request struct {
 	Tier model.Tier
 	// Load is what a browser does with the page once it is there; other tiers leave it alone.
 	Load Load
-	// BeforeHop is called with the canonical target of each redirect before it is followed: the place to wait for
-	// another host's permit and to ask robots.txt. Its context ends with the fetch's deadline, and its time counts.
-	// An error ends the fetch with that error. Nil follows all.
-	BeforeHop func(ctx context.Context, url string) error
+	// As is the request that URL is asked for with; its own address does not matter. Nil is a GET.
+	As *curl.Request
+	// BeforeHop is called with the canonical target of each redirect before it is followed, and with the request that
+	// is made of it: the place to wait for another host's permit and to ask robots.txt. Its context ends with the
+	// fetch's deadline, and its time counts. An error ends the fetch with that error. Nil follows all.
+	BeforeHop func(ctx context.Context, url string, as *curl.Request) error
 }
 
 // Load is a pagination within a page (decision 14): more is loaded into it until nothing new comes.
@@ -164,7 +167,7 @@ func (e *Error) Error() string { return e.Fault.Error() }
 // Unwrap is the coded error.
 func (e *Error) Unwrap() error { return e.Fault }
 
-// Fetch makes one try. Its error is an *Error, except where BeforeHop or the context ended it with an error that has no
+// Fetch makes one try. Its error is an *Error, or ErrBusy, except where BeforeHop or the context ended it with an error that has no
 // code: then it is that one. The caller releases the page.
 func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 	start := time.Now()

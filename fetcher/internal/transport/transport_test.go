@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -92,7 +93,7 @@ func TestRedirects(t *testing.T) {
 	})
 	transport := New(client, Config{})
 	var hops []string
-	record := func(_ context.Context, url string) error { hops = append(hops, url); return nil }
+	record := func(_ context.Context, url string, _ *curl.Request) error { hops = append(hops, url); return nil }
 	page, err := transport.Fetch(t.Context(), Request{URL: "http://a.example/start", BeforeHop: record})
 	if err != nil {
 		t.Fatal(err)
@@ -122,8 +123,8 @@ func TestBeforeHop(t *testing.T) {
 		http.Redirect(w, r, "http://b.example/", http.StatusFound)
 	})
 	own := errors.New("own")
-	refuse := func(err error) func(context.Context, string) error {
-		return func(context.Context, string) error { return err }
+	refuse := func(err error) func(context.Context, string, *curl.Request) error {
+		return func(context.Context, string, *curl.Request) error { return err }
 	}
 	transport := New(client, Config{Timeout: 100 * time.Millisecond})
 	ask := Request{URL: "http://a.example/"}
@@ -137,7 +138,7 @@ func TestBeforeHop(t *testing.T) {
 	if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageRobots || !failed.Retry {
 		t.Errorf("got %v, retry %v", err, failed.Retry)
 	}
-	ask.BeforeHop = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
+	ask.BeforeHop = func(ctx context.Context, _ string, _ *curl.Request) error { <-ctx.Done(); return ctx.Err() }
 	page, err = transport.Fetch(t.Context(), ask)
 	if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageTimeout || !failed.Retry {
 		t.Errorf("got %v, retry %v", err, failed.Retry)

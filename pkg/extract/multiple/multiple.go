@@ -3,6 +3,7 @@ package multiple
 
 import (
 	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -15,17 +16,64 @@ import (
 // lies in another one, or no item holds a match of any other field, items say nothing, and the n-th matches of all
 // fields form row n. Either way there are as many rows as matches of the first field, without those in which every
 // field is null or false.
+//
+// Attributes and texts that an XPath expression chooses stand where their elements do. An expression that gives a value
+// is evaluated at each item, or at the document where there are none. In JSON bodies values stand for elements.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
-	columns, faults := rows.CompileColumns(r.Fields)
-	if len(faults) > 0 {
-		return rows.Maker{}, faults
+	columns, isJSON, faults := rows.CompileColumns(r.Fields)
+	if len(columns) > 0 && columns[0].Selector.IsScalar() {
+		faults = append(faults, fault.Invalid(fault.SchemaValidation, "itemsConfig[0].selector",
+			"the first field makes the rows: its selector has to choose something instead of giving a value"))
 	}
-	return rows.Maker{Rows: func(doc *dom.Document, out *rows.Writer) error { return extract(doc, columns, out) }}, nil
+	switch {
+	case len(faults) > 0:
+		return rows.Maker{}, faults
+	case isJSON:
+		return rows.Maker{JSON: func(doc *jsondoc.Document, out *rows.Writer) error {
+			return extract(finder[jsondoc.Node, jsondoc.Node]{
+				tree:  doc,
+				all:   func(c *rows.Column) []jsondoc.Node { return c.Path.All(doc) },
+				place: func(n jsondoc.Node) jsondoc.Node { return n },
+				none:  jsondoc.None,
+				add:   func(row *rows.Row, c *rows.Column, n, _ jsondoc.Node) { row.AddJSON(doc, c, n) },
+			}, columns, out)
+		}}, nil
+	}
+	return rows.Maker{Rows: func(doc *dom.Document, out *rows.Writer) error {
+		return extract(finder[dom.Elem, dom.Match]{
+			tree:  doc,
+			all:   func(c *rows.Column) []dom.Match { return c.Selector.All(doc) },
+			place: func(m dom.Match) dom.Elem { return m.Elem },
+			none:  dom.NoMatch,
+			add:   func(row *rows.Row, c *rows.Column, m dom.Match, item dom.Elem) { row.Add(doc, c, m, item) },
+		}, columns, out)
+	}}, nil
 }
 
-func extract(doc *dom.Document, columns []rows.Column, out *rows.Writer) error {
-	matches := make([][]dom.Elem, len(columns))
-	matches[0] = columns[0].Selector.All(doc)
+// finder finds matches M at the places E of a document.
+type finder[E ~int32, M any] struct {
+	tree  tree[E]
+	all   func(*rows.Column) []M // in document order
+	place func(M) E
+	none  M
+	add   func(row *rows.Row, c *rows.Column, m M, item E)
+}
+
+// tree is a document as numbered places in its order: what a place holds are the places up to its end.
+type tree[E ~int32] interface {
+	Parent(E) E
+	End(E) E
+}
+
+// The place of the whole document, and no place.
+const (
+	root = 0
+	none = -1
+)
+
+func extract[E ~int32, M any](f finder[E, M], columns []rows.Column, out *rows.Writer) error {
+	matches := make([][]M, len(columns))
+	matches[0] = f.all(&columns[0])
 	if len(matches[0]) == 0 {
 		return nil
 	}
@@ -33,19 +81,23 @@ func extract(doc *dom.Document, columns []rows.Column, out *rows.Writer) error {
 		return rows.TooMany()
 	}
 	for i := range columns[1:] {
-		matches[i+1] = columns[i+1].Selector.All(doc)
+		matches[i+1] = f.all(&columns[i+1])
 	}
-	if found, ok := byItem(doc, matches); ok {
+	found, items, ok := f.byItem(columns, matches)
+	if ok {
 		matches = found
 	}
 	for n := range matches[0] {
-		row := out.Begin()
+		row, item := out.Begin(), E(root)
+		if ok {
+			item = items[n]
+		}
 		for i := range columns {
-			match := dom.None
+			match := f.none
 			if n < len(matches[i]) {
 				match = matches[i][n]
 			}
-			row.Add(doc, &columns[i], match)
+			f.add(row, &columns[i], match, item)
 		}
 		if err := row.End(); err != nil {
 			return err
@@ -54,49 +106,48 @@ func extract(doc *dom.Document, columns []rows.Column, out *rows.Writer) error {
 	return nil
 }
 
-// byItem lines the matches up with the items: entry n of each list is the first match in item n, None where it has
+// byItem lines the matches up with the items: entry n of each list is the first match in item n, none where it has
 // none. ok is false where the items overlap or hold none of the other fields.
-func byItem(doc *dom.Document, matches [][]dom.Elem) (found [][]dom.Elem, ok bool) {
-	items, ok := itemsOf(doc, matches[0])
-	if !ok {
-		return nil, false
+func (f *finder[E, M]) byItem(columns []rows.Column, matches [][]M) (found [][]M, items []E, ok bool) {
+	if items, ok = f.items(matches[0]); !ok {
+		return nil, nil, false
 	}
-	found = make([][]dom.Elem, len(matches))
+	found = make([][]M, len(matches))
 	found[0] = matches[0]
 	held := len(matches) == 1
 	for i, all := range matches[1:] {
-		found[i+1] = make([]dom.Elem, len(items))
+		held = held || columns[i+1].Selector.IsScalar()
+		found[i+1] = make([]M, len(items))
 		for n, item := range items {
-			for len(all) > 0 && all[0] < item {
+			for len(all) > 0 && f.place(all[0]) < item {
 				all = all[1:]
 			}
-			found[i+1][n] = dom.None
-			if len(all) > 0 && all[0] < doc.End(item) {
+			found[i+1][n] = f.none
+			if len(all) > 0 && f.place(all[0]) < f.tree.End(item) {
 				found[i+1][n] = all[0]
 				held = true
 			}
 		}
 	}
-	return found, held
+	return found, items, held
 }
 
-// itemsOf gives each match, in document order, the largest element that holds no other match. Items of different
-// matches never overlap then; ok is false where a match lies in another one, which leaves the outer one without item.
-func itemsOf(doc *dom.Document, matches []dom.Elem) (items []dom.Elem, ok bool) {
-	items = make([]dom.Elem, len(matches))
-	for n, match := range matches {
-		before, after := dom.None, doc.End(dom.Root)
+// items gives each match, in document order, the largest place that holds no other match. Items of different matches
+// never overlap then; ok is false where a match lies in another one, which leaves the outer one without item.
+func (f *finder[E, M]) items(matches []M) (items []E, ok bool) {
+	items = make([]E, len(matches))
+	for n := range matches {
+		item, before, after := f.place(matches[n]), E(none), f.tree.End(root)
 		if n > 0 {
-			before = matches[n-1]
+			before = f.place(matches[n-1])
 		}
 		if n+1 < len(matches) {
-			after = matches[n+1]
+			after = f.place(matches[n+1])
 		}
-		if after < doc.End(match) {
+		if after < f.tree.End(item) {
 			return nil, false
 		}
-		item := match
-		for p := doc.Parent(item); p != dom.None && p > before && doc.End(p) <= after; p = doc.Parent(p) {
+		for p := f.tree.Parent(item); p != none && p > before && f.tree.End(p) <= after; p = f.tree.Parent(p) {
 			item = p
 		}
 		items[n] = item

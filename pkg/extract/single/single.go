@@ -3,6 +3,7 @@ package single
 
 import (
 	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -10,20 +11,31 @@ import (
 
 // Compile checks and compiles the fields. A page on which every field is null or false gives no row.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
-	columns, faults := rows.CompileColumns(r.Fields)
-	if len(faults) > 0 {
+	columns, isJSON, faults := rows.CompileColumns(r.Fields)
+	switch {
+	case len(faults) > 0:
 		return rows.Maker{}, faults
-	}
-	extract := func(doc *dom.Document, out *rows.Writer) error {
-		row := out.Begin()
-		for i := range columns {
-			row.Add(doc, &columns[i], columns[i].Selector.First(doc, dom.Whole))
-		}
-		return row.End()
+	case isJSON:
+		return rows.Maker{JSON: func(doc *jsondoc.Document, out *rows.Writer) error {
+			row := out.Begin()
+			for i := range columns {
+				row.AddJSON(doc, &columns[i], columns[i].Path.First(doc))
+			}
+			return row.End()
+		}}, nil
 	}
 	only := make([]*dom.Selector, len(columns))
 	for i := range columns {
-		only[i] = columns[i].Selector
+		if only[i] = columns[i].Selector.CSS; only[i] == nil {
+			only = nil
+			break
+		}
 	}
-	return rows.Maker{Rows: extract, Only: only}, nil
+	return rows.Maker{Only: only, Rows: func(doc *dom.Document, out *rows.Writer) error {
+		row := out.Begin()
+		for i := range columns {
+			row.Add(doc, &columns[i], columns[i].Selector.First(doc), dom.Whole)
+		}
+		return row.End()
+	}}, nil
 }

@@ -85,17 +85,18 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 	return int64(blocks[0]+1)<<posBits - 1, nil
 }
 
-// nearBlocks is how far Scan looks first: where a group's rows lie close together, a page is found without looking further.
-const nearBlocks = 16
+// Scan looks at nearBlocks blocks first and then each time at so many more: where a group's rows lie close together a page
+// is found in the first, and where they do not, six looks go through a million blocks.
+const (
+	nearBlocks  = 2
+	fartherEach = 16
+)
 
 // Scan is rowstore.Reads.
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
 	last = q.After
-	near := min(q.Upto, (q.After>>posBits+nearBlocks)<<posBits-1)
-	for _, upto := range []int64{near, q.Upto} {
-		if len(docs) >= q.Limit || upto <= q.After {
-			break
-		}
+	for near := int64(nearBlocks); len(docs) < q.Limit && q.After < q.Upto; near *= fartherEach {
+		upto := min(q.Upto, (q.After>>posBits+near)<<posBits-1)
 		rows, err := s.scan(ctx, q, upto, q.Limit-len(docs))
 		if err != nil {
 			return nil, 0, fmt.Errorf("row store: scan: %w", err)

@@ -51,6 +51,16 @@ func (s *Store) seal(ctx context.Context, job ids.ID, settled func(unit model.Un
 	return s.removeUnsettled(ctx, job, settled)
 }
 
+// Sealed is rowstore.Pages.
+func (s *Store) Sealed(ctx context.Context, job ids.ID) (bool, error) {
+	found, err := read(ctx, s, `SELECT 1 FROM `+s.table("jobs")+` WHERE job = `+id(job)+` AND sealed = 1 LIMIT 1`,
+		func(driver.Rows) (struct{}, error) { return struct{}{}, nil })
+	if err != nil {
+		return false, fmt.Errorf("row store: whether %s is sealed: %w", job, err)
+	}
+	return len(found) > 0, nil
+}
+
 // drain waits until every insert of pages that is under way has ended: it may have asked for the fences before there was
 // the newest. One that begins now sees it.
 func (s *Store) drain(ctx context.Context) error {

@@ -8,12 +8,14 @@ package clickhouse
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"regexp"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -27,11 +29,15 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/internal/record"
 )
 
-// Config says where the store lives. Clock, Logger and Point may be left out.
+// Config says where the store lives. All but URL may be left out.
 type Config struct {
-	URL      string // http://USER:PASSWORD@HOST:PORT/DATABASE, or https
+	URL      string // http://[USER:PASSWORD@]HOST:PORT/DATABASE, or https://…
+	Username string // instead of the address's
+	Password string
 	Database string // instead of the address's; made when missing
 	Node     string // how this process is called in the server's logs
+	// RootCAs are who may have signed the server's certificate; the system's when nil.
+	RootCAs *x509.CertPool
 
 	Clock  clock.Clock
 	Logger *slog.Logger
@@ -77,23 +83,54 @@ var _ rowstore.Store = (*Store)(nil)
 
 var isName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// Open connects to the server, and makes or migrates the database when needed. It answers promptly when the server
-// cannot be reached.
-func Open(ctx context.Context, config Config) (*Store, error) {
-	options, err := clickhouse.ParseDSN(config.URL)
+// Check says what cannot work, without asking the server. It never quotes what may be a password.
+func (c Config) Check() error {
+	_, err := c.options()
+	return err
+}
+
+// options are where the server is and how to sign in there. Their database has a proper name.
+func (c Config) options() (*clickhouse.Options, error) {
+	address, secure := c.URL, strings.HasPrefix(c.URL, "https://")
+	switch {
+	case !secure && !strings.HasPrefix(address, "http://"):
+		return nil, errors.New("row store: the address must begin with http:// or https://")
+	case !secure && c.RootCAs != nil:
+		return nil, errors.New("row store: authorities go with an address that begins with https://")
+	case secure && !strings.Contains(address, "secure="): // the driver wants to be told twice
+		separator := "?"
+		if strings.Contains(address, "?") {
+			separator = "&"
+		}
+		address += separator + "secure=true"
+	}
+	options, err := clickhouse.ParseDSN(address)
 	if err != nil {
 		return nil, fmt.Errorf("row store: address: %w", err)
 	}
-	db := config.Database
-	if db == "" {
-		db = options.Auth.Database
+	if c.Username != "" {
+		options.Auth.Username, options.Auth.Password = c.Username, c.Password
 	}
-	if !isName.MatchString(db) {
-		return nil, fmt.Errorf("row store: %q is no name of a database", db)
+	if c.RootCAs != nil {
+		options.TLS.RootCAs = c.RootCAs
 	}
-	if options.Protocol != clickhouse.HTTP {
-		return nil, errors.New("row store: the address must begin with http:// or https://")
+	if c.Database != "" {
+		options.Auth.Database = c.Database
 	}
+	if !isName.MatchString(options.Auth.Database) { // not quoted: a "/" in a password moves what follows here
+		return nil, errors.New("row store: the database's name is not made of at most 64 letters, digits and _")
+	}
+	return options, nil
+}
+
+// Open connects to the server, and makes or migrates the database when needed. It answers promptly when the server
+// cannot be reached.
+func Open(ctx context.Context, config Config) (*Store, error) {
+	options, err := config.options()
+	if err != nil {
+		return nil, err
+	}
+	db := options.Auth.Database
 	options.Auth.Database = "" // every statement names it: the database may not exist yet
 	options.MaxOpenConns, options.MaxIdleConns, options.ConnMaxLifetime = connections, connections, connLife
 	options.DialTimeout, options.ReadTimeout = dialTimeout, removeTimeout

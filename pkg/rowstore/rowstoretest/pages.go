@@ -199,6 +199,11 @@ func testSeal(s *suite) {
 	s.ok(s.store.Seal(s.ctx, job.ID, settled))
 	s.ok(s.store.Seal(s.ctx, job.ID, nil))
 	s.equal("rows", kept, s.rows(only(job)))
+	for id, want := range map[ids.ID]bool{job.ID: true, other.ID: false, s.ids.New(): false} {
+		sealed, err := s.store.Sealed(s.ctx, id)
+		s.ok(err)
+		s.equal("sealed", want, sealed)
+	}
 }
 
 func testSealUnknown(s *suite) {

@@ -259,6 +259,15 @@ func (s *Store) Seal(ctx context.Context, job ids.ID, settled func(unit model.Un
 	})
 }
 
+// Sealed is rowstore.Pages.
+func (s *Store) Sealed(ctx context.Context, job ids.ID) (sealed bool, err error) {
+	rows, err := s.loop.QueryContext(ctx, `SELECT sealed FROM jobs WHERE job = ?`, job[:])
+	if err := each(rows, err, func(rows *sql.Rows) error { return rows.Scan(&sealed) }); err != nil {
+		return false, fmt.Errorf("row store: whether %s is sealed: %w", job, err)
+	}
+	return sealed, nil
+}
+
 // unsettled returns the units of a job's records that are not settled.
 func (s *Store) unsettled(ctx context.Context, job ids.ID, settled func(model.Unit, bool) bool) ([]model.Unit, error) {
 	var units []model.Unit

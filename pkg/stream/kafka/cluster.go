@@ -9,15 +9,11 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	segmentio "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol/metadata"
-	"github.com/segmentio/kafka-go/sasl"
-	"github.com/segmentio/kafka-go/sasl/plain"
-	"github.com/segmentio/kafka-go/sasl/scram"
 
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/stream"
@@ -32,25 +28,6 @@ const (
 
 // maxBatchBytes bounds a batch at the broker: one record of the largest size and what stands around it.
 const maxBatchBytes = stream.MaxRecordBytes + 4096
-
-// SASL says how to sign in.
-type SASL struct {
-	Mechanism string // PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512
-	User      string
-	Password  string
-}
-
-func (s *SASL) mechanism() (sasl.Mechanism, error) {
-	switch strings.ToUpper(s.Mechanism) {
-	case "PLAIN":
-		return plain.Mechanism{Username: s.User, Password: s.Password}, nil
-	case "SCRAM-SHA-256":
-		return scram.Mechanism(scram.SHA256, s.User, s.Password)
-	case "SCRAM-SHA-512":
-		return scram.Mechanism(scram.SHA512, s.User, s.Password)
-	}
-	return nil, fmt.Errorf("kafka: SASL.Mechanism is %q, want PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.Mechanism)
-}
 
 // cluster is the connection to the brokers, and the topics there.
 type cluster struct {
@@ -103,7 +80,7 @@ func newCluster(config *Config) (*cluster, error) {
 	if config.SASL != nil {
 		mechanism, err := config.SASL.mechanism()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("kafka: SASL: %w", err)
 		}
 		c.transport.SASL = mechanism
 	}
@@ -114,7 +91,8 @@ func newCluster(config *Config) (*cluster, error) {
 // conn is a connection that close finds. Without that, one that waits for an answer would outlive the log.
 type conn struct {
 	net.Conn
-	cluster *cluster
+	cluster  *cluster
+	signedIn bool // or it need not
 }
 
 func (c *cluster) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -130,7 +108,16 @@ func (c *cluster) dial(ctx context.Context, network, address string) (net.Conn, 
 		return nil, stream.ErrClosed
 	}
 	c.conns[opened] = true
-	return &conn{Conn: opened, cluster: c}, nil
+	return &conn{Conn: opened, cluster: c, signedIn: c.config.SASL == nil}, nil
+}
+
+// SetDeadline bounds the sign-in. kafka-go lifts the deadline of connecting before it, and sets the next one for the
+// first request: without ours, a broker that says nothing in between would be waited for as long as it lives.
+func (c *conn) SetDeadline(deadline time.Time) error {
+	if deadline.IsZero() && !c.signedIn {
+		c.signedIn, deadline = true, time.Now().Add(dialTimeout)
+	}
+	return c.Conn.SetDeadline(deadline)
 }
 
 // Close forgets the connection.
@@ -175,19 +162,20 @@ func (l layout) leader(topic stream.Topic, partition int) int32 {
 	return partitions[partition].LeaderID
 }
 
-// makeTopics makes the topics that are missing and returns when all are there with all their leaders.
+// makeTopics makes the topics that are missing and returns when all are there with all their leaders, or when the
+// brokers refuse us.
 func (c *cluster) makeTopics(ctx context.Context) error {
-	err := c.attempt(ctx, "make topics", c.tryMakeTopics)
+	err := c.attempt(ctx, "make topics", unlessRefused(c.tryMakeTopics))
 	if err != nil {
 		return err
 	}
-	return c.attempt(ctx, "wait for topics", func(ctx context.Context) error {
+	return c.attempt(ctx, "wait for topics", unlessRefused(func(ctx context.Context) error {
 		known, err := c.layout(ctx)
 		if err != nil {
 			return err
 		}
 		return c.check(known)
-	})
+	}))
 }
 
 func (c *cluster) tryMakeTopics(ctx context.Context) error {
@@ -218,10 +206,18 @@ func (c *cluster) tryMakeTopics(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	there := map[string]bool{}
+	for _, topic := range known.Topics {
+		there[topic.Name] = topic.Error == nil
+	}
 	for name, err := range response.Errors {
-		if err != nil && !errors.Is(err, segmentio.TopicAlreadyExists) {
-			return fmt.Errorf("topic %s: %w", name, err)
+		if err == nil || errors.Is(err, segmentio.TopicAlreadyExists) {
+			continue
 		}
+		if there[name] && errors.Is(err, segmentio.TopicAuthorizationFailed) {
+			continue // somebody else makes the topics, and has
+		}
+		return fmt.Errorf("topic %s: %w", name, err)
 	}
 	return nil
 }

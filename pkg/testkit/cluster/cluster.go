@@ -45,7 +45,9 @@ type Spec struct {
 	Roles []string
 	Args  []string // beside the cluster's
 	Env   []string // KEY=VALUE
-	Disk  int64    // bytes of a disk of its own, in memory; 0: a directory of the machine's
+	// Binary is what the next process is, instead of the cluster's.
+	Binary string
+	Disk   int64 // bytes of a disk of its own, in memory; 0: a directory of the machine's
 }
 
 // Layout is a cluster with so many nodes of each role, each with that role alone: cp1, cp2, …, fetch1, …

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,6 +52,9 @@ type Node struct {
 // Addr is the node's address, by which a synthetic web knows it.
 func (n *Node) Addr() netip.Addr { return n.namespace.Addr() }
 
+// Ops is where the node tells its metrics, HOST:PORT.
+func (n *Node) Ops() string { return n.at(opsPort).String() }
+
 func (n *Node) at(port uint16) netip.AddrPort { return netip.AddrPortFrom(n.Addr(), port) }
 
 func (n *Node) identity() string { return n.data + ".pem" }
@@ -78,7 +82,7 @@ func (n *Node) Start() error {
 	if n.p != nil {
 		n.said = n.p.Said()
 	}
-	p, err := process.Start(process.Config{Binary: c.config.Binary, Data: n.data, Listen: n.at(apiPort).String(),
+	p, err := process.Start(process.Config{Binary: cmp.Or(n.Binary, c.config.Binary), Data: n.data, Listen: n.at(apiPort).String(),
 		Args: append(args, n.Args...), Env: append(slices.Clone(n.Env), skew.File+"="+n.clockFile()), Launch: n.launch})
 	if err != nil {
 		return fmt.Errorf("cluster: node %s: %w", n.Name, err)

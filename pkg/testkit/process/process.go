@@ -32,10 +32,11 @@ const (
 	dumpLimit    = 5 * time.Second      // for telling where it hangs
 )
 
-// Build builds the command into dir and returns the binary's path. With race the binary looks for races.
-func Build(ctx context.Context, dir string, race bool) (string, error) {
+// Build builds the command into dir and returns the binary's path. With race the binary looks for races. Flags are those
+// of go build.
+func Build(ctx context.Context, dir string, race bool, flags ...string) (string, error) {
 	binary := filepath.Join(dir, "shoal")
-	args, env := []string{"build", "-o", binary}, os.Environ()
+	args, env := append([]string{"build", "-o", binary}, flags...), os.Environ()
 	if race {
 		args, env = append(args, "-race"), append(env, "CGO_ENABLED=1")
 	}
@@ -251,8 +252,11 @@ type Usage struct {
 }
 
 // Usage reads what the child has used.
-func (p *Process) Usage() (Usage, error) {
-	path := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
+func (p *Process) Usage() (Usage, error) { return UsageOf(p.cmd.Process.Pid) }
+
+// UsageOf reads what any process has used.
+func UsageOf(pid int) (Usage, error) {
+	path := fmt.Sprintf("/proc/%d/status", pid)
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return Usage{}, fmt.Errorf("process: usage: %w", err)
@@ -275,15 +279,15 @@ func (p *Process) Usage() (Usage, error) {
 	if usage.PeakBytes == 0 {
 		return usage, fmt.Errorf("process: usage: no VmHWM in %s", path)
 	}
-	usage.CPU, err = p.cpu()
+	usage.CPU, err = cpuOf(pid)
 	return usage, err
 }
 
 // ticks are what Linux counts processor time in, per second, on every platform that Go runs on.
 const ticks = 100
 
-func (p *Process) cpu() (time.Duration, error) {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+func cpuOf(pid int) (time.Duration, error) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, fmt.Errorf("process: usage: %w", err)
 	}

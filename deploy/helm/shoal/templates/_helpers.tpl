@@ -32,6 +32,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- join "," $peers -}}
 {{- end -}}
 
+{{/* The password of a service, when a Secret is named. Takes the service's name and the Secret. */}}
+{{- define "shoal.password" -}}
+{{- if (last .).name }}
+- name: SHOAL_{{ first . }}_PASSWORD
+  valueFrom: {secretKeyRef: {name: {{ (last .).name }}, key: {{ (last .).key }}}}
+{{- end }}
+{{- end -}}
+
 {{/* A variable for each flag of `shoal serve` that all roles share. Takes root and role. */}}
 {{- define "shoal.environment" -}}
 {{- $v := .root.Values -}}
@@ -51,13 +59,54 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   value: {{ $v.kafka.prefix | quote }}
 - name: SHOAL_KAFKA_REPLICAS
   value: {{ $v.kafka.replicas | quote }}
+{{- if $v.kafka.tls }}
+- name: SHOAL_KAFKA_TLS
+  value: "true"
+{{- end }}
+{{- if $v.kafka.certSecret }}
+- name: SHOAL_KAFKA_CERT_FILE
+  value: /services/kafka-cert/tls.crt
+- name: SHOAL_KAFKA_KEY_FILE
+  value: /services/kafka-cert/tls.key
+{{- end }}
+{{- with $v.kafka.sasl }}
+{{- if .mechanism }}
+- name: SHOAL_KAFKA_SASL
+  value: {{ .mechanism }}
+- name: SHOAL_KAFKA_USER
+  value: {{ .user | quote }}
+{{- include "shoal.password" (list "KAFKA" .passwordSecret) }}
+{{- end }}
+{{- end }}
 - name: SHOAL_CLICKHOUSE_URL
+  {{- if $v.clickhouse.url }}
+  value: {{ $v.clickhouse.url | quote }}
+  {{- else }}
   valueFrom: {secretKeyRef: {name: {{ $v.clickhouse.urlSecret.name }}, key: {{ $v.clickhouse.urlSecret.key }}}}
-{{- with $v.redis.addr }}
-- name: SHOAL_REDIS_ADDR
+  {{- end }}
+{{- with $v.clickhouse.user }}
+- name: SHOAL_CLICKHOUSE_USER
   value: {{ . | quote }}
+{{- end }}
+{{- include "shoal.password" (list "CLICKHOUSE" $v.clickhouse.passwordSecret) }}
+{{- with $v.redis }}
+{{- if .addr }}
+- name: SHOAL_REDIS_ADDR
+  value: {{ .addr | quote }}
 - name: SHOAL_REDIS_PREFIX
-  value: {{ $v.redis.prefix | quote }}
+  value: {{ .prefix | quote }}
+{{- with .user }}
+- name: SHOAL_REDIS_USER
+  value: {{ . | quote }}
+{{- end }}
+{{- include "shoal.password" (list "REDIS" .passwordSecret) }}
+{{- end }}
+{{- end }}
+{{- range $service := list "kafka" "clickhouse" "redis" }}
+{{- with (index $v $service).caSecret.name }}
+- name: SHOAL_{{ upper $service }}_CA_FILE
+  value: /services/{{ $service }}-ca/ca.crt
+{{- end }}
 {{- end }}
 {{- with $v.tracing.endpoint }}
 - name: SHOAL_TRACE_ENDPOINT
@@ -209,11 +258,31 @@ spec:
             {{- if .keeps }}
             - {name: first, mountPath: /config/node.conf, subPathExpr: $(POD_NAME).conf, readOnly: true}
             {{- end }}
+            {{- range $service := list "kafka" "clickhouse" "redis" }}
+            {{- if (index $.root.Values $service).caSecret.name }}
+            - {name: {{ $service }}-ca, mountPath: /services/{{ $service }}-ca, readOnly: true}
+            {{- end }}
+            {{- end }}
+            {{- if .root.Values.kafka.certSecret }}
+            - {name: kafka-cert, mountPath: /services/kafka-cert, readOnly: true}
+            {{- end }}
       volumes:
         - name: identities
           secret: {secretName: {{ .root.Values.identities.secret }}, defaultMode: 0440}
         - name: tmp
           emptyDir: {sizeLimit: 256Mi}
+        {{- range $service := list "kafka" "clickhouse" "redis" }}
+        {{- with (index $.root.Values $service).caSecret }}
+        {{- if .name }}
+        - name: {{ $service }}-ca
+          secret: {secretName: {{ .name }}, items: [{key: {{ .key }}, path: ca.crt}], defaultMode: 0440}
+        {{- end }}
+        {{- end }}
+        {{- end }}
+        {{- with .root.Values.kafka.certSecret }}
+        - name: kafka-cert
+          secret: {secretName: {{ . }}, defaultMode: 0440}
+        {{- end }}
         {{- if .keeps }}
         - name: first
           configMap: {name: {{ $name }}}

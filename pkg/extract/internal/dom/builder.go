@@ -15,8 +15,14 @@ type builder struct {
 	s      string // the page
 	pos    int
 	odd    bool
-	enough bool // all that is wanted of the page is known
-	missed int  // how many of the selectors wanted have no match yet
+	apart  bool   // a comment has come since the last text
+	missed int    // how many of the selectors wanted have no match yet
+	filled bool   // the body has text
+	heads  tagSet // of matches of the selectors that have none yet
+	reads  tagSet // of elements whose attributes count
+	next   []int  // where the needles of each selector wanted come next, as far as known; then references; then html, body
+	ahead  int    // up to here no more is to be found out about what is not on the page
+	within int    // how many first matches are open: only there, texts count; at least 1 where all of the page counts
 	phase  phase
 	quirks quirks
 	head   Elem
@@ -78,6 +84,7 @@ type open struct {
 	tag     tag
 	mode    mode
 	foreign bool // in SVG
+	texted  bool // text has come, if only the newline that does not count
 	gone    bool // removed from the stack, but still around what is open: no rule sees it any more
 }
 
@@ -99,7 +106,8 @@ const (
 // run builds d from the page; false if the page is odd.
 func (b *builder) run(d *Document, page string) bool {
 	*b = builder{d: d, s: page, head: None, form: None, missed: len(d.wanted), stack: b.stack[:0],
-		active: b.active[:0]}
+		active: b.active[:0], next: append(b.next[:0], make([]int, len(d.wanted)+2)...)}
+	b.attend()
 	if strings.IndexByte(page, 0) >= 0 {
 		return false
 	}
@@ -108,9 +116,9 @@ func (b *builder) run(d *Document, page string) bool {
 		n := min(strings.Count(page, "<"), maxParts)
 		d.elems, d.texts, d.attrs = slices.Grow(d.elems, n), slices.Grow(d.texts, n), slices.Grow(d.attrs, n)
 	}
-	for b.pos < len(b.s) && !b.odd && !b.enough {
-		i := strings.IndexByte(b.s[b.pos:], '<')
-		if i != 0 {
+	for b.pos < len(b.s) && !b.odd {
+		if b.s[b.pos] != '<' {
+			i := strings.IndexByte(b.s[b.pos:], '<')
 			if i < 0 {
 				i = len(b.s) - b.pos
 			}
@@ -120,6 +128,9 @@ func (b *builder) run(d *Document, page string) bool {
 		}
 		b.markup()
 		b.odd = b.odd || d.hasTooMany()
+		if b.pos >= b.ahead && b.isEnough() && b.isAbsent() {
+			break
+		}
 	}
 	if !b.odd {
 		b.enterBody()
@@ -128,7 +139,7 @@ func (b *builder) run(d *Document, page string) bool {
 		}
 	}
 	ok := !b.odd
-	*b = builder{stack: b.stack, active: b.active}
+	*b = builder{stack: b.stack, active: b.active, next: b.next}
 	return ok
 }
 
@@ -148,6 +159,7 @@ func (b *builder) markup() {
 	case c == '!':
 		b.declaration()
 	case c == '?':
+		b.apart = true
 		b.skipPast(b.pos+2, ">")
 	default:
 		text := b.s[b.pos : b.pos+1+b.untilMarkup(b.pos+1)]
@@ -176,6 +188,7 @@ func (b *builder) endMarkup() {
 		return
 	}
 	if !isLetter(b.s[b.pos+2]) {
+		b.apart = b.apart || b.s[b.pos+2] != '>' // a comment
 		b.skipPast(b.pos+2, ">")
 		return
 	}
@@ -189,12 +202,14 @@ func (b *builder) declaration() {
 	rest := b.s[b.pos+2:]
 	switch {
 	case strings.HasPrefix(rest, "--"):
+		b.apart = true
 		b.skipComment()
 	case len(rest) >= 7 && strings.EqualFold(rest[:7], "doctype"):
 		b.doctype()
 	case strings.HasPrefix(rest, "[CDATA[") && len(b.stack) > 0 && b.top().foreign:
 		b.odd = true
 	default:
+		b.apart = true
 		b.skipPast(b.pos+2, ">")
 	}
 }
@@ -261,26 +276,44 @@ var classes = func() (c [256]uint8) {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// readTag reads the tag whose name begins at i into tok and moves behind it. Its attributes are appended to the
-// document if they are to be kept. A tag that the page's end cuts off makes the page odd.
-func (b *builder) readTag(i int, keep bool) bool {
-	s, start := b.s, i
-	var key uint64
+// readTag reads the tag whose name begins at i into tok and moves behind it. The attributes of a start tag are appended
+// to the document if they count. A tag that the page's end cuts off makes the page odd.
+func (b *builder) readTag(i int, start bool) bool {
+	s, from := b.s, i
 	var seen uint8
-	for ; i < len(s) && classes[s[i]]&nameEnd == 0; i++ {
-		if n := i - start; n < 8 {
-			key |= uint64(s[i]) << (8 * n)
+	for ; i < len(s); i++ {
+		c := classes[s[i]]
+		if c&nameEnd != 0 {
+			break
 		}
-		seen |= classes[s[i]]
+		seen |= c
 	}
-	b.tok = tagToken{name: s[start:i], attrs: int32(len(b.d.attrs)), class: -1, id: -1}
+	var key uint64
+	if from+8 <= len(s) && i-from < 8 {
+		key = eightBytes(s[from:from+8]) & (1<<(8*(i-from)) - 1)
+	} else {
+		key = nameKey(s[from:i])
+	}
+	t := &b.tok
+	t.name, t.attrs, t.class, t.id = s[from:i], int32(len(b.d.attrs)), -1, -1
+	t.selfClosing, t.used = false, false
 	if seen&upper != 0 {
-		b.tok.name = lowerASCII(b.tok.name)
-		key = nameKey(b.tok.name)
+		t.name = lowerASCII(t.name)
+		key = nameKey(t.name)
 	}
-	if b.tok.tag = tagsByName.find(key, b.tok.name); b.tok.tag != other {
-		b.tok.name = tagInfo[b.tok.tag].name
+	if t.tag = tagsByName.find(key, t.name); t.tag != other {
+		t.name = tagInfo[t.tag].name
 	}
+	if i < len(s) && s[i] == '>' {
+		b.pos = i + 1
+		return true
+	}
+	return b.readAttrs(i, start && (b.reads.has(t.tag) || t.tag.is(attributed) || len(b.stack) > 0 && b.top().foreign))
+}
+
+// readAttrs reads what is behind a tag's name.
+func (b *builder) readAttrs(i int, keep bool) bool {
+	s := b.s
 	valueEnd := 0 // of the last attribute kept
 	for {
 		for i < len(s) && classes[s[i]]&space != 0 {

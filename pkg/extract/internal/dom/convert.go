@@ -20,11 +20,14 @@ func (d *Document) convert(page string) error {
 
 // convertChildren adds what n holds; hider is the innermost element that hides it.
 func (d *Document) convertChildren(n *html.Node, parent, hider Elem) {
-	prev, index := None, int32(0)
+	prev, index, apart := None, int32(0), false
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch c.Type {
+		case html.CommentNode:
+			apart = true
 		case html.TextNode:
-			d.texts = append(d.texts, text{s: c.Data, parent: parent, hider: hider})
+			d.texts = append(d.texts, text{s: c.Data, parent: parent, hider: hider, apart: apart})
+			apart = false
 		case html.ElementNode:
 			e := Elem(len(d.elems))
 			index++

@@ -1,4 +1,4 @@
-// Package dom owns parsed pages and CSS selectors: a page is a flat list of elements in document order, so that an
+// Package dom owns parsed pages, CSS selectors and XPath: a page is a flat list of elements in document order, so that an
 // element is a number and its descendants are a range. It knows no field and no row.
 //
 // Pages are read by a parser of our own that builds the list in one pass. What it does not do (see builder) it leaves
@@ -28,8 +28,9 @@ type Document struct {
 	elems   []element
 	attrs   []attr
 	texts   []text
-	decoded bool // names, values and texts are decoded already: the document comes from x/net/html
-	steps   int  // work that selectors may still do
+	decoded bool  // names, values and texts are decoded already: the document comes from x/net/html
+	steps   int   // work that selectors may still do
+	failed  error // of an XPath expression
 
 	wanted []*Selector // whose first matches are looked for while the page is read
 	found  []Elem      // of wanted
@@ -62,6 +63,7 @@ type text struct {
 	parent Elem
 	hider  Elem // the innermost element around it that hides its contents, None if none does
 	raw    bool // without character references
+	apart  bool // a comment stands between it and the text before it
 }
 
 // A page whose selectors need more steps than this is given up; ordinary ones need some thousand.
@@ -143,12 +145,15 @@ func (d *Document) want(only []*Selector) {
 	}
 }
 
-// Err says that the selectors asked so far took too long, so that what they answered does not count.
+// FellBack says whether the page was left to x/net/html.
+func (d *Document) FellBack() bool { return d.decoded }
+
+// Err says that the selectors asked so far took too long or failed, so that what they answered does not count.
 func (d *Document) Err() error {
 	if d.steps < 0 {
 		return errTooSlow
 	}
-	return nil
+	return d.failed
 }
 
 // keptElems bounds the memory kept for the next page.
@@ -168,7 +173,7 @@ func (d *Document) Reset() {
 	clear(d.wanted)
 	d.wanted, d.found = d.wanted[:0], d.found[:0]
 	d.decoded = false
-	d.steps = maxSteps
+	d.steps, d.failed = maxSteps, nil
 }
 
 // Parent is the element around e, None for the root.

@@ -142,7 +142,7 @@ func TestBuilderIsXNetHTML(t *testing.T) {
 
 // markup is pieces of pages.
 func markup() []string {
-	pieces := []string{" ", "x", "&amp;", "<!-- c -->", "<br>", "<img src=a>", "<input type=hidden>", "<script>a<b</script>",
+	pieces := []string{" ", "x", "&amp;", "long-class", "<i class=long-class>", "<div id='long-i&#100;'>", "<em title=\"a long-class b\">", "<!-- c -->", "<br>", "<img src=a>", "<input type=hidden>", "<script>a<b</script>",
 		"<title>t</title>", "<textarea>a</textarea>", "<template><p>x</template>", "<svg><path/></svg>", "<link rel=x>",
 		"<hr>", "</br>", "</p>", "<!doctype html>"}
 	for _, name := range []string{"html", "head", "body", "div", "p", "span", "a", "b", "i", "li", "ul", "dl", "dt", "dd",
@@ -194,7 +194,8 @@ func TestEnoughOfAPageIsAllOfIt(t *testing.T) {
 		var only []*Selector
 		for range rapid.IntRange(1, 3).Draw(rt, "selectors") {
 			s, err := CompileSelector(rapid.SampledFrom([]string{"p", "div", "b", "li", "a", ".c", "b div", "a > b", "p + b",
-				"p ~ a", "td", "li:nth-child(2)", "*:not(html, body, head)", "svg *", "div:is(.c, #i)"}).Draw(rt, "selector"))
+				"p ~ a", "td", "li:nth-child(2)", "*:not(html, body, head)", "svg *", "div:is(.c, #i)",
+				".long-class", "#long-id", "p .long-class, b#long-id", "em[title~=long-class]", "b.missing-class"}).Draw(rt, "selector"))
 			if err != nil {
 				rt.Fatal(err)
 			}

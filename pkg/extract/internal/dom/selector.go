@@ -1,14 +1,22 @@
 package dom
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
 
 // Selector is a compiled list of CSS selectors: Selectors Level 3, and of Level 4 :is, :where and :has of descendants,
 // and as in jQuery :contains, :containsOwn, :matches, :matchesOwn, :haschild, [name!=value] and [name#=expression]. It
 // is safe for concurrent use.
 type Selector struct {
 	list    selectorList
-	tag     tag  // that every match has, other if there is none such
-	forward bool // whether an element matches can be told when its start tag has been read
+	tags    tagSet   // that matches can have
+	reads   tagSet   // whose attributes are looked at, those of matches included
+	forward bool     // whether an element matches can be told when its start tag has been read
+	roots   bool     // whether the attributes of html or body may decide
+	needles []string // one of them stands in the start tag of each match, unless it is written with &#; none if unknown
 }
 
 // selectorList matches what any of its selectors matches.
@@ -84,13 +92,98 @@ func CompileSelector(css string) (*Selector, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Selector{list: list, tag: list[0].compounds[0].tag, forward: list.isForward()}
+	s := &Selector{list: list, forward: list.isForward(), reads: list.reads(), roots: list.readsRoots()}
 	for i := range list {
-		if list[i].compounds[0].tag != s.tag {
-			s.tag = other
+		s.tags.addAll(list[i].compounds[0].tags())
+	}
+	s.reads.addAll(s.tags)
+	for i := range list {
+		needle := list[i].compounds[0].needle()
+		if needle == "" {
+			s.needles = nil
+			break
 		}
+		s.needles = append(s.needles, needle)
 	}
 	return s, nil
+}
+
+// tags are those of the elements that the compound may match.
+func (c *compound) tags() (s tagSet) {
+	if c.name == "" {
+		return allTags
+	}
+	s.add(c.tag)
+	return s
+}
+
+// readsRoots says whether the attributes of html or body may decide.
+func (l selectorList) readsRoots() bool {
+	for i := range l {
+		all := l[i].compounds
+		for j := range all {
+			reads := selectorList{{compounds: all[j : j+1]}}.reads()
+			if !reads.has(tHTML) && !reads.has(tBody) {
+				continue
+			}
+			// What stands to the left has to be above or before them, if there is anything.
+			if j+1 == len(all) {
+				return true
+			}
+			if left := all[j+1].tags(); left.has(tHTML) || left.has(tHead) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// minNeedle is the length from which on it is worth while to look for a needle.
+const minNeedle = 3
+
+// needle is the longest text that the start tag of each match has in its attributes, "" if none is known.
+func (c *compound) needle() (needle string) {
+	texts := append(slices.Clone(c.classes), c.id)
+	for i := range c.attrs {
+		if t := &c.attrs[i]; !t.fold && t.op != '!' && t.op != '#' {
+			texts = append(texts, t.value)
+		}
+	}
+	for _, text := range texts {
+		for _, part := range strings.FieldsFunc(text, mayBeNamed) {
+			if len(part) > len(needle) && !strings.Contains(part, "fj") { // which &fjlig; stands for
+				needle = part
+			}
+		}
+	}
+	if len(needle) < minNeedle {
+		return ""
+	}
+	return needle
+}
+
+// mayBeNamed says whether a page may write the character as a named reference.
+func mayBeNamed(r rune) bool { return r >= utf8.RuneSelf || r != '-' && !isAlphanumeric(byte(r)) }
+
+// reads are the tags of the elements whose attributes decide whether the selectors match.
+func (l selectorList) reads() (s tagSet) {
+	for i := range l {
+		for j := range l[i].compounds {
+			c := &l[i].compounds[j]
+			if c.hasID || len(c.classes) > 0 || len(c.attrs) > 0 {
+				s.addAll(c.tags())
+			}
+			for k := range c.pseudos {
+				switch p := &c.pseudos[k]; p.kind {
+				case pseudoNot, pseudoIs, pseudoHas, pseudoHasChild:
+					s.addAll(p.list.reads())
+				case pseudoLang, pseudoLink, pseudoInput, pseudoEnabled, pseudoDisabled, pseudoChecked:
+					return allTags // they look at elements around as well
+				}
+			}
+		}
+	}
+	return s
 }
 
 func (l selectorList) isForward() bool {

@@ -5,19 +5,21 @@ import "strings"
 func (b *builder) top() *open { return &b.stack[len(b.stack)-1] }
 
 // push adds an element to the current one and opens it.
-func (b *builder) push(el element) Elem {
+func (b *builder) push(name string, tag tag, attrs, attrsEnd, class, id int32) Elem {
 	d := b.d
 	e := Elem(len(d.elems))
-	o := open{elem: e, last: None, tag: el.tag}
-	el.parent, el.prev, el.index = None, None, 1
-	if len(b.stack) > 0 {
-		t := b.top()
+	d.elems = append(d.elems, element{name: name, tag: tag, attrs: attrs, attrsEnd: attrsEnd, class: class, id: id,
+		parent: None, prev: None, index: 1, text: int32(len(d.texts))})
+	b.stack = append(b.stack, open{elem: e, last: None, tag: tag})
+	o := b.top()
+	if len(b.stack) > 1 {
+		t, el := &b.stack[len(b.stack)-2], &d.elems[e]
 		t.kids++
 		el.parent, el.prev, el.index = t.elem, t.last, t.kids
 		t.last = e
 		o.mode = t.mode
 	}
-	switch el.tag {
+	switch tag {
 	case tTable:
 		o.mode = modeTable
 	case tTbody, tThead, tTfoot:
@@ -31,12 +33,9 @@ func (b *builder) push(el element) Elem {
 	case tColgroup:
 		o.mode = modeColgroup
 	}
-	el.text = int32(len(d.texts))
-	d.elems = append(d.elems, el)
-	b.stack = append(b.stack, o)
-	b.opened[el.tag]++
+	b.opened[tag]++
 	b.odd = b.odd || len(b.stack) > maxDepth
-	if b.missed > 0 {
+	if b.missed > 0 && b.heads.has(tag) {
 		b.look(e)
 	}
 	return e
@@ -45,41 +44,122 @@ func (b *builder) push(el element) Elem {
 // look notes which of the wanted selectors have their first match in e.
 func (b *builder) look(e Elem) {
 	d := b.d
+	before := b.missed
 	for i, s := range d.wanted {
-		if d.found[i] == None && (s.tag == other || s.tag == d.elems[e].tag) && s.list.match(d, e) {
+		if d.found[i] == None && s.tags.has(d.elems[e].tag) && s.list.match(d, e) {
 			d.found[i] = e
 			b.missed--
+			b.within++
+		}
+	}
+	if b.missed < before {
+		b.attend()
+	}
+}
+
+// attend notes what the selectors without a match look at. Where none are wanted, all of the page counts.
+func (b *builder) attend() {
+	d := b.d
+	if len(d.wanted) == 0 {
+		b.reads, b.within, b.ahead = allTags, 1, len(b.s)+1
+		return
+	}
+	b.heads, b.reads = tagSet{}, tagSet{}
+	b.ahead = b.pos
+	for i, s := range d.wanted {
+		if d.found[i] == None {
+			b.heads.addAll(s.tags)
+			b.reads.addAll(s.reads)
+			if len(s.needles) == 0 {
+				b.ahead = len(b.s) + 1
+			}
 		}
 	}
 }
 
+// isAbsent says whether the selectors without a match have none in what is to come, since what any match has to have in
+// its start tag does not occur there, and whether no other html or body tag comes whose attributes a selector may look
+// at, since they are added to those of the first one. Otherwise the answer is no until the page has been read up to
+// there.
+func (b *builder) isAbsent() bool {
+	d := b.d
+	b.ahead = len(b.s)
+	if b.missed > 0 {
+		b.ahead = b.find(len(d.wanted), "&#") // may stand for any character
+	}
+	for i, s := range d.wanted {
+		if d.found[i] == None {
+			b.ahead = min(b.ahead, b.find(i, s.needles...))
+		}
+		if s.roots {
+			b.ahead = min(b.ahead, b.findRoot())
+		}
+	}
+	if b.ahead < len(b.s) {
+		b.ahead++
+		return false
+	}
+	return true
+}
+
+// findRoot is where the next html or body tag may be, the page's end if there is none.
+func (b *builder) findRoot() int {
+	known := &b.next[len(b.d.wanted)+1]
+	if *known >= b.pos {
+		return *known
+	}
+	for *known = b.pos; *known < len(b.s); *known++ {
+		i := strings.IndexByte(b.s[*known:], '<')
+		if i < 0 || *known+i+5 > len(b.s) {
+			*known = len(b.s)
+			break
+		}
+		*known += i
+		if c := b.s[*known+1] | 0x20; c != 'b' && c != 'h' {
+			continue
+		}
+		if name := b.s[*known+1 : *known+5]; strings.EqualFold(name, "body") || strings.EqualFold(name, "html") {
+			break
+		}
+	}
+	return *known
+}
+
+// find is where one of the needles comes next, the page's end if none does; known is the place in next to note it.
+func (b *builder) find(known int, needles ...string) int {
+	if at := b.next[known]; at >= b.pos {
+		return at
+	}
+	at := len(b.s)
+	for _, needle := range needles {
+		if i := strings.Index(b.s[b.pos:at], needle); i >= 0 {
+			at = b.pos + i
+		}
+	}
+	b.next[known] = at
+	return at
+}
+
 // isEnough says whether what is to come can no longer change the first matches nor what they hold: all have ended, and
 // nothing is open that could still be moved or have something moved before it (tables, formatting elements, and a body
-// without text, which a frameset may replace). What html and body tags to come would add to the attributes of the first
-// ones does not count, nor that the page may nest too deep further on.
+// without text, which a frameset may replace). That the page may nest too deep further on does not count.
 func (b *builder) isEnough() bool {
 	d := b.d
 	if len(b.active) > 0 || b.opened[tTable] > 0 || b.phase != inBody {
 		return false
 	}
 	for _, e := range d.found {
-		if d.elems[e].end == 0 {
+		if e != None && d.elems[e].end == 0 {
 			return false
 		}
 	}
-	for i := d.elems[b.head].textEnd; i < int32(len(d.texts)); i++ {
-		if strings.TrimLeft(d.texts[i].s, whitespace) != "" {
-			return true
-		}
-	}
-	return false
+	return b.filled
 }
 
 // add opens an element for the tag at hand.
 func (b *builder) add() Elem {
 	b.tok.used = true
-	return b.push(element{name: b.tok.name, tag: b.tok.tag, attrs: b.tok.attrs, attrsEnd: int32(len(b.d.attrs)),
-		class: b.tok.class, id: b.tok.id})
+	return b.push(b.tok.name, b.tok.tag, b.tok.attrs, int32(len(b.d.attrs)), b.tok.class, b.tok.id)
 }
 
 // addVoid adds an element that has no contents.
@@ -90,7 +170,7 @@ func (b *builder) addVoid() {
 
 // imply opens an element for which the page has no tag.
 func (b *builder) imply(t tag) Elem {
-	return b.push(element{name: tagInfo[t].name, tag: t, class: -1, id: -1})
+	return b.push(tagInfo[t].name, t, 0, 0, -1, -1)
 }
 
 // pop closes the current element.
@@ -99,6 +179,9 @@ func (b *builder) pop() {
 		o := b.top()
 		el := &b.d.elems[o.elem]
 		el.end, el.textEnd, el.kids = Elem(len(b.d.elems)), int32(len(b.d.texts)), o.kids
+		if b.within > 0 {
+			b.leave(o.elem)
+		}
 		if !o.gone {
 			b.forget(o)
 		}
@@ -107,8 +190,14 @@ func (b *builder) pop() {
 			break
 		}
 	}
-	if b.missed == 0 && len(b.d.wanted) > 0 && !b.enough {
-		b.enough = b.isEnough()
+}
+
+// leave counts the first matches that end with e.
+func (b *builder) leave(e Elem) {
+	for _, found := range b.d.found {
+		if found == e {
+			b.within--
+		}
 	}
 }
 
@@ -209,8 +298,7 @@ func (b *builder) reconstruct() {
 	}
 	for ; i < len(b.active) && !b.odd; i++ {
 		like := b.d.elems[b.active[i].elem]
-		b.active[i].elem = b.push(element{name: like.name, tag: like.tag, attrs: like.attrs, attrsEnd: like.attrsEnd,
-			class: like.class, id: like.id})
+		b.active[i].elem = b.push(like.name, like.tag, like.attrs, like.attrsEnd, like.class, like.id)
 		b.active[i].open = true
 	}
 }
@@ -271,21 +359,25 @@ func (b *builder) addText(s string) {
 			b.appendText(s, false)
 			return
 		}
-		if (t.tag == tPre || t.tag == tListing) && t.kids == 0 && int(b.d.elems[t.elem].text) == len(b.d.texts) {
+		first := !t.texted && t.kids == 0
+		t.texted = true
+		if first && (t.tag == tPre || t.tag == tListing) {
 			if s = trimNewline(s); s == "" {
 				return
 			}
 		}
 		b.reconstruct()
 	}
+	b.filled = b.filled || strings.TrimLeft(s, whitespace) != ""
 	b.appendText(s, false)
 }
 
 func (b *builder) appendText(s string, raw bool) {
-	if s == "" {
+	if s == "" || b.within == 0 {
 		return
 	}
-	t := text{s: s, parent: b.top().elem, hider: None, raw: raw}
+	t := text{s: s, parent: b.top().elem, hider: None, raw: raw, apart: b.apart}
+	b.apart = false
 	if b.top().tag.is(hidden) {
 		t.hider = t.parent
 	}

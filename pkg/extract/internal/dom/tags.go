@@ -133,6 +133,7 @@ const (
 	rawText                // contents are text up to the end tag
 	references             // rawText whose character references count
 	hidden                 // a browser never shows its contents as text
+	attributed             // its attributes count for where things go
 )
 
 // tagInfo is one row per tag, in the order of the constants.
@@ -153,7 +154,7 @@ var tagInfo = [tags]struct {
 	{"bgsound", special},
 	{"big", formatting},
 	{"blockquote", special},
-	{"body", special},
+	{"body", special | attributed},
 	{"br", special},
 	{"button", special},
 	{"caption", special | scopeStop},
@@ -188,12 +189,12 @@ var tagInfo = [tags]struct {
 	{"header", special},
 	{"hgroup", special},
 	{"hr", special},
-	{"html", special | scopeStop},
+	{"html", special | scopeStop | attributed},
 	{"i", formatting},
 	{"iframe", special | rawText | hidden},
 	{"image", 0},
 	{"img", special},
-	{"input", special},
+	{"input", special | attributed},
 	{"keygen", special},
 	{"label", 0},
 	{"li", special | impliedEnd},
@@ -238,7 +239,7 @@ var tagInfo = [tags]struct {
 	{"sub", 0},
 	{"summary", special},
 	{"sup", 0},
-	{"svg", 0},
+	{"svg", attributed},
 	{"table", special | scopeStop},
 	{"tbody", special},
 	{"td", special | scopeStop},
@@ -260,6 +261,26 @@ var tagInfo = [tags]struct {
 }
 
 func (t tag) is(rule uint8) bool { return tagInfo[t].rules&rule != 0 }
+
+// tagSet is a set of tags; other stands for all names without a tag of their own.
+type tagSet [(tags + 63) / 64]uint64
+
+var allTags = func() (s tagSet) {
+	for i := range s {
+		s[i] = ^uint64(0)
+	}
+	return s
+}()
+
+func (s *tagSet) has(t tag) bool { return s[t/64]>>(t%64)&1 != 0 }
+
+func (s *tagSet) add(t tag) { s[t/64] |= 1 << (t % 64) }
+
+func (s *tagSet) addAll(t tagSet) {
+	for i := range s {
+		s[i] |= t[i]
+	}
+}
 
 // tagTable finds a tag by name: open addressing over the name's first eight bytes, lower case, and its length.
 type tagTable [512]struct {
@@ -291,12 +312,20 @@ func nameKey(name string) uint64 {
 	return key
 }
 
+// eightBytes is nameKey of eight bytes.
+func eightBytes(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 |
+		uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
 func tagSlot(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> 55 }
 
 // find is the tag of a lower-case name whose key is known.
 func (t *tagTable) find(key uint64, name string) tag {
 	for slot := tagSlot(key); t[slot].tag != other; slot = (slot + 1) % uint64(len(t)) {
-		if t[slot].key == key && tagInfo[t[slot].tag].name == name {
+		// Shorter names than eight bytes are all in the key.
+		if t[slot].key == key && (len(name) < 8 || tagInfo[t[slot].tag].name == name) {
 			return t[slot].tag
 		}
 	}

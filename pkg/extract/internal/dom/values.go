@@ -71,10 +71,21 @@ func (d *Document) AppendText(dst []byte, e Elem) []byte {
 // appendRaw appends the decoded texts of an element as they are; own leaves out those of its descendants.
 func (d *Document) appendRaw(dst []byte, e Elem, own bool) []byte {
 	el := &d.elems[e]
-	for i := range d.texts[el.text:el.textEnd] {
-		t := &d.texts[int(el.text)+i]
-		switch {
-		case own && t.parent != e:
+	if !own {
+		return d.appendTexts(dst, el.text, el.textEnd)
+	}
+	for i := el.text; i < el.textEnd; i++ {
+		if d.texts[i].parent == e {
+			dst = d.appendTexts(dst, i, i+1)
+		}
+	}
+	return dst
+}
+
+// appendTexts appends the texts from one to another, decoded.
+func (d *Document) appendTexts(dst []byte, from, to int32) []byte {
+	for i := range d.texts[from:to] {
+		switch t := &d.texts[int(from)+i]; {
 		case d.decoded:
 			dst = append(dst, t.s...)
 		case t.raw:

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -23,12 +24,14 @@ const (
 	maxAttr     = 256
 )
 
-// Maker makes the rows of a page, by Rows or by Read.
+// Maker makes the rows of a page, by one of Rows, JSON and Read.
 type Maker struct {
 	// Rows works on a parsed HTML page. Where Only is not empty, the first matches of these selectors and what they hold
 	// are all that it asks of the document.
 	Rows func(*dom.Document, *Writer) error
 	Only []*dom.Selector
+	// JSON works on a parsed JSON body.
+	JSON func(*jsondoc.Document, *Writer) error
 	// Read works on pages as they came; see Extractor.Extract. It is a function of the pages alone.
 	Read func(pages []page.Page, out *Writer) (More, error)
 }
@@ -41,18 +44,18 @@ type More struct {
 	Free     bool
 }
 
-// Column is a compiled field.
+// Column is a compiled field, by Selector or, of JSON bodies, by Path.
 type Column struct {
-	Selector *dom.Selector
+	Selector Selector
+	Path     *jsondoc.Path
 	kind     model.FieldKind
 	attr     string
 	key      []byte // the name as JSON with its colon
 }
 
-// CompileColumns checks and compiles itemsConfig. Names that begin with "_" lose that prefix, since only the server
-// writes such keys (decision 20).
-func CompileColumns(fields []model.Field) ([]Column, fault.List) {
-	var faults fault.List
+// CompileColumns checks and compiles itemsConfig; isJSON says that all of it is for JSON bodies. Names that begin with
+// "_" lose that prefix, since only the server writes such keys (decision 20).
+func CompileColumns(fields []model.Field) (columns []Column, isJSON bool, faults fault.List) {
 	report := func(path, format string, args ...any) {
 		faults = append(faults, fault.Invalid(fault.SchemaValidation, path, format, args...))
 	}
@@ -61,9 +64,10 @@ func CompileColumns(fields []model.Field) ([]Column, fault.List) {
 		report("itemsConfig", "at least one field is needed")
 	case len(fields) > maxFields:
 		report("itemsConfig", "at most %d fields are allowed", maxFields)
-		return nil, faults
+		return nil, false, faults
 	}
-	columns := make([]Column, len(fields))
+	isJSON = IsJSON(fields)
+	columns = make([]Column, len(fields))
 	seen := make(map[string]int, len(fields))
 	for i, f := range fields {
 		path := fmt.Sprintf("itemsConfig[%d]", i)
@@ -75,9 +79,9 @@ func CompileColumns(fields []model.Field) ([]Column, fault.List) {
 		} else {
 			seen[name] = i
 		}
-		selector, selectorFault := CompileSelector(path+".selector", f.Selector)
-		if selectorFault != nil {
-			faults = append(faults, selectorFault)
+		columns[i] = Column{kind: f.Kind, attr: strings.ToLower(f.Attr), key: jsonKey(name)}
+		if f := columns[i].compile(path+".selector", f.Selector, isJSON); f != nil {
+			faults = append(faults, f)
 		}
 		switch f.Kind {
 		case model.Text, model.Exists:
@@ -85,15 +89,17 @@ func CompileColumns(fields []model.Field) ([]Column, fault.List) {
 				report(path+".attr", "only the kind ATTR has an attribute")
 			}
 		case model.Attr:
+			if isJSON {
+				report(path+".kind", "a JSON value has no attributes")
+			}
 			if problem := badAttr(f.Attr); problem != "" {
 				report(path+".attr", "%s", problem)
 			}
 		default:
 			report(path+".kind", "the kind must be TEXT, ATTR or EXISTS")
 		}
-		columns[i] = Column{Selector: selector, kind: f.Kind, attr: strings.ToLower(f.Attr), key: jsonKey(name)}
 	}
-	return columns, faults
+	return columns, isJSON, faults
 }
 
 // badName says what is wrong with a field's name; stripped is the name without its "_" prefix.
@@ -123,21 +129,6 @@ func badAttr(attr string) string {
 		return "no attribute can have this name"
 	}
 	return ""
-}
-
-// CompileSelector checks and compiles a CSS selector; path names it in the fault.
-func CompileSelector(path, selector string) (*dom.Selector, *fault.Error) {
-	switch {
-	case strings.TrimSpace(selector) == "":
-		return nil, fault.Invalid(fault.SchemaValidation, path, "a selector is needed")
-	case utf8.RuneCountInString(selector) > maxSelector:
-		return nil, fault.Invalid(fault.SchemaValidation, path, "a selector has at most %d characters", maxSelector)
-	}
-	compiled, err := dom.CompileSelector(selector)
-	if err != nil {
-		return nil, fault.Invalid(fault.SchemaValidation, path, "not a CSS selector: %v", err)
-	}
-	return compiled, nil
 }
 
 func jsonKey(name string) []byte {

@@ -1,9 +1,11 @@
 package rows
 
 import (
+	"strconv"
 	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -53,36 +55,91 @@ func (w *Writer) Begin() *Row {
 	return &w.row
 }
 
-// Add writes a column's value, taken from the element or, for dom.None, missing.
-func (r *Row) Add(doc *dom.Document, c *Column, e dom.Elem) {
-	if r.full {
+// Add writes a column's value, taken from the match or, for dom.NoMatch, missing. Expressions that give a value are
+// evaluated at the element at.
+func (r *Row) Add(doc *dom.Document, c *Column, m dom.Match, at dom.Elem) {
+	if !r.key(c) {
 		return
+	}
+	w := r.w
+	switch {
+	case c.Selector.IsScalar():
+		r.addScalar(c, c.Selector.XPath.Value(doc, at))
+	case c.kind == model.Exists:
+		w.buf = strconv.AppendBool(w.buf, m.Elem != dom.None)
+		r.filled = r.filled || m.Elem != dom.None
+	default:
+		r.addString(doc, c, m)
+	}
+	r.full = len(w.buf) >= MaxRowBytes
+}
+
+// addScalar writes a value of an expression. What XPath takes for false fills no row: it is what expressions give where
+// a page has nothing.
+func (r *Row) addScalar(c *Column, value any) {
+	w := r.w
+	filled, start := false, len(w.buf)
+	switch v := value.(type) {
+	case bool:
+		filled = v
+		w.buf = strconv.AppendBool(w.buf, v)
+	case float64:
+		filled = v != 0
+		w.buf = strconv.AppendFloat(w.buf, v, 'f', -1, 64)
+	case string:
+		r.cell = dom.AppendCollapsed(r.cell[:0], v)
+		filled = len(r.cell) > 0
+		w.buf = appendString(w.buf, r.cell)
+	default:
+		w.buf = append(w.buf, "null"...)
+	}
+	if c.kind == model.Exists {
+		w.buf = strconv.AppendBool(w.buf[:start], filled)
+	}
+	r.filled = r.filled || filled
+}
+
+// key writes a column's name; false if the row is full.
+func (r *Row) key(c *Column) bool {
+	if r.full {
+		return false
 	}
 	w := r.w
 	if len(w.buf) > 1 {
 		w.buf = append(w.buf, ',')
 	}
 	w.buf = append(w.buf, c.key...)
+	return true
+}
+
+// AddJSON writes a column's value as it stands in a JSON body: numbers exactly as they are written, arrays and objects
+// as JSON. A missing one, jsondoc.None, is null, or false where the column asks whether it exists.
+func (r *Row) AddJSON(doc *jsondoc.Document, c *Column, n jsondoc.Node) {
+	if !r.key(c) {
+		return
+	}
+	w := r.w
 	switch {
-	case c.kind == model.Exists && e == dom.None:
-		w.buf = append(w.buf, "false"...)
 	case c.kind == model.Exists:
-		w.buf = append(w.buf, "true"...)
-		r.filled = true
+		w.buf = strconv.AppendBool(w.buf, n != jsondoc.None)
+		r.filled = r.filled || n != jsondoc.None
+	case n == jsondoc.None:
+		w.buf = append(w.buf, "null"...)
 	default:
-		r.addString(doc, c, e)
+		w.buf = doc.AppendJSON(w.buf, n, MaxRowBytes, appendString)
+		r.filled = r.filled || !doc.IsNull(n)
 	}
 	r.full = len(w.buf) >= MaxRowBytes
 }
 
-func (r *Row) addString(doc *dom.Document, c *Column, e dom.Elem) {
-	ok := e != dom.None
+func (r *Row) addString(doc *dom.Document, c *Column, m dom.Match) {
+	ok := m.Elem != dom.None
 	switch {
 	case !ok:
 	case c.kind == model.Text:
-		r.cell = doc.AppendText(r.cell[:0], e)
+		r.cell = doc.AppendMatch(r.cell[:0], m)
 	default:
-		r.cell, ok = doc.AppendAttr(r.cell[:0], e, c.attr)
+		r.cell, ok = doc.AppendAttr(r.cell[:0], m.Elem, c.attr)
 	}
 	if !ok {
 		r.w.buf = append(r.w.buf, "null"...)

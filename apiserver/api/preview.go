@@ -1,0 +1,66 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// The two calls of a deletion (specification 4.10, decision 28), for every resource that is deleted so: a
+// preview-delete operation answers with PreviewDelete, the DELETE proposes its own command with the same Deletion and the
+// PreviewToken.
+
+// What the descriptions of both operations say.
+const (
+	PreviewDescription = "Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the " +
+		"same query, unless what hangs on the target changes meanwhile."
+	CommitDescription = "Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same " +
+		"deletion by the same customer that still holds."
+)
+
+// CommitErrors are the faults of every deletion that has a preview.
+func CommitErrors() []fault.Code { return []fault.Code{fault.PreviewRequired, fault.CascadeDrift} }
+
+// DestructivePreview is the specification's DestructivePreviewResponseDTO.
+type DestructivePreview struct {
+	Token          string         `json:"token" doc:"Valid for 5 minutes, once"`
+	OpName         string         `json:"opName"`
+	TargetEntityID ids.ID         `json:"targetEntityId"`
+	PreviewSummary PreviewSummary `json:"previewSummary"`
+}
+
+// PreviewSummary is what a deletion would do.
+type PreviewSummary struct {
+	EntityName    string         `json:"entityName"`
+	EntityType    string         `json:"entityType"`
+	CascadeCounts map[string]int `json:"cascadeCounts" doc:"Things that the deletion reaches, by kind"`
+	Warnings      []string       `json:"warnings" doc:"To be shown to the user before the deletion"`
+}
+
+// PreviewDelete notes a preview and makes its answer; warnings says what the user has to be told.
+func PreviewDelete(ctx context.Context, s Services, d client.Deletion, warnings func(*client.Preview) []string) (DestructivePreview, error) {
+	made, err := client.Do[client.Preview](ctx, s.Client, client.PreviewDelete{Deletion: d, Token: rand.Text()}, nil)
+	if err != nil {
+		return DestructivePreview{}, err
+	}
+	summary := PreviewSummary{EntityName: made.Cascade.Name, EntityType: made.Cascade.Type, CascadeCounts: map[string]int{},
+		Warnings: []string{"This cannot be undone."}}
+	for _, c := range made.Cascade.Counts {
+		summary.CascadeCounts[c.Name] = c.N
+	}
+	summary.Warnings = append(summary.Warnings, warnings(&made)...)
+	return DestructivePreview{Token: made.Token, OpName: made.Operation, TargetEntityID: made.Target, PreviewSummary: summary}, nil
+}
+
+// PreviewToken is the token in the request of a DELETE.
+type PreviewToken struct {
+	Query  string `query:"token" max:"64" doc:"Of the preview; X-Preview-Token does as well"`
+	Header string `header:"X-Preview-Token" max:"64"`
+}
+
+// Text is the token as it was sent, "" without one.
+func (t PreviewToken) Text() string { return cmp.Or(t.Query, t.Header) }

@@ -1,0 +1,59 @@
+package schemas
+
+import (
+	"context"
+	"fmt"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+func deletion(from *operation.Caller, id ids.ID) client.Deletion {
+	return client.Deletion{Customer: from.Customer, Operation: client.OpDeleteSchema, Target: id}
+}
+
+type previewRequest struct {
+	ID ids.ID `path:"id"`
+}
+
+// PreviewDelete is POST /api/schema/customer/{id}/preview-delete.
+func PreviewDelete(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_preview_delete_customer_schema", Routes: operation.Routes("POST /api/schema/customer/{id}/preview-delete"), Group: group,
+		Summary:     "Shows what the deletion of a schema of the customer would do",
+		Description: api.PreviewDescription,
+		Access:      auth.Write, Rate: limits.General,
+		Errors: []fault.Code{fault.SchemaNotFound},
+	}, func(ctx context.Context, from *operation.Caller, in *previewRequest) (api.DestructivePreview, error) {
+		return api.PreviewDelete(ctx, s, deletion(from, in.ID), func(p *client.Preview) []string {
+			if n := p.Cascade.Counts[0].N; n > 0 {
+				return []string{fmt.Sprintf("%d scrapers refer to this schema and will fail at their next run.", n)}
+			}
+			return nil
+		})
+	})
+}
+
+type deleteRequest struct {
+	ID ids.ID `path:"id"`
+	api.PreviewToken
+}
+
+// Delete is DELETE /api/schema/customer/{id}.
+func Delete(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: client.OpDeleteSchema, Routes: operation.Routes("DELETE /api/schema/customer/{id}"), Group: group,
+		Summary:     "Deletes a schema of the customer after a preview",
+		Description: api.CommitDescription + " AI_CONF scrapers that refer to the schema stay and fail at their next run.",
+		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Errors: append([]fault.Code{fault.SchemaNotFound}, api.CommitErrors()...),
+	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None, error) {
+		_, err := s.Client.Do(ctx, client.DeleteSchema{Deletion: deletion(from, in.ID), Token: in.Text()}, from.Call)
+		return operation.None{}, err
+	})
+}

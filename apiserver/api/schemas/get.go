@@ -1,0 +1,79 @@
+package schemas
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+type getRequest struct {
+	ID ids.ID `path:"id"`
+}
+
+// Get is GET /api/schema/get/{id}.
+func Get(api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_get_schema", Routes: operation.Routes("GET /api/schema/get/{id}"), Group: group,
+		Summary: "Reads a schema of the customer, or a global one",
+		Access:  auth.Read, Rate: limits.Read,
+		Errors: []fault.Code{fault.SchemaNotFound},
+	}, func(_ context.Context, from *operation.Caller, in *getRequest) (Schema, error) {
+		s := from.View.ReadableSchema(from.Customer, in.ID.String())
+		if s == nil {
+			return Schema{}, notFound("id")
+		}
+		return newSchema(s), nil
+	})
+}
+
+func notFound(field string) *fault.Error {
+	return fault.Invalid(fault.SchemaNotFound, field, "there is no such schema")
+}
+
+type versionRequest struct {
+	Type    string `path:"type" enum:"PRODUCT,REVIEW,ARTICLE,JOB_POSTING,REAL_ESTATE,EVENT,ORGANIZATION,SERP,CUSTOM"`
+	Version int64  `path:"version" min:"0"`
+}
+
+// GetGlobal is GET /api/schema/{type}/{version}.
+func GetGlobal(api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_get_global_schema", Routes: operation.Routes("GET /api/schema/{type}/{version}"), Group: group,
+		Summary: "Reads the global schema of a type and version",
+		Access:  auth.Admin, Rate: limits.Read,
+		Errors: []fault.Code{fault.SchemaNotFound},
+	}, func(_ context.Context, from *operation.Caller, in *versionRequest) (Schema, error) {
+		s := from.View.GlobalSchema(in.Type, in.Version)
+		if s == nil {
+			return Schema{}, notFound("version")
+		}
+		return newSchema(s), nil
+	})
+}
+
+// List is GET /api/schema/customer.
+func List(api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_list_customer_schemas", Routes: operation.Routes("GET /api/schema/customer"), Group: group,
+		Summary: "Lists the customer's own schemas, oldest first",
+		Access:  auth.Read, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Listed, error) {
+		return newList(from.View.Schemas(from.Customer)), nil
+	})
+}
+
+// ListGlobal is GET /api/schema.
+func ListGlobal(api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_list_global_schemas", Routes: operation.Routes("GET /api/schema"), Group: group,
+		Summary: "Lists the global schemas, oldest first",
+		Access:  auth.Admin, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Listed, error) {
+		return newList(from.View.Schemas("")), nil
+	})
+}

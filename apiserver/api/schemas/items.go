@@ -1,0 +1,47 @@
+package schemas
+
+import (
+	"context"
+	"strings"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+)
+
+// Item is a common field: its name and its JSON type.
+type Item struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// common are field names that extraction knows how to find, by type.
+const common = `string name title description brand manufacturer model sku mpn gtin isbn availability condition color size
+	material category currency image url author publisher articleBody reviewBody language seller telephone email
+	streetAddress addressLocality postalCode addressRegion addressCountry location datePublished dateModified startDate
+	endDate validThrough company employmentType organizer performer
+	number price originalPrice lowPrice highPrice rating bestRating latitude longitude salary area
+	integer reviewCount ratingCount rooms
+	boolean inStock
+	array images keywords authors`
+
+// Items is GET /api/schema/items/existing.
+func Items(api.Services) *operation.Operation {
+	items := []Item{}
+	kind := ""
+	for word := range strings.FieldsSeq(common) {
+		switch word {
+		case "string", "number", "integer", "boolean", "array":
+			kind = word
+		default:
+			items = append(items, Item{Name: word, Type: kind})
+		}
+	}
+	return operation.Define(operation.Declaration{
+		ID: "svc_list_schema_items", Routes: operation.Routes("GET /api/schema/items/existing"), Group: group,
+		Summary:     "Lists common field names with their JSON types",
+		Description: "AI_CONF finds these in what pages state; other names work too.",
+		Access:      auth.Read, Rate: limits.Read,
+	}, func(context.Context, *operation.Caller, *struct{}) ([]Item, error) { return items, nil })
+}

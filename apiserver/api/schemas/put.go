@@ -1,0 +1,88 @@
+package schemas
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+type putRequest struct {
+	Body Schema `body:"json"`
+}
+
+// Put is PUT /api/schema/customer.
+func Put(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_create_customer_schema", Routes: operation.Routes("PUT /api/schema/customer"), Group: group,
+		Summary: "Creates a schema of the customer, or replaces the one with the given id",
+		Description: "The content is compiled: what cannot check a row is refused, with its place. Runs that began before a " +
+			"change go on with the schema as it was.",
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required, Invalid: fault.SchemaValidation,
+		Errors: []fault.Code{fault.SchemaValidation, fault.LimitReached},
+	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Schema, error) {
+		return put(ctx, s, from, from.Customer, &in.Body)
+	})
+}
+
+// PutGlobal is PUT /api/schema.
+func PutGlobal(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_put_global_schema", Routes: operation.Routes("PUT /api/schema"), Group: group,
+		Summary:     "Creates a global schema, or replaces the one with the given id, or type and version",
+		Description: "Every customer may read global schemas and use them in AI_CONF scrapers.",
+		Access:      auth.Admin, Rate: limits.General, Idempotency: operation.Optional, Invalid: fault.SchemaValidation,
+		Errors: []fault.Code{fault.SchemaValidation, fault.LimitReached},
+	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Schema, error) {
+		return put(ctx, s, from, "", &in.Body)
+	})
+}
+
+// put saves a schema of a customer, "" for a global one.
+func put(ctx context.Context, s api.Services, from *operation.Caller, customer string, b *Schema) (Schema, error) {
+	var content bytes.Buffer
+	if err := json.Compact(&content, b.Content); err != nil {
+		return Schema{}, fmt.Errorf("schemas: compact a valid document: %w", err)
+	}
+	saved, err := client.Do[client.Schema](ctx, s.Client, client.PutSchema{ID: s.IDs.New(), Known: b.ID, Customer: customer,
+		Name: nameOf(b), Version: b.Version, Type: b.Type, Content: content.Bytes(), Description: b.Description,
+		TemplateID: b.TemplateID, TemplateName: b.TemplateName, DomainPatterns: b.DomainPatterns}, from.Call)
+	if err != nil {
+		return Schema{}, err
+	}
+	return newSchema(&saved), nil
+}
+
+// nameOf is what a list calls a schema.
+func nameOf(b *Schema) string {
+	var titled struct {
+		Title any `json:"title"`
+	}
+	title := ""
+	if json.Unmarshal(b.Content, &titled) == nil {
+		title, _ = titled.Title.(string)
+	}
+	for _, name := range []string{b.Name, title, b.TemplateName} {
+		if name != "" {
+			return truncate(name)
+		}
+	}
+	return fmt.Sprintf("%s v%d", b.Type, b.Version)
+}
+
+// maxName bounds a name, in characters.
+const maxName = 200
+
+func truncate(name string) string {
+	if runes := []rune(name); len(runes) > maxName {
+		return string(runes[:maxName])
+	}
+	return name
+}

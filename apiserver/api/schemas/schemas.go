@@ -1,0 +1,87 @@
+// Package schemas owns the operations on extraction schemas (specification 4.8): the customers' own, and the global ones
+// that admins keep.
+package schemas
+
+import (
+	"encoding/json"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/schema"
+)
+
+const group = "Schemas"
+
+// Schema is the specification's Schema.
+type Schema struct {
+	ID             ids.ID          `json:"id" doc:"Set to update; an id that is not one of the customer's schemas creates a new one"`
+	Name           string          `json:"name" max:"200" doc:"Of the list; the content's title, the template's name or type and version when empty"`
+	Version        int64           `json:"version" required:"true" min:"0" max:"1000000000"`
+	Type           string          `json:"type" required:"true" enum:"PRODUCT,REVIEW,ARTICLE,JOB_POSTING,REAL_ESTATE,EVENT,ORGANIZATION,SERP,CUSTOM"`
+	Content        json.RawMessage `json:"content" required:"true" doc:"JSON Schema of an object with properties, or of an array of such objects: at most 65,536 bytes, 500 properties, references within the document only"`
+	Description    string          `json:"description" max:"2000"`
+	TemplateID     string          `json:"templateId" max:"64" doc:"Global schema that it was forked from"`
+	TemplateName   string          `json:"templateName" max:"200"`
+	DomainPatterns []string        `json:"domainPatterns" max:"100" doc:"Hosts that it is meant for"`
+	CustomerRef    *string         `json:"customerRef" stamped:"true" doc:"Null for global schemas"`
+	CreatedAt      api.Time        `json:"createdAt" stamped:"true"`
+	UpdatedAt      api.Time        `json:"updatedAt" stamped:"true"`
+}
+
+// maxPattern bounds a domain pattern, in bytes.
+const maxPattern = 253
+
+// Validate implements operation.Validator.
+func (s *Schema) Validate() fault.List {
+	var faults fault.List
+	if _, err := schema.Compile(s.Content); len(s.Content) > 0 && err != nil {
+		faults = append(faults, problems(err)...)
+	}
+	for _, p := range s.DomainPatterns {
+		if p == "" || len(p) > maxPattern {
+			faults = append(faults, fault.Invalid(fault.SchemaValidation, "domainPatterns", "a pattern has 1 to %d bytes", maxPattern))
+			break
+		}
+	}
+	return faults
+}
+
+// problems are the faults of a document.
+func problems(err error) fault.List {
+	list, ok := err.(fault.List) //nolint:errorlint // Compile answers nothing else, unwrapped
+	if !ok {
+		return fault.List{fault.Invalid(fault.SchemaValidation, "content", "%v", err)}
+	}
+	return list
+}
+
+// Listed is the specification's SchemaListDTO.
+type Listed struct {
+	ID      ids.ID `json:"id"`
+	Name    string `json:"name"`
+	Type    string `json:"type"`
+	Version int64  `json:"version"`
+}
+
+func newSchema(s *client.Schema) Schema {
+	made := Schema{ID: s.ID, Name: s.Name, Version: s.Version, Type: s.Type, Content: s.Content, Description: s.Description,
+		TemplateID: s.TemplateID, TemplateName: s.TemplateName, DomainPatterns: s.DomainPatterns,
+		CreatedAt: api.Time(s.CreatedAt), UpdatedAt: api.Time(s.UpdatedAt)}
+	if made.DomainPatterns == nil {
+		made.DomainPatterns = []string{}
+	}
+	if s.Customer != "" {
+		made.CustomerRef = &s.Customer
+	}
+	return made
+}
+
+func newList(list []*client.Schema) []Listed {
+	listed := make([]Listed, len(list))
+	for i, s := range list {
+		listed[i] = Listed{ID: s.ID, Name: s.Name, Type: s.Type, Version: s.Version}
+	}
+	return listed
+}

@@ -1,0 +1,70 @@
+package scrapers
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rules"
+)
+
+type previewRuleRequest struct {
+	Body struct {
+		Rule        model.PostProcessRule `json:"rule" required:"true"`
+		SampleValue json.RawMessage       `json:"sampleValue" doc:"The source field's value, of any type; null when left out"`
+	} `body:"json"`
+}
+
+// RulePreview is what a rule makes of a value.
+type RulePreview struct {
+	Output   json.RawMessage `json:"output" doc:"What would be written to outputField; null, too, where nothing would be"`
+	Rate     json.RawMessage `json:"rate,omitempty" doc:"Of CURRENCY_CONVERT: what one unit of the source is worth, a number"`
+	RateDate string          `json:"rateDate,omitempty" doc:"Of CURRENCY_CONVERT: the day of the reference rate, yyyy-MM-dd"`
+}
+
+// PreviewRule is POST /api/scraper/preview-rule.
+func PreviewRule(s api.Services) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_preview_scraper_rule", Routes: operation.Routes("POST /api/scraper/preview-rule"), Group: group,
+		Summary: "Applies a post-process rule to one value; persists nothing",
+		Description: "A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR: signs, letters and " +
+			"symbols around its one number do not count. The output is the source times the rate, without rounding. A rate " +
+			"between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the " +
+			"European Central Bank's rate of the day before. A source that is null, or no number, writes nothing. " +
+			"REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement ($1 and ${name} stand for groups) " +
+			"or group, whose text in the first match is the output; onNoMatch is KEEP (the source as it is), NULL or EMPTY. " +
+			"ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.",
+		Access: auth.Read, Rate: limits.General, Invalid: fault.SchemaValidation, Errors: []fault.Code{fault.SchemaValidation},
+	}, func(ctx context.Context, _ *operation.Caller, in *previewRuleRequest) (RulePreview, error) {
+		list := []model.PostProcessRule{in.Body.Rule}
+		table := s.ExchangeRates.Table(ctx)
+		if faults := rules.Check(list, table); len(faults) > 0 {
+			for _, f := range faults {
+				f.Field = strings.Replace(f.Field, "postProcessRules[0]", "rule", 1)
+			}
+			return RulePreview{}, faults
+		}
+		compiled, faults := rules.Compile(list)
+		if len(faults) > 0 {
+			return RulePreview{}, faults
+		}
+		value := in.Body.SampleValue
+		if len(value) == 0 {
+			value = json.RawMessage("null")
+		}
+		out, err := compiled.Preview(value, rules.Day{Table: table, At: s.Clock.Now()})
+		if err != nil {
+			return RulePreview{}, fault.Invalid(fault.SchemaValidation, "sampleValue", "the output is larger than a row may be")
+		}
+		if !out.Written {
+			out.Value = json.RawMessage("null")
+		}
+		return RulePreview{Output: out.Value, Rate: out.Rate, RateDate: out.RateDate}, nil
+	})
+}

@@ -1,0 +1,107 @@
+package shards
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/controlplane/internal/state"
+)
+
+// Candidate is a member that may be given shards, in proportion to its weight; one of weight 0 gets none.
+type Candidate struct {
+	Node   string
+	Weight uint32
+}
+
+// Shares says to whom each shard is to belong, in the order of the shards; "" when there is no candidate. Each
+// candidate's number of shards is its exact share, rounded up or down. What a candidate has, or is about to get, it keeps
+// within that number, so that a candidate that joins takes its share from the others, one that leaves gives its share to
+// them, and little else moves. Which ones, falls by weighted rendezvous hashing: by itself that would spread 64 shards
+// over eight nodes as unevenly as dice, some 4 to 13 each, and a run takes as long as the busiest node.
+func Shares(shards []*state.Shard, candidates []Candidate) []string {
+	homes := map[string][]int{}
+	for _, c := range candidates {
+		homes[c.Node] = nil
+	}
+	to := make([]string, len(shards))
+	for i, s := range shards {
+		for _, node := range []string{s.Next, s.Owner} {
+			if _, there := homes[node]; there {
+				homes[node] = append(homes[node], i)
+				break
+			}
+		}
+	}
+	room := quotas(len(shards), candidates, homes)
+	for _, c := range candidates {
+		kept := homes[c.Node]
+		slices.SortStableFunc(kept, func(a, b int) int {
+			return cmp.Compare(score(shards[b].Number, c), score(shards[a].Number, c))
+		})
+		for _, i := range kept[:min(room[c.Node], len(kept))] {
+			to[i] = c.Node
+			room[c.Node]--
+		}
+	}
+	for i, s := range shards {
+		if to[i] == "" {
+			to[i] = best(s.Number, candidates, room)
+			room[to[i]]--
+		}
+	}
+	return to
+}
+
+// quotas are the numbers of shards that each candidate is to have. Where exact shares leave fractions, the largest get one
+// shard more, and among equal ones who has more than the whole part already.
+func quotas(shards int, candidates []Candidate, homes map[string][]int) map[string]int {
+	var total uint64
+	for _, c := range candidates {
+		total += uint64(c.Weight)
+	}
+	quota := make(map[string]int, len(candidates))
+	if total == 0 {
+		return quota
+	}
+	fraction, left := map[string]uint64{}, shards
+	var order []string
+	for _, c := range candidates {
+		exact := uint64(shards) * uint64(c.Weight)
+		quota[c.Node], fraction[c.Node] = int(exact/total), exact%total
+		left -= quota[c.Node]
+		order = append(order, c.Node)
+	}
+	slices.SortFunc(order, func(a, b string) int {
+		return cmp.Or(cmp.Compare(fraction[b], fraction[a]), cmp.Compare(len(homes[b])-quota[b], len(homes[a])-quota[a]),
+			cmp.Compare(a, b))
+	})
+	for _, node := range order[:left] {
+		quota[node]++
+	}
+	return quota
+}
+
+// best is the candidate with room that has the highest score for a shard, "" when none has.
+func best(shard uint16, candidates []Candidate, room map[string]int) string {
+	found, highest := "", 0.0
+	for _, c := range candidates {
+		if room[c.Node] <= 0 {
+			continue
+		}
+		s := score(shard, c)
+		if found == "" || s > highest || (s == highest && c.Node < found) {
+			found, highest = c.Node, s
+		}
+	}
+	return found
+}
+
+// score is above 0. With u even in (0,1), the greatest of -weight/ln(u) falls to each in proportion to its weight.
+func score(shard uint16, c Candidate) float64 {
+	hash := xxh3.HashStringSeed(c.Node, uint64(shard)+1)
+	u := (float64(hash>>11) + 0.5) / (1 << 53)
+	return -float64(c.Weight) / math.Log(u)
+}

@@ -1,0 +1,106 @@
+package shards
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/controlplane/internal/state"
+)
+
+// drawCandidates are up to eight nodes, named from a number on.
+func drawCandidates(t *rapid.T, from int) (candidates []Candidate) {
+	for i := range rapid.IntRange(1, 8).Draw(t, "members") {
+		candidates = append(candidates, Candidate{fmt.Sprintf("node-%d", from+i), rapid.Uint32Range(1, 9).Draw(t, "weight")})
+	}
+	return candidates
+}
+
+func newShards(number int) (list []*state.Shard) {
+	for n := range number {
+		list = append(list, &state.Shard{Number: uint16(n)})
+	}
+	return list
+}
+
+func give(list []*state.Shard, to []string) {
+	for i, node := range to {
+		list[i].Owner, list[i].Next = node, ""
+	}
+}
+
+// checkShares fails where a candidate has more or less than its exact share, rounded.
+func checkShares(t *rapid.T, to []string, candidates []Candidate) {
+	total, got := 0, map[string]int{}
+	for _, c := range candidates {
+		total += int(c.Weight)
+	}
+	for _, node := range to {
+		got[node]++
+	}
+	for _, c := range candidates {
+		if share := len(to) * int(c.Weight); got[c.Node] < share/total || got[c.Node] > (share+total-1)/total {
+			t.Fatalf("%s has %d shards of %d, with weight %d of %d", c.Node, got[c.Node], len(to), c.Weight, total)
+		}
+	}
+	if got[""] > 0 && total > 0 {
+		t.Fatalf("%d shards belong to nobody", got[""])
+	}
+}
+
+// Whoever has the shards before, each candidate gets its share, and what is so stays so.
+func TestSharesFollowWeights(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := newShards(rapid.IntRange(1, 128).Draw(t, "shards"))
+		names := []string{"", "node-1", "node-2", "node-3", "gone"}
+		for _, s := range list {
+			s.Owner, s.Next = rapid.SampledFrom(names).Draw(t, "owner"), rapid.SampledFrom(names).Draw(t, "next")
+		}
+		candidates := append(drawCandidates(t, 1), Candidate{"none", 0})
+		to := Shares(list, candidates)
+		checkShares(t, to, candidates)
+		give(list, to)
+		for i, node := range Shares(list, candidates) {
+			if node != to[i] {
+				t.Fatalf("shard %d moves from %q to %q without a reason", i, to[i], node)
+			}
+		}
+	})
+}
+
+func TestNobodyIsThere(t *testing.T) {
+	for _, candidates := range [][]Candidate{nil, {{"none", 0}}} {
+		for _, node := range Shares([]*state.Shard{{Owner: "gone"}, {Number: 1}}, candidates) {
+			if node != "" {
+				t.Errorf("%q has a shard", node)
+			}
+		}
+	}
+}
+
+// Of equal nodes, one that joins takes its share and nothing else moves; when it leaves, only its shards do.
+func TestOnlyTheChangedMembersShardsMove(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var candidates []Candidate
+		for i := range rapid.IntRange(1, 12).Draw(t, "members") {
+			candidates = append(candidates, Candidate{fmt.Sprintf("node-%d", i), 1})
+		}
+		list := newShards(64)
+		give(list, Shares(list, candidates))
+		joined := append(candidates, Candidate{"new", 1})
+		after := Shares(list, joined)
+		checkShares(t, after, joined)
+		for i, s := range list {
+			if after[i] != s.Owner && after[i] != "new" {
+				t.Fatalf("shard %d went from %s to %s when another node joined", i, s.Owner, after[i])
+			}
+		}
+		give(list, after)
+		for i, node := range Shares(list, candidates) {
+			if node != list[i].Owner && list[i].Owner != "new" {
+				t.Fatalf("shard %d went from %s to %s when another node left", i, list[i].Owner, node)
+			}
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package state
+
+import (
+	"github.com/hashicorp/go-memdb"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+func schemasTable() *memdb.TableSchema {
+	return table("schemas",
+		index("id", true, func(s *Schema) []any { return []any{s.ID} }),
+		index("customer", true, func(s *Schema) []any { return []any{s.Customer, s.CreatedAt, s.ID} }),
+		index("version", true, func(s *Schema) []any { return []any{s.Customer, s.Type, s.Version, s.ID} }),
+	)
+}
+
+// Schema is nil when there is none of that id.
+func (v *View) Schema(id ids.ID) *Schema { return first[Schema](v, "schemas", "id", id) }
+
+// ReadableSchema is a schema that a customer may read: its own, or a global one; else nil. The id is as a scraper has it.
+func (v *View) ReadableSchema(customer, id string) *Schema {
+	parsed, err := ids.Parse(id)
+	if err != nil {
+		return nil
+	}
+	s := v.Schema(parsed)
+	if s == nil || s.Customer != "" && s.Customer != customer {
+		return nil
+	}
+	return s
+}
+
+// Schemas lists a customer's schemas, "" for the global ones, oldest first.
+func (v *View) Schemas(customer string) []*Schema {
+	return all[Schema](v, "schemas", "customer_prefix", customer)
+}
+
+// GlobalSchema is the global schema of a type and version, nil when there is none.
+func (v *View) GlobalSchema(kind string, version int64) *Schema {
+	return first[Schema](v, "schemas", "version_prefix", "", kind, version)
+}
+
+// RecipeOf is the recipe of a scraper as it would be frozen now; ok is false when its schema is not there for the customer
+// (any more).
+func (v *View) RecipeOf(customer string, spec *model.Scraper) (recipe model.Recipe, ok bool) {
+	recipe = spec.Recipe()
+	if spec.Schema == nil {
+		return recipe, true
+	}
+	s := v.ReadableSchema(customer, spec.Schema.ID)
+	if s == nil {
+		return recipe, false
+	}
+	recipe.Schema = s.Content
+	return recipe, true
+}
+
+// PutSchema adds or replaces.
+func (t *Tx) PutSchema(s *Schema) { put(t, "schemas", s) }
+
+// RemoveSchema removes.
+func (t *Tx) RemoveSchema(s *Schema) { remove(t, "schemas", s) }
+
+func previewsTable() *memdb.TableSchema {
+	return table("previews",
+		index("id", true, func(p *Preview) []any { return []any{p.Token} }),
+		index("target", true, func(p *Preview) []any {
+			return []any{p.Customer, p.Operation, p.Target, p.Query, p.CreatedAt, p.Token}
+		}),
+		index("customer", true, func(p *Preview) []any { return []any{p.Customer, p.Expires, p.Token} }),
+		index("expiry", true, func(p *Preview) []any { return []any{p.Expires, p.Token} }),
+	)
+}
+
+// Preview is nil when there is none of that token.
+func (v *View) Preview(token string) *Preview { return first[Preview](v, "previews", "id", token) }
+
+// NewestPreview is the newest preview of a deletion, nil when there is none.
+func (v *View) NewestPreview(customer, operation string, target ids.ID, query string) *Preview {
+	var newest *Preview
+	each(v, true, func(p *Preview) bool { newest = p; return false }, "previews", "target_prefix", customer, operation, target, query)
+	return newest
+}
+
+// Previews lists a customer's previews, in the order in which they expire.
+func (v *View) Previews(customer string) []*Preview {
+	return all[Preview](v, "previews", "customer_prefix", customer)
+}
+
+// PreviewsByExpiry visits all previews, those that expire first before others, until visit returns false.
+func (v *View) PreviewsByExpiry(visit func(*Preview) bool) {
+	each(v, false, visit, "previews", "expiry_prefix")
+}
+
+// PutPreview adds.
+func (t *Tx) PutPreview(p *Preview) { put(t, "previews", p) }
+
+// RemovePreview removes.
+func (t *Tx) RemovePreview(p *Preview) { remove(t, "previews", p) }

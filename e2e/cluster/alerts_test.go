@@ -1,0 +1,332 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/testkit/cluster"
+	"shoal.dev/shoal/pkg/testkit/netns"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// The rules run with windows and patience that many times shorter than they are shipped, and are scraped as much more
+// often. Thresholds are as shipped.
+const alertsFaster = 6
+
+// alertsPatience is how long an alert may take: windows and patience are at most 100 s and 30 s then.
+const alertsPatience = 4 * time.Minute
+
+// trouble is something that alerts have to tell an operator.
+type trouble struct {
+	name   string
+	alerts []string
+	strike func(w *watched)
+	heal   func(w *watched)
+	after  []string // alerts once it is over
+}
+
+// troubles are those that can be made in minutes. The other rules are tested by promtool alone (deploy/monitoring).
+func troubles() []trouble {
+	onService := func(service string, alerts ...string) trouble {
+		return trouble{name: "without " + service, alerts: alerts,
+			strike: func(w *watched) { w.must(w.Services().Kill(w.ctx, service)) },
+			heal:   func(w *watched) { w.must(w.Services().Start(w.ctx, service)) }}
+	}
+	paused := func(name string, which func(w *watched) []*cluster.Node, alerts ...string) trouble {
+		return trouble{name: name, alerts: alerts,
+			strike: func(w *watched) {
+				w.struck = which(w)
+				for _, n := range w.struck {
+					w.must(n.Pause())
+				}
+			},
+			heal: func(w *watched) {
+				for _, n := range w.struck {
+					w.must(n.Resume())
+				}
+			}}
+	}
+	with := func(role string) func(w *watched) []*cluster.Node {
+		return func(w *watched) []*cluster.Node { return w.With(role) }
+	}
+	silent := paused("a fetcher that says nothing", func(w *watched) []*cluster.Node { return w.With(cluster.Fetcher)[:1] },
+		"ShoalNodeDown", "ShoalFetcherSilent")
+	silent.after = []string{"ShoalLeasesLapse"}
+	return []trouble{
+		onService(cluster.Redis, "ShoalLimitsLocal"),
+		{name: "records that nobody can read", alerts: []string{"ShoalUndecodableRecords"},
+			strike: func(w *watched) { w.must(w.Poison(w.ctx, []byte("nobody can read this"))) },
+			heal:   func(*watched) {}},
+		silent,
+		paused("no billing", with(cluster.Billing), "ShoalSettleStalled", "ShoalPipelineStalled"),
+		onService(cluster.ClickHouse, "ShoalRowStoreErrors", "ShoalIngestStalled"),
+		onService(cluster.Kafka, "ShoalLogErrors"),
+		{name: "a node that is cut off", alerts: []string{"ShoalNodeCutOff"},
+			strike: func(w *watched) { w.cut(w.With(cluster.Ingest)[0], w.Cut) },
+			heal:   func(w *watched) { w.cut(w.With(cluster.Ingest)[0], w.Heal) }},
+		{name: "a full disk", alerts: []string{"ShoalDiskFull", "ShoalDiskNearlyFull"},
+			strike: func(w *watched) { w.must(w.With(cluster.Billing)[0].FillDisk()) },
+			heal: func(w *watched) {
+				n := w.With(cluster.Billing)[0]
+				w.must(n.FreeDisk())
+				if !n.Running() {
+					w.must(n.Start())
+				}
+			}},
+		{name: "no fetcher", alerts: []string{"ShoalShardWithoutOwner"},
+			strike: func(w *watched) {
+				for _, n := range w.With(cluster.Fetcher) {
+					n.Kill()
+				}
+			},
+			heal: func(w *watched) {
+				for _, n := range w.With(cluster.Fetcher) {
+					w.must(n.Start())
+				}
+			}},
+		paused("no majority", func(w *watched) []*cluster.Node {
+			leader := suite.Must(w.Leader(w.ctx))(w.t)
+			return slices.DeleteFunc(w.With(cluster.ControlPlane), func(n *cluster.Node) bool { return n == leader })
+		}, "ShoalNoLeader", "ShoalAPIErrors"),
+	}
+}
+
+// TestAlerts lets a real Prometheus watch a cluster at work with the alert rules that users get: while nothing is wrong
+// none fires, and each trouble is told by its alerts.
+func TestAlerts(t *testing.T) {
+	w := newWatched(t)
+	w.quiet()
+	for _, trouble := range troubles() {
+		ok := t.Run(trouble.name, func(t *testing.T) {
+			w.t, w.ctx = t, suite.Within(t, alertsPatience)
+			healed := false
+			heal := func() {
+				if !healed {
+					healed = true
+					w.ctx = suite.Within(t, settleTime)
+					trouble.heal(w)
+					w.must(w.Settled(w.ctx))
+				}
+			}
+			defer heal() // other suites go on with these services
+			trouble.strike(w)
+			w.fire(trouble.alerts)
+			heal()
+			w.fire(trouble.after)
+		})
+		if !ok {
+			return
+		}
+	}
+}
+
+// watched is a cluster at work and the Prometheus that watches it.
+type watched struct {
+	*cluster.Cluster
+	t          *testing.T
+	ctx        context.Context
+	prometheus http.Client // of its address alone
+	struck     []*cluster.Node
+}
+
+func (w *watched) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func newWatched(t *testing.T) *watched {
+	t.Helper()
+	network := newNetwork(t)
+	web := newWeb(t, network, synthweb.Config{Hosts: 40, PagesPerHost: 2000, PageBytes: []int{3000}})
+	nodes := cluster.Layout(3, 2, 1, 1, 1)
+	for i := range nodes {
+		if slices.Contains(nodes[i].Roles, cluster.Billing) {
+			nodes[i].Disk = diskBytes
+		}
+	}
+	// The lease is longer than the silence that an alert goes by. Limits are what Redis is asked for.
+	c := newCluster(t, network, nodes, []string{"--lease", "30s", "--host-rate", "1", "--no-rate-limits=false"}, web)
+	start(t, c)
+	w := &watched{Cluster: c, t: t, ctx: suite.Within(t, settleTime)}
+	w.watch(network)
+
+	// A run that is longer than the test: 40 pages a second. Calls go on beside it, whatever becomes of them.
+	admin := clientOf(c, suite.Must(mint(w.ctx, c, "--admin"))(t))
+	who := clientOf(c, suite.Must(mint(w.ctx, c, "--customer", "watched"))(t))
+	ref := suite.Must(who.Whoami(w.ctx))(t)
+	w.must(admin.Adjust(w.ctx, ref, suite.Plenty))
+	suite.ProductOrder(who, slices.Collect(web.URLs(80_000))).Launch(t)
+	calls, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for calls.Err() == nil {
+			call, done := context.WithTimeout(calls, 2*time.Second)
+			_ = admin.Adjust(call, ref, 1) // that some fail is what an alert tells
+			done()
+			select {
+			case <-calls.Done():
+			case <-time.After(lookEvery):
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	return w
+}
+
+// cut does the same to both directions between a node and all others.
+func (w *watched) cut(n *cluster.Node, how func(from, to []*cluster.Node) error) {
+	w.t.Helper()
+	one := []*cluster.Node{n}
+	w.must(how(one, w.Others(n)))
+	w.must(how(w.Others(n), one))
+}
+
+// watch starts Prometheus where it reaches the nodes.
+func (w *watched) watch(network *netns.Network) {
+	w.t.Helper()
+	program, err := exec.LookPath("prometheus")
+	if err != nil {
+		w.t.Fatal("the suite needs Prometheus (Debian: package prometheus): ", err)
+	}
+	dir := w.t.TempDir()
+	rules := suite.Must(os.ReadFile("../../deploy/monitoring/alerts.yml"))(w.t)
+	w.must(os.WriteFile(filepath.Join(dir, "alerts.yml"), faster(rules), 0o600))
+	var targets []string
+	for _, n := range w.Nodes() {
+		targets = append(targets, strconv.Quote(n.Ops()))
+	}
+	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n"+
+		"rule_files: [alerts.yml]\nscrape_configs:\n- job_name: shoal\n  static_configs:\n  - targets: [%s]\n",
+		strings.Join(targets, ", "))
+	w.must(os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600))
+	at := netip.AddrPortFrom(network.Router().Addr(), 9090).String()
+	cmd := exec.Command(program, "--config.file="+filepath.Join(dir, "prometheus.yml"),
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+at, "--log.level=warn")
+	said := &strings.Builder{}
+	cmd.Stdout, cmd.Stderr = said, said
+	w.must(network.Router().Start(cmd))
+	w.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed is no news
+		if w.t.Failed() {
+			w.t.Log("Prometheus said:\n" + said.String())
+		}
+	})
+	w.prometheus.Transport = &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return network.Router().DialContext(ctx, "tcp", at)
+		}}
+}
+
+var ruleTime = regexp.MustCompile(`(for: |\[)(\d+)(s|m)`)
+
+// faster makes windows and patience shorter.
+func faster(rules []byte) []byte {
+	return ruleTime.ReplaceAllFunc(rules, func(found []byte) []byte {
+		parts := ruleTime.FindSubmatch(found)
+		seconds, _ := strconv.Atoi(string(parts[2])) // digits
+		if string(parts[3]) == "m" {
+			seconds *= 60
+		}
+		return fmt.Appendf(nil, "%s%ds", parts[1], max(seconds/alertsFaster, 2))
+	})
+}
+
+// firing are the names of the alerts that fire.
+func (w *watched) firing() ([]string, error) {
+	request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, "http://prometheus/api/v1/alerts", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := w.prometheus.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Data struct {
+			Alerts []struct {
+				State  string            `json:"state"`
+				Labels map[string]string `json:"labels"`
+			} `json:"alerts"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, fmt.Errorf("%s: %w", body, err)
+	}
+	names := []string{}
+	for _, alert := range answer.Data.Alerts {
+		if alert.State == "firing" {
+			names = append(names, alert.Labels["alertname"])
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// until looks at what fires until it is as wanted.
+func (w *watched) until(what string, ok func(fires []string) bool) {
+	w.t.Helper()
+	var fires []string
+	var err error
+	for {
+		if fires, err = w.firing(); err == nil && ok(fires) {
+			w.t.Log(fires)
+			return
+		}
+		select {
+		case <-w.ctx.Done():
+			w.t.Fatalf("never: %s; %v fire, %v", what, fires, err)
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// fire waits until each of the alerts has fired, be it at other times.
+func (w *watched) fire(alerts []string) {
+	w.t.Helper()
+	missing := slices.Clone(alerts)
+	w.until(fmt.Sprint(alerts, " fire"), func(fires []string) bool {
+		missing = slices.DeleteFunc(missing, func(a string) bool { return slices.Contains(fires, a) })
+		return len(missing) == 0
+	})
+}
+
+// calm is how long nothing has to fire: longer than any patience.
+const calm = 40 * time.Second
+
+// quiet waits until nothing has fired for a while. At first Prometheus knows of no node.
+func (w *watched) quiet() {
+	w.t.Helper()
+	since := time.Now()
+	w.until("nothing fires for long", func(fires []string) bool {
+		if len(fires) > 0 {
+			since = time.Now()
+		}
+		return time.Since(since) > calm
+	})
+}

@@ -1,0 +1,74 @@
+//go:build linux
+
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/testkit/cluster"
+	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// A run that is as fast as the machine: pages of an ordinary size, one row of five fields each.
+const (
+	capacityPages = 60_000
+	capacityBytes = 28_000
+	capacityHosts = 1_000
+)
+
+// TestCapacity measures what a page costs each process in processor time, services included: by it deploy/CAPACITY.md
+// says how many machines a load needs. The web is on the same machine; what it takes is not counted.
+func TestCapacity(t *testing.T) {
+	if *servicePID == "" {
+		t.Skip("by -service-pids (make capacity)")
+	}
+	network := newNetwork(t)
+	web := newWeb(t, network, synthweb.Config{Hosts: capacityHosts, PagesPerHost: capacityPages / capacityHosts,
+		PageBytes: []int{capacityBytes}})
+	c := newCluster(t, network, cluster.Layout(1, 1, 1, 1, 1), []string{"--host-rate", "1000", "--max-host-rate", "1000",
+		"--host-connections", "4", "--max-host-connections", "4", "--ops-profiles"}, web)
+	start(t, c)
+	s := &scaleRun{t: t, c: c, web: web, ctx: suite.Within(t, 2*aboutGoal)}
+	s.who = clientOf(c, suite.Must(mint(s.ctx, c, "--customer", "capacity"))(t))
+	admin := clientOf(c, suite.Must(mint(s.ctx, c, "--admin"))(t))
+	if err := admin.Adjust(s.ctx, suite.Must(s.who.Whoami(s.ctx))(t), suite.Plenty); err != nil {
+		t.Fatal(err)
+	}
+	s.o = suite.ProductOrder(s.who, slices.Collect(web.URLs(capacityPages)))
+	before := everybody(t, c)
+	begin := time.Now()
+	s.launch()
+	s.finish()
+	took := time.Since(begin)
+	after := everybody(t, c)
+	var report strings.Builder
+	fmt.Fprintf(&report, "%d pages of %d bytes in %v, %.0f pages/s\n\n| process | CPU a page, µs | peak memory, MB |\n|---|---|---|\n",
+		capacityPages, capacityBytes, took.Round(time.Second), capacityPages/took.Seconds())
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		fmt.Fprintf(&report, "| %s | %.1f | %d |\n", name,
+			float64((after[name].CPU-before[name].CPU).Microseconds())/capacityPages, after[name].PeakBytes>>20)
+	}
+	t.Log("\n" + report.String())
+}
+
+// everybody is what nodes and services have used.
+func everybody(t *testing.T, c *cluster.Cluster) map[string]process.Usage {
+	t.Helper()
+	all := usage(t, c)
+	for _, file := range suite.Must(filepath.Glob(filepath.Join(*servicePID, "*")))(t) {
+		content := suite.Must(os.ReadFile(file))(t)
+		pid := suite.Must(strconv.Atoi(strings.TrimSpace(string(content))))(t)
+		all[filepath.Base(file)] = suite.Must(process.UsageOf(pid))(t)
+	}
+	return all
+}

@@ -1,0 +1,482 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/cluster"
+	"shoal.dev/shoal/pkg/testkit/recount"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// The upgrade's load: in each lane one run after the other, each as long as politeness makes it, until the upgrades are
+// done.
+const (
+	upgradeLanes   = 2
+	upgradeRuns    = 8  // of a lane, at most
+	upgradeHosts   = 30 // of a run
+	upgradeRate    = 2  // request starts per second and host
+	upgradePages   = 40 // of each host
+	upgradeCallers = 2  // of each kind
+	uploadPages    = 20
+	callLimit      = 20 * time.Second // that a caller waits for an answer
+	betweenCalls   = 150 * time.Millisecond
+	healthEvery    = 100 * time.Millisecond
+	stopGrace      = time.Second // of an API server, that the balancer sees
+	otherVersion   = "v9.9.9-other"
+)
+
+// TestRollingUpgrade replaces every process of a cluster by one of another version, and then all by the first version
+// again: first as an operator does by hand, one after the other, roles in the order of deploy/README.md, then as
+// Kubernetes does, all roles at once and in each the next process once the last is ready. Meanwhile runs go on and
+// clients call through a balancer.
+//
+// The balancer may look elsewhere when a connection is refused, and sends nothing to a server that says it is not ready;
+// that is all that it may do. A call that reached a server is made once: every one has to succeed, those that were begun
+// before the server was told to stop among them. No page may be lost, stored twice or asked for twice, no host be in two
+// fetchers' hands, no change of a client's be made twice.
+func TestRollingUpgrade(t *testing.T) {
+	other := newer(t, otherVersion)
+	u := newUpgrade(t)
+	crawled, called := u.crawl(), u.call()
+	u.byHand(other)
+	u.atOnce("")
+	crawled()
+	called()
+	u.exact()
+}
+
+// upgrade is a cluster that is upgraded.
+type upgrade struct {
+	t        *testing.T
+	c        *cluster.Cluster
+	ctx      context.Context
+	balancer *balancer
+	admin    suite.Client
+	lanes    [][]*scaleRun
+	uploads  []*upload
+	next     chan *upload // those that were not begun
+	small    *synthweb.Web
+
+	mu      sync.Mutex
+	begun   []*scaleRun // those that were launched
+	stopped bool        // no other is
+}
+
+// upload is a list that a server takes while it is told to stop.
+type upload struct {
+	*scaleRun
+	query url.Values
+}
+
+func newUpgrade(t *testing.T) *upgrade {
+	t.Helper()
+	network := newNetwork(t)
+	small := newWeb(t, network, synthweb.Config{Hosts: uploadPages, PagesPerHost: 10, PageBytes: []int{3000}, Suffix: "small"})
+	webs := []*synthweb.Web{small}
+	for i := range upgradeLanes * upgradeRuns {
+		webs = append(webs, newWeb(t, network, synthweb.Config{Hosts: upgradeHosts, PagesPerHost: upgradePages, Seed: uint64(i),
+			PageBytes: []int{3000}, MaxLatency: 60 * time.Millisecond, Suffix: fmt.Sprint("load", i)}))
+	}
+	nodes := cluster.Layout(3, 2, 2, 2, 2)
+	for i, n := range nodes {
+		if n.Roles[0] != cluster.ControlPlane {
+			nodes[i].Args = []string{"--leave-on-stop"}
+		}
+		if n.Roles[0] == cluster.APIServer {
+			nodes[i].Args = append(nodes[i].Args, "--stop-grace", stopGrace.String())
+		}
+	}
+	c := newCluster(t, network, nodes, []string{"--host-rate", fmt.Sprint(upgradeRate)}, webs...)
+	start(t, c)
+	u := &upgrade{t: t, c: c, ctx: suite.Within(t, 2*aboutGoal), small: small}
+	u.balancer = newBalancer(u.ctx, t, c)
+	u.admin = u.client("--admin")
+	for lane := range slices.Chunk(webs[1:], upgradeRuns) {
+		var runs []*scaleRun
+		for _, web := range lane {
+			customer := fmt.Sprintf("lane%d-%d", len(u.lanes), len(runs))
+			runs = append(runs, u.run(web, slices.Collect(web.URLs(upgradeHosts*upgradePages)), customer))
+		}
+		u.lanes = append(u.lanes, runs)
+	}
+	u.next = make(chan *upload, 2*len(c.With(cluster.APIServer)))
+	for urls := range slices.Chunk(slices.Collect(small.URLs(uploadPages*cap(u.next))), uploadPages) {
+		r := &upload{scaleRun: u.run(small, urls, fmt.Sprint("upload", len(u.uploads)))}
+		r.query = suite.Must(r.o.Query(u.ctx))(t)
+		u.uploads = append(u.uploads, r)
+		u.next <- r
+	}
+	return u
+}
+
+// client calls through the balancer as a customer, or as the administrator; args are those of 'shoal token'.
+func (u *upgrade) client(args ...string) suite.Client {
+	u.t.Helper()
+	token := suite.Must(mint(u.ctx, u.c, args...))(u.t)
+	return suite.Client{Server: cluster.Balanced, HTTP: &http.Client{Transport: u.balancer}, Token: token}
+}
+
+// run makes a customer with money, and what a run of its own is.
+func (u *upgrade) run(web *synthweb.Web, urls []string, customer string) *scaleRun {
+	u.t.Helper()
+	r := &scaleRun{t: u.t, c: u.c, web: web, ctx: u.ctx, who: u.client("--customer", customer)}
+	r.o = suite.ProductOrder(r.who, urls)
+	if err := u.admin.Adjust(u.ctx, suite.Must(r.who.Whoami(u.ctx))(u.t), suite.Plenty); err != nil {
+		u.t.Fatal(err)
+	}
+	return r
+}
+
+// crawl keeps a run going in each lane; it returns once some are. What it returns launches no other, and waits for those
+// that go on.
+func (u *upgrade) crawl() (stop func()) {
+	u.t.Helper()
+	ended, going := make(chan error, len(u.lanes)), make(chan struct{}, len(u.lanes)*upgradeRuns)
+	for _, lane := range u.lanes {
+		go func() { ended <- u.crawlLane(lane, going) }()
+	}
+	for range u.lanes {
+		select {
+		case <-going:
+		case err := <-ended:
+			u.t.Fatal(err)
+		}
+	}
+	return func() {
+		u.t.Helper()
+		u.mu.Lock()
+		u.stopped = true
+		u.mu.Unlock()
+		for range u.lanes {
+			if err := <-ended; err != nil {
+				u.t.Error(err)
+			}
+		}
+	}
+}
+
+// crawlLane launches one run after the other. Each of its calls has to succeed, too.
+func (u *upgrade) crawlLane(lane []*scaleRun, going chan<- struct{}) error {
+	for _, r := range lane {
+		query, err := r.o.Query(u.ctx)
+		if err == nil {
+			r.run, err = r.who.RunList(u.ctx, query, r.o.Body())
+		}
+		if err != nil {
+			return fmt.Errorf("launch: %w", err)
+		}
+		u.mu.Lock()
+		u.begun = append(u.begun, r)
+		u.mu.Unlock()
+		going <- struct{}{}
+		for {
+			record, err := r.who.Job(u.ctx, r.run)
+			if err != nil {
+				return fmt.Errorf("record of a run: %w", err)
+			}
+			if model.JobState(record.State).Final() {
+				break
+			}
+			select {
+			case <-u.ctx.Done():
+				return fmt.Errorf("a run is still %s: %w", record.State, u.ctx.Err())
+			case <-time.After(lookEvery):
+			}
+		}
+		u.mu.Lock()
+		stopped := u.stopped
+		u.mu.Unlock()
+		if stopped {
+			return nil
+		}
+	}
+	return errors.New("all runs of a lane ended before the upgrades were done")
+}
+
+// newest is the run that was launched last.
+func (u *upgrade) newest() *scaleRun {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.begun[len(u.begun)-1]
+}
+
+// byHand replaces one process after the other.
+func (u *upgrade) byHand(binary string) {
+	u.t.Helper()
+	begin := time.Now()
+	for _, role := range []string{cluster.Fetcher, cluster.Ingest, cluster.Billing, cluster.APIServer} {
+		if err := u.roll(role, binary); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+	if versions := u.versions(); len(versions) != 2 || versions[otherVersion] != 8 {
+		u.t.Errorf("in the middle of the upgrade nodes have these versions: %v", versions)
+	}
+	if err := u.roll(cluster.ControlPlane, binary); err != nil {
+		u.t.Fatal(err)
+	}
+	if versions := u.versions(); len(versions) != 1 || versions[otherVersion] != 11 {
+		u.t.Errorf("after the upgrade nodes have these versions: %v", versions)
+	}
+	u.t.Logf("11 processes by hand: %v", time.Since(begin).Round(time.Millisecond))
+}
+
+// atOnce replaces the processes of all roles side by side.
+func (u *upgrade) atOnce(binary string) {
+	u.t.Helper()
+	begin := time.Now()
+	roles := []string{cluster.Fetcher, cluster.Ingest, cluster.Billing, cluster.APIServer, cluster.ControlPlane}
+	errs := make([]error, len(roles))
+	var rolling sync.WaitGroup
+	for i, role := range roles {
+		rolling.Go(func() { errs[i] = u.roll(role, binary) })
+	}
+	rolling.Wait()
+	if err := errors.Join(errs...); err != nil {
+		u.t.Fatal(err)
+	}
+	if versions := u.versions(); versions[otherVersion] != 0 {
+		u.t.Errorf("after the second upgrade nodes have these versions: %v", versions)
+	}
+	u.t.Logf("11 processes at once: %v", time.Since(begin).Round(time.Millisecond))
+}
+
+// versions are how many nodes have each version.
+func (u *upgrade) versions() map[string]int {
+	u.t.Helper()
+	versions := map[string]int{}
+	for _, n := range suite.Must(u.admin.Nodes(u.ctx))(u.t) {
+		versions[n.Version]++
+	}
+	return versions
+}
+
+// roll replaces the processes of a role, each once the one before is ready, the leader last.
+func (u *upgrade) roll(role, binary string) error {
+	nodes := u.c.With(role)
+	if role == cluster.ControlPlane {
+		leads, err := u.c.Leader(u.ctx)
+		if err != nil {
+			return err
+		}
+		nodes = append(slices.DeleteFunc(nodes, func(n *cluster.Node) bool { return n == leads }), leads)
+	}
+	for _, n := range nodes {
+		if err := u.replace(n, role, binary); err != nil {
+			return fmt.Errorf("%s: %w", n.Name, err)
+		}
+	}
+	return nil
+}
+
+// replace replaces one process. An API server has a list halfway when it is told to stop.
+func (u *upgrade) replace(n *cluster.Node, role, binary string) error {
+	stop := func() error { return n.Stop(stopLimit) }
+	if role == cluster.APIServer {
+		stop = func() error { return u.uploadAcross(n) }
+	}
+	begin := time.Now()
+	if err := stop(); err != nil {
+		return err
+	}
+	stopped := time.Now()
+	n.Binary = binary
+	if err := n.Start(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(u.ctx, settleTime)
+	defer cancel()
+	err := n.Ready(ctx)
+	u.t.Logf("%-7s stopped in %v, ready in %v", n.Name, stopped.Sub(begin).Round(time.Millisecond),
+		time.Since(stopped).Round(time.Millisecond))
+	return err
+}
+
+// uploadAcross stops an API server in the middle of a list that is sent to it. The server takes the rest, and answers.
+func (u *upgrade) uploadAcross(n *cluster.Node) error {
+	r := <-u.next
+	urls := r.o.URLs
+	list, send := io.Pipe()
+	launched := make(chan error, 1)
+	go func() {
+		direct := r.who
+		direct.Server, direct.HTTP = n.Server(), u.c.HTTP()
+		var err error
+		r.run, err = direct.RunList(u.ctx, r.query, list)
+		_ = list.CloseWithError(io.ErrClosedPipe) // whoever still sends need not wait
+		launched <- err
+	}()
+	half := strings.Join(urls[:uploadPages/2], "\n") + "\n"
+	if _, err := io.WriteString(send, half); err != nil {
+		return errors.Join(fmt.Errorf("upload: %w", err), <-launched)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- n.Stop(stopLimit) }()
+	err := u.balancer.seesNot(u.ctx, n)
+	if err == nil {
+		_, err = io.WriteString(send, strings.Join(urls[uploadPages/2:], "\n"))
+	}
+	err = errors.Join(err, send.Close(), <-launched, <-stopped)
+	if err == nil && r.run.LinksQueued != uploadPages {
+		err = fmt.Errorf("upload: %d addresses queued, want %d", r.run.LinksQueued, uploadPages)
+	}
+	return err
+}
+
+// exact ends everything and holds it against the webs.
+func (u *upgrade) exact() {
+	u.t.Helper()
+	for _, r := range u.begun {
+		r.finish()
+		apart(u.t, r.web)
+		r.exact(0)
+	}
+	for _, r := range u.uploads {
+		r.finish()
+		reported := suite.Must(r.who.Report(u.ctx, r.run))(u.t)
+		suite.Check(u.t, recount.Run{Web: u.small, URLs: r.o.URLs, Price: suite.PlainPrice, Free: suite.FreeGrant, Shared: true},
+			reported)
+	}
+	for _, asked := range suite.Must(u.small.Recount())(u.t).URLs {
+		if asked.Requests > 1 {
+			u.t.Errorf("a page of the uploads was asked for %d times", asked.Requests)
+		}
+	}
+	runs, differ, err := u.admin.RecountOfProduct(u.ctx)
+	if err != nil || runs != len(u.begun)+len(u.uploads) || differ > 0 {
+		u.t.Errorf("the product's own recount: %d of %d runs differ, %v", differ, runs, err)
+	}
+	if err := u.c.SameState(u.ctx); err != nil {
+		u.t.Error(err)
+	}
+}
+
+// apart wants every host in one fetcher's hands at a time: a fetcher asks it only once all that others asked is answered.
+func apart(t *testing.T, web *synthweb.Web) {
+	t.Helper()
+	last := map[string]synthweb.Request{} // by host
+	for r := range web.Requests() {
+		before, known := last[r.Host]
+		if known && before.From != r.From && (before.End.IsZero() || before.End.After(r.Start)) {
+			t.Errorf("%v asks %s at %v, before %v has its answer (%v)", r.From, r.Host, r.Start, before.From, before.End)
+		}
+		if !known || before.From != r.From || r.End.After(before.End) {
+			last[r.Host] = r
+		}
+	}
+}
+
+// callers are what clients do all the time.
+func (u *upgrade) callers() map[string]func(ctx context.Context, who suite.Client, n int) error {
+	return map[string]func(context.Context, suite.Client, int) error{
+		"read": func(ctx context.Context, who suite.Client, _ int) error {
+			_, err := who.Wallet(ctx)
+			return err
+		},
+		"history": func(ctx context.Context, _ suite.Client, _ int) error {
+			r := u.newest()
+			_, err := r.who.Job(ctx, r.run)
+			return err
+		},
+		"rows": func(ctx context.Context, _ suite.Client, _ int) error {
+			r := u.newest()
+			return r.who.Call(ctx, http.MethodGet, "/api/scraper/data",
+				url.Values{"jobId": {r.run.JobID}, "limit": {"10"}}, nil, nil)
+		},
+		"change": func(ctx context.Context, who suite.Client, n int) error {
+			_, err := who.PutGroup(ctx, fmt.Sprintf("group %d", n))
+			return err
+		},
+		"key": useNewKey,
+		"stream": func(ctx context.Context, _ suite.Client, n int) error {
+			// A stream may end at any message; the client comes back, as its protocol says.
+			r := u.newest()
+			_, err := r.who.Follow(ctx, r.run.JobID, func(suite.Progress) bool { return true })
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				return nil
+			}
+			return err
+		},
+	}
+}
+
+// useNewKey mints a key, calls with it, and revokes it.
+func useNewKey(ctx context.Context, who suite.Client, _ int) error {
+	var made struct{ ID, Key string }
+	err := who.Call(ctx, http.MethodPut, "/api/key/generate",
+		url.Values{"name": {"upgrade"}, "scope": {string(model.ScopeUser)}}, nil, &made)
+	if err != nil {
+		return err
+	}
+	with := who
+	with.Token = made.Key
+	_, used := with.Whoami(ctx)
+	return errors.Join(used, who.Call(ctx, http.MethodDelete, "/api/key/"+made.ID, nil, nil, nil))
+}
+
+// call has clients call until stop is called, which tells what failed and how long the longest call took.
+func (u *upgrade) call() (stop func()) {
+	u.t.Helper()
+	ctx, cancel := context.WithCancel(u.ctx)
+	var calling sync.WaitGroup
+	var mu sync.Mutex
+	made, longest := map[string]int{}, map[string]time.Duration{}
+	repeat := func(name string, pause time.Duration, do func(ctx context.Context, n int) error) {
+		calling.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				begin := time.Now()
+				limited, cancel := context.WithTimeout(u.ctx, callLimit)
+				err := do(limited, n)
+				cancel()
+				took := time.Since(begin)
+				mu.Lock()
+				made[name]++
+				longest[name] = max(longest[name], took)
+				if err != nil {
+					u.t.Errorf("%s %d: %s failed after %v: %v", begin.Format(time.TimeOnly), n, name, took.Round(time.Millisecond), err)
+				}
+				mu.Unlock()
+				select {
+				case <-ctx.Done():
+				case <-time.After(pause):
+				}
+			}
+		})
+	}
+	for i := range upgradeCallers {
+		who := u.client("--customer", fmt.Sprint("caller", i))
+		for name, do := range u.callers() {
+			repeat(name, betweenCalls, func(ctx context.Context, n int) error { return do(ctx, who, n) })
+		}
+	}
+	saver := u.client("--customer", "saver")
+	ref, before := suite.Must(saver.Whoami(u.ctx))(u.t), suite.Must(saver.Wallet(u.ctx))(u.t)
+	repeat("money", betweenCalls, func(ctx context.Context, _ int) error { return u.admin.Adjust(ctx, ref, 1) })
+	return func() {
+		u.t.Helper()
+		cancel()
+		calling.Wait()
+		for _, name := range slices.Sorted(maps.Keys(made)) {
+			u.t.Logf("%-8s %6d calls, the longest took %v", name, made[name], longest[name].Round(time.Millisecond))
+		}
+		after := suite.Must(saver.Wallet(u.ctx))(u.t)
+		if moved := after.BalanceMicros - before.BalanceMicros; moved != int64(made["money"]) {
+			u.t.Errorf("%d adjustments moved %d micro-cents", made["money"], moved)
+		}
+	}
+}

@@ -1,0 +1,250 @@
+// Package aiconf owns AI_CONF: rows by a schema instead of selectors.
+//
+// # What fills a property
+//
+// First what the page states, in this order, as far as it has the property's type: the item that states most of the
+// schema (JSON-LD, microdata, RDFa) by the concept that the property's name means (price, priceAmount and currentPrice are
+// one; see concepts) or by the name itself, its additionalProperty, meta elements (OpenGraph and the like), labelled tables
+// and lists, data of frameworks, and of name, url and language the heading, the canonical address and the page's
+// language. Values take the schema's types: numbers out of texts by the rules at number, truth out of availability,
+// codes only with their check digit. What does not fit the schema does not count as stated.
+//
+// What is missing then is asked of the language model, with the page as text (markdown) and the schema as the form of the
+// answer. The page is data there: it stands between marks that it cannot know, and an answer that does not fit the schema
+// is dropped as a whole. What the page states is never changed by an answer. Without an answer the page's own words stand.
+//
+// # One row or many
+//
+// A schema of an array gives a row for each thing that the page lists. A schema of an object gives one row, unless the
+// page states two or more main things of one type (an ItemList, or repeated microdata) and none of them is the page's own:
+// then each is a row. A thing of a list is filled from itself alone, never from what the page says of itself; the model is
+// asked only where required properties are missing. Its rows are added to those of the list, and fill those with which
+// they share an address, a name or a number.
+//
+// A row that does not fit the schema is counted as rejected. A page that states nothing gives no row and rejects none.
+package aiconf
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"shoal.dev/shoal/pkg/extract/internal/page"
+	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/schema"
+)
+
+// conf is a compiled recipe.
+type conf struct {
+	schema *schema.Schema
+	fields []field
+	words  lexicon
+}
+
+// Compile checks and compiles the recipe's schema.
+func Compile(r model.Recipe) (rows.Maker, fault.List) {
+	var faults fault.List
+	if len(r.Fields) > 0 {
+		faults = append(faults, fault.Invalid(fault.SchemaValidation, "itemsConfig", "AI_CONF has a schema instead of fields"))
+	}
+	if len(r.Schema) == 0 {
+		return rows.Maker{}, append(faults, fault.Invalid(fault.SchemaValidation, "schema", "AI_CONF needs a schema"))
+	}
+	compiled, err := schema.Compile(r.Schema)
+	if err != nil {
+		return rows.Maker{}, append(faults, fault.Invalid(fault.SchemaValidation, "schema", "%v", err))
+	}
+	if len(faults) > 0 {
+		return rows.Maker{}, faults
+	}
+	c := &conf{schema: compiled, words: newLexicon()}
+	c.fields = c.words.fields(compiled.Properties(), 0)
+	return rows.Maker{Read: c.read}, nil
+}
+
+// read makes the rows of pages[0]; pages[1] is the model's answer.
+func (c *conf) read(pages []page.Page, out *rows.Writer) (rows.More, error) {
+	data, err := structured.ReadPage(pages[0])
+	if err != nil {
+		return rows.More{}, err
+	}
+	r := newReader(c, data, pages[0])
+	list, isList := r.rows()
+	if len(pages) == 1 {
+		if prompt := r.ask(list, isList); prompt != nil {
+			return rows.More{Ask: &page.Ask{Prompt: prompt}}, nil
+		}
+	}
+	rejected := 0
+	if len(pages) > 1 && pages[1].Code == "" {
+		if answers, ok := c.answers(pages[1].Body, isList); ok {
+			list, r.firm = c.merge(list, answers, isList), true
+		} else if !r.firm {
+			rejected++
+		}
+	}
+	if !r.firm {
+		return rows.More{Rejected: rejected}, nil
+	}
+	for _, row := range list {
+		text := c.settle(row)
+		switch {
+		case len(row) == 0:
+		case text == nil:
+			rejected++
+		default:
+			if err := out.Whole(text); err != nil {
+				return rows.More{}, err
+			}
+		}
+	}
+	return rows.More{Rejected: rejected}, nil
+}
+
+// row is what is known of one row: JSON values by the names of properties.
+type row map[string]json.RawMessage
+
+// json writes a row with its members in the order of the schema. stored says that it becomes a row of the store, where
+// names have no leading underscore.
+func (c *conf) json(r row, stored bool) []byte {
+	out := []byte{'{'}
+	for i := range c.fields {
+		value, ok := r[c.fields[i].Name]
+		if !ok {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		name := c.fields[i].Name
+		if stored {
+			name = c.fields[i].column
+		}
+		out = append(structured.AppendString(out, name), ':')
+		out = append(out, value...)
+	}
+	return append(out, '}')
+}
+
+// prune takes out of a row what does not fit the schema, member by member; it says whether the row fits then.
+func (c *conf) prune(r row) bool {
+	for range len(c.fields) + 1 {
+		err := c.schema.Validate(c.json(r, false))
+		if err == nil {
+			return true
+		}
+		mismatch, ok := err.(*schema.Mismatch) //nolint:errorlint // Validate answers nothing else, unwrapped
+		if !ok || mismatch.Property == "" || r[mismatch.Property] == nil {
+			return false
+		}
+		delete(r, mismatch.Property)
+	}
+	return false
+}
+
+// settle is a row as it is stored, nil if it does not fit the schema. What is required, may be null and is nowhere to be
+// found is null.
+func (c *conf) settle(r row) []byte {
+	if len(r) == 0 {
+		return nil
+	}
+	c.prune(r)
+	if len(r) == 0 {
+		return nil
+	}
+	for i := range c.fields {
+		if f := &c.fields[i]; f.Required && r[f.Name] == nil && len(f.Types) > 0 && f.Is("null") {
+			r[f.Name] = json.RawMessage("null")
+		}
+	}
+	if c.schema.Validate(c.json(r, false)) != nil {
+		return nil
+	}
+	return c.json(r, true)
+}
+
+// answers are the rows of a model's answer; false if it is none, or does not fit the schema.
+func (c *conf) answers(body []byte, isList bool) ([]row, bool) {
+	if len(body) > rows.MaxRowBytes {
+		return nil, false
+	}
+	parts := []json.RawMessage{bytes.TrimSpace(body)}
+	if isList {
+		var list struct {
+			Rows []json.RawMessage `json:"rows"`
+		}
+		if err := json.Unmarshal(body, &list); err != nil {
+			return nil, false
+		}
+		parts = list.Rows
+	}
+	var answers []row
+	for _, part := range parts {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(part, &members); err != nil {
+			return nil, false
+		}
+		for i := range c.fields { // "not on the page" is often said as null
+			f := &c.fields[i]
+			if value := members[f.Name]; string(value) == "null" && (len(f.Types) == 0 || !f.Is("null")) {
+				delete(members, f.Name)
+			}
+		}
+		text, err := json.Marshal(members)
+		if err != nil || c.schema.Validate(text) != nil {
+			return nil, false
+		}
+		answer := row{}
+		for i := range c.fields {
+			if value := members[c.fields[i].Name]; value != nil {
+				answer[c.fields[i].Name] = value
+			}
+		}
+		answers = append(answers, answer)
+	}
+	return answers, true
+}
+
+// merge fills what is missing in rows. Answers that belong to none are rows of their own.
+func (c *conf) merge(list, answers []row, isList bool) []row {
+	if !isList {
+		fill(list[0], answers[0])
+		return list
+	}
+	known := len(list)
+	for _, answer := range answers {
+		if i := c.same(list[:known], answer); i >= 0 {
+			fill(list[i], answer)
+		} else {
+			list = append(list, answer)
+		}
+	}
+	return list
+}
+
+func fill(r, from row) {
+	for name, value := range from {
+		if r[name] == nil {
+			r[name] = value
+		}
+	}
+}
+
+// same is the first row that has an identifying value in common with another one, -1 if none does.
+func (c *conf) same(list []row, other row) int {
+	for i := range c.fields {
+		f := &c.fields[i]
+		if !f.identifies || other[f.Name] == nil {
+			continue
+		}
+		want := normal(string(other[f.Name]))
+		for at, r := range list {
+			if r[f.Name] != nil && normal(string(r[f.Name])) == want {
+				return at
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,192 @@
+package aiconf
+
+import (
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+)
+
+// blobs are a page's framework data, as far as it looks like rows.
+type blobs struct {
+	object *structured.Item   // the object that states most of the schema; nil if none states enough
+	array  []*structured.Item // the array whose objects do
+	shown  map[string]bool    // sums of money that the page shows; nil until asked for
+}
+
+// minScore is how many properties an object must state to be taken for the thing: an object with a name alone is
+// anything.
+const minScore = 2
+
+func (b *blobs) list() []*structured.Item { return b.array }
+
+// framework searches the page's data once.
+func (r *reader) framework() *blobs {
+	if r.blobs != nil {
+		return r.blobs
+	}
+	r.blobs = &blobs{}
+	s := search{words: r.words, own: map[string]int{}, known: map[string]int{}}
+	for i := range r.fields {
+		s.own[r.fields[i].normal] = i
+	}
+	s.fields = r.fields
+	for _, blob := range r.data.Framework {
+		if j, err := structured.ParseJSON(string(blob.JSON)); err == nil {
+			s.visit(j)
+		}
+	}
+	least := min(minScore, len(r.fields))
+	if s.best != nil && s.most >= least {
+		r.blobs.object = s.best.Item()
+	}
+	if s.bestArray != nil {
+		for i := range s.bestArray.Members {
+			if m := &s.bestArray.Members[i].Value; m.Kind == structured.Object && s.score(m) >= least && len(r.blobs.array) < maxElements {
+				r.blobs.array = append(r.blobs.array, m.Item())
+			}
+		}
+	}
+	return r.blobs
+}
+
+// search finds the object and the array that state most of the schema.
+type search struct {
+	words     lexicon
+	fields    []field
+	own       map[string]int // fields by name
+	known     map[string]int // fields by key, -1 for keys that mean none
+	best      *structured.JSON
+	most      int
+	bestArray *structured.JSON
+	mostArray int
+}
+
+// visit looks at a value and all that it holds.
+func (s *search) visit(j *structured.JSON) {
+	switch j.Kind {
+	case structured.Object:
+		if score := s.score(j); score > s.most {
+			s.best, s.most = j, score
+		}
+	case structured.Array:
+		sum, objects := 0, 0
+		for i := range j.Members {
+			if m := &j.Members[i].Value; m.Kind == structured.Object {
+				if score := s.score(m); score >= min(minScore, len(s.fields)) {
+					sum += score
+					objects++
+				}
+			}
+		}
+		if objects > 1 && sum > s.mostArray {
+			s.bestArray, s.mostArray = j, sum
+		}
+	}
+	for i := range j.Members {
+		s.visit(&j.Members[i].Value)
+	}
+}
+
+// score is how many fields an object's members mean.
+func (s *search) score(j *structured.JSON) int {
+	var seen uint64
+	score := 0
+	for i := range j.Members {
+		m := &j.Members[i]
+		if m.Value.Kind == structured.Null || m.Value.Kind == structured.String && m.Value.Text == "" {
+			continue
+		}
+		at, ok := s.known[m.Name]
+		if !ok {
+			at = s.field(m.Name)
+			s.known[m.Name] = at
+		}
+		if at >= 0 && seen&(1<<(at%64)) == 0 {
+			seen |= 1 << (at % 64)
+			score++
+		}
+	}
+	return score
+}
+
+func (s *search) field(key string) int {
+	if at, ok := s.own[normal(key)]; ok {
+		return at
+	}
+	if c := s.words.of(key); c != nil {
+		for i := range s.fields {
+			if s.fields[i].concept == c {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// ofFramework is the value of a field in the object that looks like the thing. One that has another name is not it.
+func (r *reader) ofFramework(f *field, things []*structured.Item) []byte {
+	found := r.framework().object
+	if found == nil {
+		return nil
+	}
+	for _, it := range things {
+		name, other := normal(it.Text("name")), normal(found.Text("name")+found.Text("title"))
+		if name != "" && other != "" && !strings.Contains(name, other) && !strings.Contains(other, name) {
+			return nil
+		}
+	}
+	return r.ofItem(f, found)
+}
+
+// verified are values of a property. A whole number as a price in framework data may be cents: it counts as what the page
+// shows, and if it shows other sums only, not at all.
+func (r *reader) verified(f *field, it *structured.Item, values []structured.Value) []structured.Value {
+	if it.Source != 0 || f.kind != money {
+		return values
+	}
+	var sure []structured.Value
+	for _, v := range values {
+		if v.Kind != structured.Entity && strings.Trim(v.Text, "0123456789") == "" {
+			if v.Text = r.asShown(v.Text); v.Text == "" {
+				continue
+			}
+		}
+		sure = append(sure, v)
+	}
+	return sure
+}
+
+var amounts = regexp.MustCompile(`[0-9][0-9.,'’ \x{a0}\x{202f}]{0,15}`)
+
+// asShown is a whole number as a sum that the page shows: as it is, or in cents; "" if it shows neither. A page that shows
+// no number leaves it as it is.
+func (r *reader) asShown(whole string) string {
+	b := r.framework()
+	if b.shown == nil {
+		b.shown = map[string]bool{}
+		if r.data.Root != nil {
+			for n := range r.data.Root.Descendants() {
+				if n.Type != html.TextNode || n.Parent == nil || n.Parent.Data == "script" || n.Parent.Data == "style" {
+					continue
+				}
+				for _, amount := range amounts.FindAllString(n.Data, -1) {
+					if sum := number(strings.TrimSpace(amount), money, false, r.data.Lang); sum != "" {
+						b.shown[strings.TrimSuffix(sum, ".00")] = true
+					}
+				}
+			}
+		}
+	}
+	if len(whole) > 2 {
+		if cents := whole[:len(whole)-2] + "." + whole[len(whole)-2:]; b.shown[strings.TrimSuffix(cents, ".00")] {
+			return cents
+		}
+	}
+	if b.shown[whole] || len(b.shown) == 0 {
+		return whole
+	}
+	return ""
+}

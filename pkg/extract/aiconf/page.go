@@ -1,0 +1,343 @@
+package aiconf
+
+import (
+	"encoding/json"
+	"strings"
+
+	"shoal.dev/shoal/pkg/extract/internal/page"
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+)
+
+// reader finds what one page states.
+type reader struct {
+	*conf
+	data    *structured.Data
+	page    page.Page
+	nesting int
+	firm    bool   // something of the rows is more than any page has: a heading, an address
+	blobs   *blobs // nil until asked for
+}
+
+func newReader(c *conf, data *structured.Data, p page.Page) *reader {
+	return &reader{conf: c, data: data, page: p}
+}
+
+// rows are the rows that the page states, as far as it states them; isList says that there may be any number.
+func (r *reader) rows() (list []row, isList bool) {
+	things := r.listed()
+	if !r.schema.IsList() && len(things) == 0 {
+		return []row{r.single()}, false
+	}
+	for i := range things {
+		if found := r.ofThing(&things[i]); len(found) > 0 {
+			list = append(list, found)
+		}
+	}
+	if len(list) == 0 {
+		for _, it := range r.framework().list() {
+			if found := r.ofThing(&structured.Thing{Item: it}); len(found) > 0 {
+				list = append(list, found)
+			}
+		}
+	}
+	if len(list) == 0 {
+		if only := r.single(); r.firm {
+			list = []row{only}
+		}
+	}
+	r.firm = len(list) > 0
+	for _, found := range list {
+		r.prune(found)
+	}
+	return list, true
+}
+
+// listed are the things of a list page; nil if the page has no list, or is about one thing.
+func (r *reader) listed() []structured.Thing {
+	var best []structured.Thing
+	rank := structured.Never
+	for _, source := range [...]structured.Source{structured.JSONLD, structured.Microdata, structured.RDFa} {
+		if things, found := r.data.Things(source); found < rank {
+			best, rank = things, found
+		}
+	}
+	if r.schema.IsList() {
+		return best
+	}
+	if len(best) < 2 || rank != structured.Main && best[0].Position == "" {
+		return nil
+	}
+	for i := range best {
+		t := &best[i]
+		if t.Group != nil && t.Group == best[0].Group && i == len(best)-1 {
+			return nil // variants of one product
+		}
+		if url := t.Text("url"); t.Position == "" && url != "" && r.isPage(r.data.Resolve(url)) {
+			return nil
+		}
+		if t.Position == "" && !t.Is(best[0].Types...) {
+			return nil
+		}
+	}
+	return best
+}
+
+func (r *reader) isPage(url string) bool {
+	url = strings.TrimSuffix(url, "/")
+	return url == strings.TrimSuffix(r.page.URL, "/") || url == strings.TrimSuffix(r.data.Canonical, "/")
+}
+
+// ofThing is a row of a thing of a list, from itself and its group alone.
+func (r *reader) ofThing(t *structured.Thing) row {
+	found := row{}
+	for i := range r.fields {
+		f := &r.fields[i]
+		value := r.ofItem(f, t.Item)
+		if value == nil && t.Group != nil {
+			value = r.ofItem(f, t.Group)
+		}
+		if value == nil && f.normal == "position" && t.Position != "" {
+			value = r.coerce(f, textOnly(t.Position, true))
+		}
+		if value != nil {
+			found[f.Name] = value
+		}
+	}
+	return found
+}
+
+// single is the row of a page that is about one thing.
+func (r *reader) single() row {
+	things := r.candidates()
+	found := row{}
+	for i := range r.fields {
+		f := &r.fields[i]
+		value, weak := r.ofPage(f, things)
+		if value != nil {
+			found[f.Name] = value
+			r.firm = r.firm || !weak
+		}
+	}
+	r.prune(found)
+	return found
+}
+
+// candidates are the items that fill a single row, best first: the one that states most of the schema, and, of a
+// product's variants, the group and the first of them.
+func (r *reader) candidates() []*structured.Item {
+	var best *structured.Thing
+	most := 0
+	consider := func(t structured.Thing, rank structured.Rank) {
+		score := 0
+		for i := range r.fields {
+			if r.ofItem(&r.fields[i], t.Item) == nil {
+				continue
+			}
+			if score += 4; r.fields[i].Required {
+				score += 4
+			}
+		}
+		if score == 0 {
+			return
+		}
+		if score += 3 - int(rank); score > most {
+			most, best = score, &t
+		}
+	}
+	for _, source := range [...]structured.Source{structured.JSONLD, structured.Microdata, structured.RDFa} {
+		things, rank := r.data.Things(source)
+		for i, t := range things {
+			if t.Group != nil {
+				t.Item, t.Group = t.Group, t.Item
+			}
+			if i < maxCandidates {
+				consider(t, rank)
+			}
+		}
+	}
+	for i, it := range r.data.Items {
+		if i < maxCandidates && it.Rank() != structured.Never {
+			consider(structured.Thing{Item: it}, it.Rank())
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	items := []*structured.Item{best.Item}
+	if best.Group != nil {
+		items = append(items, best.Group)
+	}
+	return items
+}
+
+// maxCandidates bounds the items that are held against the schema.
+const maxCandidates = 200
+
+// ofPage is the value of a field in a page that is about one thing. weak says that any page would have one.
+func (r *reader) ofPage(f *field, things []*structured.Item) (value []byte, weak bool) {
+	for _, it := range things {
+		if value := r.ofItem(f, it); value != nil {
+			return value, false
+		}
+	}
+	for _, s := range []stated{r.ofMeta(f), r.ofPairs(f)} {
+		if value := r.coerce(f, s); value != nil {
+			return value, false
+		}
+	}
+	if value := r.ofFramework(f, things); value != nil {
+		return value, false
+	}
+	if value := r.wrapped(f, things); value != nil {
+		return value, false
+	}
+	switch {
+	case f.means("name") && len(r.data.Headings) > 0:
+		return r.coerce(f, textOnly(r.data.Headings[0], false)), true
+	case f.means("description"):
+		return r.coerce(f, textOnly(r.data.MetaValue("description"), false)), true
+	case f.means("url") && r.data.Canonical != "":
+		return r.coerce(f, textOnly(r.data.Canonical, true)), true
+	case f.means("url"):
+		return r.coerce(f, textOnly(r.page.URL, true)), true
+	case f.means("language"):
+		return r.coerce(f, textOnly(r.data.Lang, true)), true
+	}
+	return nil, true
+}
+
+// ofItem is the value of a field that an item states.
+func (r *reader) ofItem(f *field, it *structured.Item) []byte {
+	for _, path := range f.paths {
+		if value := r.coerce(f, stated{r.walk(f, it, path), true}); value != nil {
+			return value
+		}
+	}
+	for i := range it.Props {
+		p := &it.Props[i]
+		own := normal(p.Name) == f.normal
+		if it.Source == 0 && f.concept != nil && !own { // data of frameworks has no common names
+			own = r.words.of(p.Name) == f.concept
+		}
+		if own {
+			if value := r.coerce(f, stated{r.verified(f, it, p.Values), true}); value != nil {
+				return value
+			}
+		}
+	}
+	for i := range it.Props {
+		p := &it.Props[i]
+		for _, v := range p.Values {
+			if v.Kind != structured.Entity {
+				continue
+			}
+			inner := r.data.Follow(v.Item)
+			if value := r.ofInner(f, p.Name, inner); value != nil {
+				return value
+			}
+		}
+	}
+	return nil
+}
+
+// ofInner is the value of a field in an item within the item: a named value, or a member with the joined name.
+func (r *reader) ofInner(f *field, outer string, inner *structured.Item) []byte {
+	if inner.Is("PropertyValue") {
+		if !f.labels[normal(inner.Text("name"))] {
+			return nil
+		}
+		return r.coerce(f, stated{inner.Get("value"), false})
+	}
+	for i := range inner.Props {
+		if normal(outer+inner.Props[i].Name) == f.normal {
+			return r.coerce(f, stated{r.verified(f, inner, inner.Props[i].Values), true})
+		}
+	}
+	return nil
+}
+
+// maxBranches bounds the items of one property that a path is tried on.
+const maxBranches = 20
+
+// walk follows a path of property names; of several items the first that leads on counts.
+func (r *reader) walk(f *field, it *structured.Item, path []string) []structured.Value {
+	values := it.Get(path[0])
+	if len(path) == 1 {
+		return r.verified(f, it, values)
+	}
+	for i, v := range values {
+		if v.Kind == structured.Entity && i < maxBranches {
+			if found := r.walk(f, r.data.Follow(v.Item), path[1:]); len(found) > 0 {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+func (r *reader) ofMeta(f *field) stated {
+	if content := r.data.MetaValue(f.meta...); content != "" {
+		return r.allMeta(f, content)
+	}
+	for _, m := range r.data.Meta {
+		before, name, ok := strings.Cut(m.Name, ":")
+		if ok && (before == "og" || before == "product" || before == "article" || before == "book") && normal(name) == f.normal {
+			return textOnly(m.Value, true)
+		}
+	}
+	return stated{}
+}
+
+// allMeta are all contents of the meta elements that have the first one, since lists repeat them.
+func (r *reader) allMeta(f *field, first string) stated {
+	s := textOnly(first, true)
+	for _, name := range f.meta {
+		if r.data.MetaValue(name) != first {
+			continue
+		}
+		for _, m := range r.data.Meta {
+			if strings.EqualFold(m.Name, name) && m.Value != first && m.Value != "" {
+				s.values = append(s.values, structured.Value{Kind: structured.String, Text: m.Value})
+			}
+		}
+		break
+	}
+	return s
+}
+
+func (r *reader) ofPairs(f *field) stated {
+	for _, p := range r.data.Pairs {
+		if f.labels[normal(p.Name)] {
+			return textOnly(p.Value, false)
+		}
+	}
+	return stated{}
+}
+
+// wrappers are names of objects that schemas put around what a page states without them.
+var wrappers = map[string]bool{"product": true, "item": true, "article": true, "offer": true, "offers": true, "data": true,
+	"details": true, "info": true, "pricing": true, "event": true, "job": true}
+
+// wrapped is an object of the schema that stands for the thing itself.
+func (r *reader) wrapped(f *field, things []*structured.Item) []byte {
+	if !wrappers[f.normal] || len(f.members) == 0 {
+		return nil
+	}
+	members := map[string]json.RawMessage{}
+	for i := range f.members {
+		m := &f.members[i]
+		if value, weak := r.ofPage(m, things); value != nil && !weak {
+			members[m.Name] = value
+		} else if m.Required {
+			return nil
+		}
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		return nil // what was made here can be encoded
+	}
+	return text
+}

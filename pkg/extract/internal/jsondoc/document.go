@@ -1,0 +1,349 @@
+// Package jsondoc owns JSON bodies and JSONPath (RFC 9535): a body is a flat list of values in document order, so that a
+// value is a number and what it holds is a range. It knows no field and no row.
+//
+// Paths are read and evaluated by code of our own, and tests hold it to github.com/theory/jsonpath. That library works
+// on Go's maps: it visits the members of an object in another order each time, so that the first match of a path would
+// be another one each time; it writes large numbers differently; and nothing bounds what a path costs.
+package jsondoc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// Node is a value of a document, by its place in document order.
+type Node int32
+
+// Root is the outermost value, which every document has.
+const (
+	None Node = -1
+	Root Node = 0
+)
+
+// Document is a parsed body. Its memory is used again by the next Parse. The body's bytes must not change until Reset.
+type Document struct {
+	src   string
+	nodes []node
+	steps int             // work that paths may still do
+	names map[string]Node // of the object whose end is being read
+	lines bool            // src is one value a line
+}
+
+// node is one value; what it holds are the values up to end.
+type node struct {
+	name        string // of a member, decoded
+	parent, end Node
+	from, to    int32 // in src
+	kids        int32 // how many elements or members it has
+	index       int32 // place in an array
+	kind        kind
+	member      bool
+	dropped     bool // a later member of the same object has the same name
+}
+
+type kind uint8
+
+const (
+	kindNothing kind = iota // what a path to nowhere gives
+	kindNull
+	kindFalse
+	kindTrue
+	kindNumber
+	kindString
+	kindArray
+	kindObject
+)
+
+// Bounds of a body. Paths that need more steps than maxSteps are given up; ordinary ones need some thousand.
+const (
+	maxDepth = 500
+	maxNodes = 500_000
+	maxSteps = 20_000_000
+)
+
+var (
+	errTooLong = errors.New("the body is too long")
+	errTooDeep = errors.New("more than " + strconv.Itoa(maxDepth) + " nested values")
+	errTooMany = errors.New("more than " + strconv.Itoa(maxNodes) + " values")
+	errTooSlow = errors.New("the paths take too long on this body")
+)
+
+// Parse reads a body: one JSON value, or, with lines, one a line, which are then read as an array's elements.
+func (d *Document) Parse(body []byte, lines bool) error {
+	if len(body) > math.MaxInt32 {
+		return errTooLong
+	}
+	d.Reset()
+	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
+	// The caller keeps the bytes unchanged until Reset, so names and values can point into them.
+	d.src, d.lines = unsafe.String(unsafe.SliceData(body), len(body)), lines
+	if lines {
+		return d.readLines(body)
+	}
+	if err := check(body); err != nil {
+		return err
+	}
+	_, err := d.read(None, space(d.src, 0), 0)
+	return err
+}
+
+// check says what is wrong with a JSON text, so that read need not.
+func check(text []byte) error {
+	if json.Valid(text) {
+		return nil
+	}
+	var v json.RawMessage
+	return json.Unmarshal(text, &v)
+}
+
+func (d *Document) readLines(body []byte) error {
+	d.nodes = append(d.nodes, node{parent: None, to: int32(len(body)), kind: kindArray})
+	at := 0
+	for line := range bytes.Lines(body) {
+		start := at
+		at += len(line)
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if err := check(line); err != nil {
+			return err
+		}
+		e := Node(len(d.nodes))
+		if _, err := d.read(Root, space(d.src, start), 1); err != nil {
+			return err
+		}
+		d.nodes[e].index = d.nodes[Root].kids
+		d.nodes[Root].kids++
+	}
+	d.nodes[Root].end = Node(len(d.nodes))
+	return nil
+}
+
+// space is the first place from i on that is no white space.
+func space(s string, i int) int {
+	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\r' || s[i] == '\t') {
+		i++
+	}
+	return i
+}
+
+// read adds the value that begins at i and gives the place behind it. The text is known to be JSON.
+func (d *Document) read(parent Node, i, depth int) (int, error) {
+	n := Node(len(d.nodes))
+	if depth > maxDepth {
+		return 0, errTooDeep
+	}
+	if len(d.nodes) == maxNodes {
+		return 0, errTooMany
+	}
+	d.nodes = append(d.nodes, node{parent: parent, from: int32(i)})
+	var err error
+	k := kindNumber
+	switch d.src[i] {
+	case '{':
+		k = kindObject
+		i, err = d.readMembers(n, i+1, depth)
+	case '[':
+		k = kindArray
+		i, err = d.readElements(n, i+1, depth)
+	case '"':
+		k = kindString
+		i = stringEnd(d.src, i)
+	case 'n':
+		k = kindNull
+		i += len("null")
+	case 't':
+		k = kindTrue
+		i += len("true")
+	case 'f':
+		k = kindFalse
+		i += len("false")
+	default:
+		for i < len(d.src) && strings.IndexByte("+-.0123456789eE", d.src[i]) >= 0 {
+			i++
+		}
+	}
+	e := &d.nodes[n]
+	e.kind, e.to, e.end = k, int32(i), Node(len(d.nodes))
+	return i, err
+}
+
+func (d *Document) readElements(parent Node, i, depth int) (int, error) {
+	for index := int32(0); ; index++ {
+		if i = space(d.src, i); d.src[i] == ']' {
+			d.nodes[parent].kids = index
+			return i + 1, nil
+		}
+		if d.src[i] == ',' {
+			i = space(d.src, i+1)
+		}
+		e := Node(len(d.nodes))
+		var err error
+		if i, err = d.read(parent, i, depth+1); err != nil {
+			return 0, err
+		}
+		d.nodes[e].index = index
+	}
+}
+
+func (d *Document) readMembers(parent Node, i, depth int) (int, error) {
+	for kids := int32(0); ; kids++ {
+		if i = space(d.src, i); d.src[i] == '}' {
+			d.nodes[parent].kids = kids
+			d.dropRepeated(parent)
+			return i + 1, nil
+		}
+		if d.src[i] == ',' {
+			i = space(d.src, i+1)
+		}
+		nameEnd := stringEnd(d.src, i)
+		name := decode(d.src[i:nameEnd])
+		e := Node(len(d.nodes))
+		var err error
+		if i, err = d.read(parent, space(d.src, space(d.src, nameEnd)+1), depth+1); err != nil {
+			return 0, err
+		}
+		d.nodes[e].name, d.nodes[e].member = name, true
+	}
+}
+
+// dropRepeated leaves only the last of an object's members that have the same name, as browsers do.
+func (d *Document) dropRepeated(object Node) {
+	if d.nodes[object].kids < 2 {
+		return
+	}
+	if d.names == nil {
+		d.names = make(map[string]Node)
+	}
+	clear(d.names)
+	for c := object + 1; c < Node(len(d.nodes)); c = d.nodes[c].end {
+		if earlier, ok := d.names[d.nodes[c].name]; ok {
+			d.nodes[earlier].dropped = true
+			d.nodes[object].kids--
+		}
+		d.names[d.nodes[c].name] = c
+	}
+}
+
+// stringEnd is the place behind the string that begins at i.
+func stringEnd(s string, i int) int {
+	for i++; s[i] != '"'; i++ {
+		if s[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// decode is what a string, written with its quotes, stands for.
+func decode(quoted string) string {
+	inner := quoted[1 : len(quoted)-1]
+	if strings.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	var s string
+	if err := json.Unmarshal([]byte(quoted), &s); err != nil {
+		return inner // cannot be: the text is known to be JSON
+	}
+	return s
+}
+
+// Err says that the paths asked so far took too long, so that what they answered does not count.
+func (d *Document) Err() error {
+	if d.steps < 0 {
+		return errTooSlow
+	}
+	return nil
+}
+
+// keptNodes bounds the memory kept for the next body.
+const keptNodes = 1 << 14
+
+// Reset forgets the body and keeps the memory of an ordinary one.
+func (d *Document) Reset() {
+	if cap(d.nodes) > keptNodes || len(d.names) > keptNodes {
+		*d = Document{}
+	}
+	clear(d.nodes)
+	clear(d.names)
+	d.src, d.nodes, d.steps = "", d.nodes[:0], maxSteps
+}
+
+// Parent is the array or object around n, None for the root.
+func (d *Document) Parent(n Node) Node { return d.nodes[n].parent }
+
+// End is the first value after n and all that it holds.
+func (d *Document) End(n Node) Node { return d.nodes[n].end }
+
+// child is the first element or member of a container from c on that counts, its end if there is none.
+func (d *Document) child(c, end Node) Node {
+	for c < end && d.nodes[c].dropped {
+		c = d.nodes[c].end
+	}
+	return c
+}
+
+// IsNull says whether the value is null.
+func (d *Document) IsNull(n Node) bool { return d.nodes[n].kind == kindNull }
+
+// String is a string's text, or a number as it is written; false for other values.
+func (d *Document) String(n Node) (string, bool) {
+	switch d.nodes[n].kind {
+	case kindString:
+		return decode(d.written(n)), true
+	case kindNumber:
+		return d.written(n), true
+	}
+	return "", false
+}
+
+func (d *Document) written(n Node) string { return d.src[d.nodes[n].from:d.nodes[n].to] }
+
+// AppendJSON appends a value as JSON without white space: numbers exactly as they are written, members in their order,
+// strings by quote. It stops once dst is longer than most, with something that is no JSON.
+func (d *Document) AppendJSON(dst []byte, n Node, most int, quote func(dst, s []byte) []byte) []byte {
+	e := &d.nodes[n]
+	str := func(s string) { dst = quote(dst, unsafe.Slice(unsafe.StringData(s), len(s))) }
+	switch e.kind {
+	case kindString:
+		str(decode(d.written(n)))
+	case kindObject, kindArray:
+		brackets := "[]"
+		if e.kind == kindObject {
+			brackets = "{}"
+		}
+		dst = append(dst, brackets[0])
+		first := d.child(n+1, e.end)
+		for c := first; c < e.end && len(dst) <= most; c = d.child(d.nodes[c].end, e.end) {
+			if c > first {
+				dst = append(dst, ',')
+			}
+			if d.nodes[c].member {
+				str(d.nodes[c].name)
+				dst = append(dst, ':')
+			}
+			dst = d.AppendJSON(dst, c, most, quote)
+		}
+		dst = append(dst, brackets[1])
+	default:
+		dst = append(dst, d.written(n)...)
+	}
+	return dst
+}
+
+// length is that of the function length(): characters, elements or members; -1 for what has none.
+func (d *Document) length(n Node) int {
+	switch d.nodes[n].kind {
+	case kindString:
+		return utf8.RuneCountInString(decode(d.written(n)))
+	case kindArray, kindObject:
+		return int(d.nodes[n].kids)
+	}
+	return -1
+}

@@ -1,0 +1,151 @@
+package rows
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// language is what a selector is written in.
+type language uint8
+
+const (
+	css language = iota
+	xPath
+	jsonPath
+)
+
+// prefixes name a selector's language where its form would not.
+var prefixes = map[string]language{"css": css, "xpath": xPath, "jsonpath": jsonPath}
+
+// languageOf tells a selector's language by its form, unless a prefix names it, and gives the selector without that.
+func languageOf(selector string) (language, string) {
+	selector = strings.TrimSpace(selector)
+	if name, rest, ok := strings.Cut(selector, ":"); ok {
+		if l, ok := prefixes[name]; ok {
+			return l, strings.TrimSpace(rest)
+		}
+	}
+	switch {
+	case strings.HasPrefix(selector, "$"):
+		return jsonPath, selector
+	case xpathForm.MatchString(selector):
+		return xPath, selector
+	}
+	return css, selector
+}
+
+// xpathForm is how no CSS selector begins: with a step, a bracket, an attribute or the call of a function.
+var xpathForm = regexp.MustCompile(`^(/|\.{1,2}/|\(|@|[a-zA-Z][a-zA-Z-]*\s*\()`)
+
+// IsJSON says whether fields are for JSON bodies: the first one is a JSONPath.
+func IsJSON(fields []model.Field) bool {
+	if len(fields) == 0 {
+		return false
+	}
+	l, _ := languageOf(fields[0].Selector)
+	return l == jsonPath
+}
+
+func (c *Column) compile(path, selector string, isJSON bool) (f *fault.Error) {
+	if isJSON {
+		c.Path, f = CompilePath(path, selector)
+		return f
+	}
+	if c.Selector, f = CompileSelector(path, selector); f == nil && c.kind == model.Attr && c.Selector.IsScalar() {
+		f = fault.Invalid(fault.SchemaValidation, path, "the XPath expression gives a value, which has no attributes")
+	}
+	return f
+}
+
+// Selector finds what is wanted in HTML pages: by CSS or, where that is nil, by XPath.
+type Selector struct {
+	CSS   *dom.Selector
+	XPath *dom.XPath
+}
+
+// IsScalar says whether the selector gives a value instead of choosing something.
+func (s Selector) IsScalar() bool { return s.XPath != nil && s.XPath.IsScalar() }
+
+// First is the first match in the document, dom.NoMatch if there is none.
+func (s Selector) First(doc *dom.Document) dom.Match {
+	if s.CSS != nil {
+		return dom.MatchOf(s.CSS.First(doc, dom.Whole))
+	}
+	if all := s.All(doc); len(all) > 0 {
+		return all[0]
+	}
+	return dom.NoMatch
+}
+
+// All are the matches in the document, in its order; none for what gives a value.
+func (s Selector) All(doc *dom.Document) []dom.Match {
+	switch {
+	case s.CSS != nil:
+		elems := s.CSS.All(doc)
+		all := make([]dom.Match, len(elems))
+		for i, e := range elems {
+			all[i] = dom.MatchOf(e)
+		}
+		return all
+	case s.IsScalar():
+		return nil
+	}
+	return s.XPath.All(doc)
+}
+
+// CompileSelector checks and compiles a selector of HTML pages; path names it in the fault.
+func CompileSelector(path, selector string) (s Selector, f *fault.Error) {
+	l, rest, f := checkSelector(path, selector)
+	if f != nil {
+		return s, f
+	}
+	var err error
+	switch l {
+	case jsonPath:
+		return s, fault.Invalid(fault.SchemaValidation, path,
+			"a JSONPath reads JSON bodies and cannot stand beside selectors of HTML pages")
+	case xPath:
+		if s.XPath, err = dom.CompileXPath(rest); err != nil {
+			return s, fault.Invalid(fault.SchemaValidation, path, "not an XPath expression: %v", err)
+		}
+	default:
+		if s.CSS, err = dom.CompileSelector(rest); err != nil {
+			return s, fault.Invalid(fault.SchemaValidation, path, "not a CSS selector: %v", err)
+		}
+	}
+	return s, nil
+}
+
+// CompilePath checks and compiles a JSONPath; path names it in the fault.
+func CompilePath(path, selector string) (*jsondoc.Path, *fault.Error) {
+	l, rest, f := checkSelector(path, selector)
+	if f != nil {
+		return nil, f
+	}
+	if l != jsonPath {
+		return nil, fault.Invalid(fault.SchemaValidation, path,
+			"not a JSONPath: it has to begin with $; selectors of HTML pages cannot stand beside JSONPaths")
+	}
+	compiled, err := jsondoc.Compile(rest)
+	if err != nil {
+		return nil, fault.Invalid(fault.SchemaValidation, path, "not a JSONPath: %v", err)
+	}
+	return compiled, nil
+}
+
+func checkSelector(path, selector string) (l language, rest string, f *fault.Error) {
+	l, rest = languageOf(selector)
+	switch {
+	case rest == "":
+		f = fault.Invalid(fault.SchemaValidation, path, "a selector is needed")
+	case utf8.RuneCountInString(selector) > maxSelector:
+		f = fault.Invalid(fault.SchemaValidation, path, "a selector has at most %d characters", maxSelector)
+	}
+	return l, rest, f
+}

@@ -1,0 +1,30 @@
+package rows
+
+import (
+	"strings"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Whole keeps a row that is a JSON object already. The error is coded row_too_large.
+func (w *Writer) Whole(row []byte) error {
+	if len(row) > MaxRowBytes {
+		return TooLarge()
+	}
+	if w.size += len(row); w.size > MaxPageBytes {
+		return fault.New(fault.PageRowTooLarge, "the rows of the page are larger than %d bytes", MaxPageBytes)
+	}
+	if len(w.rows) == MaxRows {
+		return TooMany()
+	}
+	w.rows = append(w.rows, row)
+	return nil
+}
+
+// TooLarge is the error of a row with more than MaxRowBytes bytes.
+func TooLarge() error {
+	return fault.New(fault.PageRowTooLarge, "a row is larger than %d bytes", MaxRowBytes)
+}
+
+// BadName says what is wrong with the name of a field, "" if nothing is.
+func BadName(name string) string { return badName(name, strings.TrimLeft(name, "_")) }

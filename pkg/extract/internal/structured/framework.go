@@ -1,0 +1,265 @@
+package structured
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// minBlob is the size of JSON, in bytes, below which an attribute or a variable says nothing about the page.
+const minBlob = 16
+
+// readScript reads a script element: JSON-LD, JSON, or the data that a script begins with.
+func (r *reader) readScript(n *html.Node) {
+	if n.FirstChild == nil {
+		return
+	}
+	text := n.FirstChild.Data
+	media, _, _ := strings.Cut(attr(n, "type"), ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	switch {
+	case media == "application/ld+json":
+		r.readBlock(text)
+	case media == "importmap" || media == "speculationrules":
+	case media == "application/json" || media == "text/x-magento-init" || strings.HasSuffix(media, "+json"):
+		name := attr(n, "id")
+		if name == "__NUXT_DATA__" {
+			text = revive(text)
+		}
+		r.addJSON(name, text)
+	case media == "" || media == "module" || strings.HasSuffix(media, "javascript"):
+		r.readAssignments(text)
+	}
+}
+
+// addJSON adds a blob if the text is JSON.
+func (r *reader) addJSON(name, text string) {
+	text = strings.TrimSpace(unwrap(text))
+	if len(text) < minBlob || text[0] != '{' && text[0] != '[' {
+		return
+	}
+	if r.parsed += len(text); r.parsed > maxParsed {
+		r.data.Cut = true
+		return
+	}
+	if json.Valid([]byte(text)) {
+		r.addBlob(name, []byte(text))
+	} else if v, err := ParseJSON(text); err == nil {
+		r.addBlob(name, v.Append(nil))
+	}
+}
+
+func (r *reader) addBlob(name string, text []byte) {
+	if len(r.data.Framework) == maxBlocks {
+		r.data.Cut = true
+		return
+	}
+	r.data.Framework = append(r.data.Framework, Blob{name, text})
+}
+
+// readAssignments finds the variables that a script sets to data: window.NAME = {…}, var NAME = JSON.parse("…").
+func (r *reader) readAssignments(s string) {
+	r.readFlight(s)
+	for i := 0; i < len(s); {
+		at := strings.IndexByte(s[i:], '=')
+		if at < 0 || r.parsed > maxParsed {
+			return
+		}
+		at += i
+		i = at + 1
+		value := strings.TrimLeft(s[i:], " \t\r\n")
+		data := strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[")
+		if !data && !strings.HasPrefix(value, "JSON.parse(") {
+			continue
+		}
+		name := assigned(s[:at])
+		if name == "" {
+			continue
+		}
+		start := len(s) - len(value)
+		if !data {
+			start += len("JSON.parse(")
+		}
+		i = start + r.assignment(name, s[start:], data)
+	}
+}
+
+// assignment reads the value of a variable, or the string that is parsed for it. It returns how far that went.
+func (r *reader) assignment(name, s string, data bool) int {
+	p := parser{s: s, left: maxValues}
+	v, err := p.value(0)
+	r.parsed += p.i
+	switch {
+	case err != nil:
+		r.data.Cut = r.data.Cut || errors.Is(err, errTooLarge)
+		return 0
+	case !data:
+		if v.Kind == String {
+			r.addJSON(name, v.Text)
+		}
+	case p.i < minBlob || len(v.Members) == 0:
+	case p.loose:
+		r.addBlob(name, v.Append(nil))
+	case json.Valid([]byte(s[:p.i])):
+		r.addBlob(name, []byte(s[:p.i]))
+	}
+	return p.i
+}
+
+// assigned is the name of the global variable that the text before an equals sign names, "" for anything else.
+func assigned(before string) string {
+	before = strings.TrimRight(before, " \t\r\n")
+	if inner, ok := strings.CutSuffix(before, "]"); ok && inner != "" { // window["NAME"]
+		quote := inner[len(inner)-1]
+		inner = inner[:len(inner)-1]
+		if quote != '"' && quote != '\'' || len(inner) == 0 {
+			return ""
+		}
+		open := strings.LastIndexByte(inner, quote)
+		if open < 1 || inner[open-1] != '[' || !endsWithGlobal(inner[:open-1]) {
+			return ""
+		}
+		return inner[open+1:]
+	}
+	end := len(before)
+	for end > 0 && isIdentifier(before[end-1]) {
+		end--
+	}
+	name := before[end:]
+	if rest, ok := strings.CutSuffix(before[:end], "."); ok {
+		if !endsWithGlobal(rest) {
+			return ""
+		}
+		return name
+	}
+	switch rest := strings.TrimRight(before[:end], " \t\r\n"); {
+	case len(rest) == end:
+	case strings.HasSuffix(rest, "var"), strings.HasSuffix(rest, "let"), strings.HasSuffix(rest, "const"):
+		return name
+	}
+	return ""
+}
+
+func endsWithGlobal(s string) bool {
+	for _, global := range [...]string{"window", "self", "globalThis", "top"} {
+		if rest, ok := strings.CutSuffix(s, global); ok {
+			return rest == "" || !isIdentifier(rest[len(rest)-1]) && rest[len(rest)-1] != '.'
+		}
+	}
+	return false
+}
+
+func isIdentifier(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '$'
+}
+
+// flightPush is how Next.js streams a page's data: strings that together are lines of id:JSON.
+const flightPush = "__next_f.push("
+
+func (r *reader) readFlight(s string) {
+	for {
+		_, after, found := strings.Cut(s, flightPush)
+		if !found || r.parsed > maxParsed {
+			return
+		}
+		p := parser{s: after, left: 16}
+		v, err := p.value(0)
+		r.parsed += p.i
+		if err == nil && v.Kind == Array && len(v.Members) == 2 && v.Members[1].Value.Kind == String {
+			r.flight.WriteString(v.Members[1].Value.Text)
+		}
+		s = after[p.i:]
+	}
+}
+
+// finishFlight adds what was streamed as one array.
+func (r *reader) finishFlight() {
+	var chunks []json.RawMessage
+	for line := range strings.Lines(r.flight.String()) {
+		_, text, _ := strings.Cut(line, ":")
+		if text = strings.TrimSpace(text); len(text) < minBlob || text[0] != '{' && text[0] != '[' {
+			continue
+		}
+		if json.Valid([]byte(text)) && len(chunks) < maxValues {
+			chunks = append(chunks, json.RawMessage(text))
+		}
+	}
+	if len(chunks) > 0 {
+		if all, err := json.Marshal(chunks); err == nil {
+			r.addBlob("__next_f", all)
+		}
+	}
+}
+
+// revive undoes how Nuxt 3 writes data: one array of values, in which objects and arrays hold the places of others. It
+// is the text itself if that is something else.
+func revive(text string) string {
+	flat, err := ParseJSON(text)
+	if err != nil || flat.Kind != Array || len(flat.Members) == 0 {
+		return text
+	}
+	v := reviver{flat: flat.Members, left: maxValues}
+	root := v.at("0", 0)
+	return string(root.Append(nil))
+}
+
+type reviver struct {
+	flat []Member
+	left int
+}
+
+// at is the value at a place.
+func (v *reviver) at(place string, depth int) JSON {
+	index := 0
+	for _, c := range []byte(place) {
+		if c < '0' || c > '9' || index > len(v.flat) {
+			return JSON{} // -1 and the like: undefined
+		}
+		index = 10*index + int(c-'0')
+	}
+	if v.left--; v.left < 0 || depth > maxDepth || place == "" || index >= len(v.flat) {
+		return JSON{}
+	}
+	flat := &v.flat[index].Value
+	if flat.Kind != Array && flat.Kind != Object {
+		return *flat
+	}
+	if flat.Kind == Array && len(flat.Members) > 0 && flat.Members[0].Value.Kind == String {
+		return v.tagged(flat.Members, depth)
+	}
+	whole := JSON{Kind: flat.Kind, Members: make([]Member, 0, min(len(flat.Members), v.left+1))}
+	for i := range flat.Members {
+		if v.left < 0 {
+			break
+		}
+		m := &flat.Members[i]
+		whole.Members = append(whole.Members, Member{m.Name, v.at(m.Value.Text, depth+1)})
+	}
+	return whole
+}
+
+// tagged is a value of a type that JSON does not have.
+func (v *reviver) tagged(parts []Member, depth int) JSON {
+	if len(parts) < 2 {
+		return JSON{}
+	}
+	switch second := parts[1].Value; parts[0].Value.Text {
+	case "Date", "BigInt":
+		if second.Kind == Number {
+			return v.at(second.Text, depth+1)
+		}
+		return second
+	case "Set":
+		set := JSON{Kind: Array}
+		for i := range parts[1:] {
+			set.Members = append(set.Members, Member{Value: v.at(parts[i+1].Value.Text, depth+1)})
+		}
+		return set
+	case "Map", "null", "RegExp", "NuxtError":
+		return JSON{}
+	default: // Reactive, ShallowReactive, Ref, ShallowRef, EmptyRef, Island …
+		return v.at(second.Text, depth+1)
+	}
+}

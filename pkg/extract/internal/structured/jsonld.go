@@ -1,0 +1,174 @@
+package structured
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// readBlock reads a block of JSON-LD. One that is broken leaves the others as they are.
+func (r *reader) readBlock(text string) {
+	if r.blocks++; r.blocks > maxBlocks {
+		r.data.Cut = true
+		return
+	}
+	values, ok := r.parseBlock(text)
+	if !ok && strings.Contains(text, "&") { // quotes written for an attribute, or an editor's doing
+		values, ok = r.parseBlock(html.UnescapeString(text))
+	}
+	if !ok {
+		return
+	}
+	for i := range values {
+		r.topLevel(&values[i], 0)
+	}
+}
+
+// parseBlock reads the values of a block: one, as the standard says, or several in a row.
+func (r *reader) parseBlock(text string) ([]JSON, bool) {
+	if r.parsed += len(text); r.parsed > maxParsed {
+		r.data.Cut = true
+		return nil, false
+	}
+	p := parser{s: unwrap(text), left: maxValues}
+	var values []JSON
+	for {
+		p.skipSeparators()
+		if p.i == len(p.s) || p.s[p.i] != '{' && p.s[p.i] != '[' {
+			return values, len(values) > 0
+		}
+		v, err := p.value(0)
+		if err != nil {
+			r.data.Cut = r.data.Cut || errors.Is(err, errTooLarge)
+			return values, len(values) > 0
+		}
+		values = append(values, v)
+	}
+}
+
+func (p *parser) skipSeparators() {
+	for {
+		p.space()
+		if p.i == len(p.s) || p.s[p.i] != ',' && p.s[p.i] != ';' {
+			return
+		}
+		p.i++
+	}
+}
+
+// wrappers are what old advice and content systems put before the data of a script, where that is no comment of
+// JavaScript that the parser skips.
+var wrappers = regexp.MustCompile(`^(?:\s|\x{feff}|<!--[^{\[]*-->|(?://|/\*)?\s*(?:<!\[CDATA\[|<!--)\s*(?:\*/|-->)?)+`)
+
+// unwrap is a script without the wrapper. What follows the data is not looked at.
+func unwrap(s string) string {
+	return s[len(wrappers.FindString(s)):]
+}
+
+// topLevel makes items of a value that is no property.
+func (r *reader) topLevel(j *JSON, depth int) {
+	switch {
+	case depth > maxDepth:
+	case j.Kind == Array:
+		for i := range j.Members {
+			r.topLevel(&j.Members[i].Value, depth+1)
+		}
+	case j.Kind == Object:
+		it := r.item(j, depth)
+		if len(it.Props) > 0 {
+			r.data.Items = append(r.data.Items, it)
+		}
+		if graph := j.Get("@graph"); graph != nil {
+			r.topLevel(graph, depth+1)
+		}
+	}
+}
+
+// item makes an item of an object.
+func (r *reader) item(j *JSON, depth int) *Item {
+	it := &Item{Source: JSONLD}
+	places := make(map[string]int, len(j.Members))
+	for i := range j.Members {
+		m := &j.Members[i]
+		switch m.Name {
+		case "@type":
+			it.Types = typesOf(&m.Value)
+			continue
+		case "@id":
+			it.ID = decodeReferences(m.Value.Text)
+			continue
+		}
+		name := local(m.Name)
+		if name == "" || name[0] == '@' || m.Value.Kind == Null {
+			continue
+		}
+		values := r.valuesOf(nil, &m.Value, depth+1)
+		place, again := places[name]
+		switch {
+		case len(values) == 0:
+		case again:
+			it.Props[place].Values = values
+		case len(it.Props) == maxProps:
+			r.data.Cut = true
+		default:
+			places[name] = len(it.Props)
+			it.Props = append(it.Props, Prop{name, values})
+		}
+	}
+	return it
+}
+
+func typesOf(j *JSON) []string {
+	if j.Kind == String {
+		return []string{local(j.Text)}
+	}
+	var types []string
+	for i := range j.Members {
+		if t := &j.Members[i].Value; t.Kind == String {
+			types = append(types, local(t.Text))
+		}
+	}
+	return types
+}
+
+// valuesOf appends the values that a member states: lists in lists are one list, as JSON-LD has it.
+func (r *reader) valuesOf(values []Value, j *JSON, depth int) []Value {
+	switch j.Kind {
+	case Null:
+	case Array:
+		for i := range j.Members {
+			values = r.valuesOf(values, &j.Members[i].Value, depth)
+		}
+	case Object:
+		for _, key := range [...]string{"@value", "@list", "@set"} {
+			if inner := j.Get(key); inner != nil {
+				return r.valuesOf(values, inner, depth)
+			}
+		}
+		if r.addValue() {
+			values = append(values, Value{Kind: Entity, Item: r.item(j, depth)})
+		}
+	case String:
+		if r.addValue() {
+			values = append(values, Value{Kind: String, Text: decodeReferences(j.Text)})
+		}
+	default:
+		if r.addValue() {
+			values = append(values, Value{Kind: j.Kind, Text: j.Text})
+		}
+	}
+	return values
+}
+
+// references are character references as systems write them into JSON that they take for HTML. Without a semicolon
+// they may be part of an address: ?a=1&copy=2.
+var references = regexp.MustCompile(`&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});`)
+
+func decodeReferences(s string) string {
+	if strings.IndexByte(s, '&') < 0 {
+		return s
+	}
+	return references.ReplaceAllStringFunc(s, html.UnescapeString)
+}

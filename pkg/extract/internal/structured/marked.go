@@ -1,0 +1,244 @@
+package structured
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// readMicrodata reads the items that itemscope, itemprop and itemref mark.
+func (r *reader) readMicrodata() {
+	m := microdata{reader: r, open: map[*html.Node]bool{}}
+	m.children(r.root, nil)
+}
+
+type microdata struct {
+	*reader
+	ids   map[string]*html.Node // made when an itemref asks
+	open  map[*html.Node]bool   // scopes being read: itemref may lead in circles
+	refs  int
+	steps int // elements looked at, again and again where itemref leads there
+}
+
+const maxSteps = 5_000_000
+
+// children reads what n holds as properties of it; nil where no item is around.
+func (m *microdata) children(n *html.Node, it *Item) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type == html.ElementNode {
+			m.element(c, it)
+		}
+	}
+}
+
+func (m *microdata) element(n *html.Node, it *Item) {
+	if m.steps++; m.steps > maxSteps || m.values > maxValues {
+		m.data.Cut = true
+		return
+	}
+	props := strings.Fields(attr(n, "itemprop"))
+	if _, ok := lookAttr(n, "itemscope"); !ok {
+		if it != nil && len(props) > 0 {
+			v := Value{Kind: String, Text: m.valueOf(n)}
+			for _, name := range props {
+				m.add(it, local(name), v)
+			}
+		}
+		m.children(n, it)
+		return
+	}
+	if m.open[n] {
+		return
+	}
+	m.open[n] = true
+	defer delete(m.open, n)
+	scope := &Item{Source: Microdata, ID: strings.TrimSpace(attr(n, "itemid"))}
+	for t := range strings.FieldsSeq(attr(n, "itemtype")) {
+		scope.Types = append(scope.Types, local(t))
+	}
+	if it == nil || len(props) == 0 {
+		m.data.Items = append(m.data.Items, scope)
+	}
+	m.children(n, scope)
+	m.referred(n, scope)
+	if it != nil {
+		for _, name := range props {
+			m.add(it, local(name), Value{Kind: Entity, Item: scope})
+		}
+	}
+}
+
+// referred reads the elements that itemref names as if they stood in the item.
+func (m *microdata) referred(n *html.Node, it *Item) {
+	for id := range strings.FieldsSeq(attr(n, "itemref")) {
+		if m.refs++; m.refs > maxBlocks {
+			m.data.Cut = true
+			return
+		}
+		if m.ids == nil {
+			m.ids = map[string]*html.Node{}
+			for n := range m.root.Descendants() {
+				if id := attr(n, "id"); id != "" && m.ids[id] == nil {
+					m.ids[id] = n
+				}
+			}
+		}
+		if target := m.ids[id]; target != nil {
+			m.element(target, it)
+		}
+	}
+}
+
+// valueOf is the value of an element that is marked as a property.
+func (r *reader) valueOf(n *html.Node) string {
+	if content, ok := lookAttr(n, "content"); ok {
+		return strings.TrimSpace(content)
+	}
+	key := ""
+	switch n.DataAtom {
+	case atom.A, atom.Area, atom.Link:
+		key = "href"
+	case atom.Audio, atom.Embed, atom.Iframe, atom.Img, atom.Source, atom.Track, atom.Video:
+		key = "src"
+	case atom.Object:
+		key = "data"
+	case atom.Data, atom.Meter:
+		if v, ok := lookAttr(n, "value"); ok {
+			return strings.TrimSpace(v)
+		}
+	case atom.Time:
+		if v, ok := lookAttr(n, "datetime"); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	if v, ok := lookAttr(n, key); ok && key != "" {
+		return r.resolve(v)
+	}
+	return r.textOf(n)
+}
+
+// readRDFa reads the items that typeof and property mark: RDFa Lite, and of RDFa 1.0 what shops used.
+func (r *reader) readRDFa() {
+	r.rdfaChildren(r.root, scope{})
+}
+
+// scope is what the elements around one say.
+type scope struct {
+	item     *Item
+	prefixes *prefix
+	rel      []string // properties of item that the next item is a value of
+}
+
+// prefix is a declared prefix and those declared before it.
+type prefix struct {
+	name, vocabulary string
+	outer            *prefix
+}
+
+func (r *reader) rdfaChildren(n *html.Node, s scope) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type == html.ElementNode {
+			r.rdfa(c, s)
+		}
+	}
+}
+
+func (r *reader) rdfa(n *html.Node, s scope) {
+	if r.values > maxValues {
+		return
+	}
+	s.declare(n)
+	types, typed := lookAttr(n, "typeof")
+	property := s.names(attr(n, "property"))
+	for token := range strings.FieldsSeq(attr(n, "rel")) {
+		if strings.Contains(token, ":") { // others say how links relate
+			property = append(property, s.names(token)...)
+		}
+	}
+	switch {
+	case typed:
+		it := &Item{Source: RDFa, Types: s.names(types)}
+		for _, key := range [...]string{"about", "resource", "href", "src"} {
+			if id, ok := lookAttr(n, key); ok && it.ID == "" {
+				it.ID = strings.TrimSpace(id)
+			}
+		}
+		if len(property) == 0 {
+			property = s.rel
+		}
+		outer := s.item
+		s.item, s.rel = it, nil
+		if outer == nil || len(property) == 0 {
+			r.data.Items = append(r.data.Items, it)
+		}
+		r.rdfaChildren(n, s)
+		if outer != nil {
+			for _, name := range property {
+				r.add(outer, name, Value{Kind: Entity, Item: it})
+			}
+		}
+		return
+	case s.item != nil && len(property) > 0 && attr(n, "property") == "" && attr(n, "href") == "" && attr(n, "resource") == "":
+		s.rel = property
+	case s.item != nil && len(property) > 0:
+		v := Value{Kind: String, Text: r.rdfaValue(n)}
+		for _, name := range property {
+			r.add(s.item, name, v)
+		}
+	}
+	r.rdfaChildren(n, s)
+}
+
+func (r *reader) rdfaValue(n *html.Node) string {
+	for _, key := range [...]string{"content", "datetime"} {
+		if v, ok := lookAttr(n, key); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	for _, key := range [...]string{"resource", "href", "src"} {
+		if v, ok := lookAttr(n, key); ok {
+			return r.resolve(v)
+		}
+	}
+	return r.textOf(n)
+}
+
+// declare takes over the prefixes that an element declares.
+func (s *scope) declare(n *html.Node) {
+	if fields := strings.Fields(attr(n, "prefix")); len(fields) > 1 && len(fields) < maxDepth {
+		for i := 0; i+1 < len(fields); i += 2 {
+			s.prefixes = &prefix{strings.TrimSuffix(fields[i], ":"), fields[i+1], s.prefixes}
+		}
+	}
+	for i := range n.Attr {
+		if name, ok := strings.CutPrefix(n.Attr[i].Key, "xmlns:"); ok {
+			s.prefixes = &prefix{name, n.Attr[i].Val, s.prefixes}
+		}
+	}
+}
+
+// names are the names in a list, those with a declared prefix by what it stands for.
+func (s *scope) names(list string) []string {
+	var names []string
+	for name := range strings.FieldsSeq(list) {
+		names = append(names, s.expand(name))
+	}
+	return names
+}
+
+func (s *scope) expand(name string) string {
+	before, after, ok := strings.Cut(name, ":")
+	if !ok || strings.HasPrefix(after, "//") {
+		return local(name)
+	}
+	for p := s.prefixes; p != nil; p = p.outer {
+		if strings.EqualFold(p.name, before) {
+			if known := local(p.vocabulary + after); known != p.vocabulary+after {
+				return known
+			}
+			break
+		}
+	}
+	return local(name)
+}

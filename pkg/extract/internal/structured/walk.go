@@ -1,0 +1,229 @@
+package structured
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/nlnwa/whatwg-url/url"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// reader reads one page.
+type reader struct {
+	data *Data
+	root *html.Node
+	base *url.Url
+
+	blocks, values, parsed, text int // of the bounds
+	flight                       strings.Builder
+	hasScopes, hasTypeof         bool
+}
+
+// baseOf is what the page's links are relative to, nil if that is no address.
+func baseOf(root *html.Node, pageURL string) *url.Url {
+	base, err := url.Parse(pageURL)
+	if err != nil {
+		return nil
+	}
+	for n := range root.Descendants() {
+		if n.DataAtom == atom.Body {
+			break
+		}
+		if href := attr(n, "href"); n.DataAtom == atom.Base && href != "" {
+			if b, err := base.Parse(href); err == nil {
+				return b
+			}
+			break
+		}
+	}
+	return base
+}
+
+// resolve is a link as an absolute address, or as written where it is none.
+func (r *reader) resolve(link string) string {
+	link = strings.TrimSpace(link)
+	if r.base == nil || link == "" {
+		return link
+	}
+	u, err := r.base.Parse(link)
+	if err != nil {
+		return link
+	}
+	return u.Href(false)
+}
+
+// walk reads all but the items that attributes mark.
+func (r *reader) walk(root *html.Node) {
+	for n := range root.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		r.readAttrs(n)
+		switch n.DataAtom {
+		case atom.Script:
+			r.readScript(n)
+		case atom.Meta:
+			r.readMeta(n)
+		case atom.Title:
+			if r.data.Title == "" && n.Namespace == "" {
+				r.data.Title = r.textOf(n)
+			}
+		case atom.H1:
+			if len(r.data.Headings) < maxBlocks {
+				r.data.Headings = append(r.data.Headings, r.textOf(n))
+			}
+		case atom.Link:
+			if r.data.Canonical == "" && hasToken(attr(n, "rel"), "canonical") {
+				r.data.Canonical = r.resolve(attr(n, "href"))
+			}
+		case atom.Html:
+			r.data.Lang = strings.TrimSpace(attr(n, "lang"))
+		case atom.Table:
+			r.readTable(n)
+		case atom.Dl:
+			r.readDefinitions(n)
+		case atom.Li, atom.P, atom.Div:
+			r.readLine(n)
+		}
+	}
+}
+
+// readAttrs notes what other readers will find, and reads data-* attributes that hold JSON.
+func (r *reader) readAttrs(n *html.Node) {
+	for i := range n.Attr {
+		switch a := &n.Attr[i]; {
+		case a.Key == "itemscope":
+			r.hasScopes = true
+		case a.Key == "typeof":
+			r.hasTypeof = true
+		case strings.HasPrefix(a.Key, "data-") && len(a.Val) > minBlob && (a.Val[0] == '{' || a.Val[0] == '['):
+			r.addJSON(a.Key, a.Val)
+		}
+	}
+}
+
+func (r *reader) readMeta(n *html.Node) {
+	content, ok := lookAttr(n, "content")
+	if !ok {
+		return
+	}
+	for _, key := range [...]string{"property", "name", "itemprop"} {
+		if name := strings.TrimSpace(attr(n, key)); name != "" {
+			if len(r.data.Meta) == maxPairs {
+				r.data.Cut = true
+				return
+			}
+			r.data.Meta = append(r.data.Meta, Pair{name, strings.TrimSpace(content)})
+			return
+		}
+	}
+}
+
+// addValue counts a value of an item; false when there are too many.
+func (r *reader) addValue() bool {
+	if r.values++; r.values > maxValues {
+		r.data.Cut = true
+		return false
+	}
+	return true
+}
+
+// add adds a value to a property. A property seen before goes on.
+func (r *reader) add(it *Item, name string, v Value) {
+	if name == "" || !r.addValue() {
+		return
+	}
+	for i := range it.Props {
+		if it.Props[i].Name == name {
+			it.Props[i].Values = append(it.Props[i].Values, v)
+			return
+		}
+	}
+	if len(it.Props) == maxProps {
+		r.data.Cut = true
+		return
+	}
+	it.Props = append(it.Props, Prop{name, []Value{v}})
+}
+
+// maxProps bounds the names of one item.
+const maxProps = 500
+
+// textOf is what a browser would show of an element: white space collapsed, without scripts, styles and templates.
+func (r *reader) textOf(n *html.Node) string { return r.textUpTo(n, maxText) }
+
+// textUpTo is textOf that stops behind some bytes.
+func (r *reader) textUpTo(n *html.Node, most int) string {
+	var b strings.Builder
+	gap := false
+	var add func(*html.Node)
+	add = func(n *html.Node) {
+		for c := n.FirstChild; c != nil && r.text < maxText && b.Len() <= most; c = c.NextSibling {
+			switch {
+			case c.Type == html.TextNode:
+				for i, word := range strings.FieldsFunc(c.Data, unicode.IsSpace) {
+					if b.Len() > 0 && (gap || i > 0 || startsWithSpace(c.Data)) {
+						b.WriteByte(' ')
+					}
+					b.WriteString(word)
+					r.text += len(word) + 1
+					gap = false
+				}
+				gap = gap || endsWithSpace(c.Data)
+			case c.Type == html.ElementNode && !isHidden(c):
+				gap = gap || isBreak(c)
+				add(c)
+				gap = gap || isBreak(c)
+			}
+		}
+	}
+	add(n)
+	r.data.Cut = r.data.Cut || r.text >= maxText
+	return b.String()
+}
+
+func startsWithSpace(s string) bool { return s != "" && strings.TrimLeftFunc(s, unicode.IsSpace) != s }
+func endsWithSpace(s string) bool   { return s != "" && strings.TrimRightFunc(s, unicode.IsSpace) != s }
+
+// isBreak says whether an element's text stands apart from what is around it.
+func isBreak(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.A, atom.Abbr, atom.B, atom.Bdi, atom.Bdo, atom.Cite, atom.Code, atom.Data, atom.Del, atom.Em, atom.Font,
+		atom.I, atom.Ins, atom.Kbd, atom.Mark, atom.Q, atom.S, atom.Samp, atom.Small, atom.Span, atom.Strong, atom.Sub,
+		atom.Sup, atom.Time, atom.Tt, atom.U, atom.Var, atom.Wbr, atom.Meta, atom.Link:
+		return false
+	}
+	return n.DataAtom != 0
+}
+
+func isHidden(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Noframes, atom.Noembed:
+		return true
+	}
+	return false
+}
+
+func attr(n *html.Node, key string) string {
+	v, _ := lookAttr(n, key)
+	return v
+}
+
+func lookAttr(n *html.Node, key string) (string, bool) {
+	for i := range n.Attr {
+		if n.Attr[i].Key == key && n.Attr[i].Namespace == "" {
+			return n.Attr[i].Val, true
+		}
+	}
+	return "", false
+}
+
+func hasToken(list, want string) bool {
+	for token := range strings.FieldsSeq(list) {
+		if strings.EqualFold(token, want) {
+			return true
+		}
+	}
+	return false
+}

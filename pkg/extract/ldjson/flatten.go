@@ -1,0 +1,304 @@
+package ldjson
+
+import (
+	"strings"
+	"unicode"
+
+	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+)
+
+// maxLevels is how deep members of nested items become columns, maxNested how deep items nest that stay JSON.
+const (
+	maxLevels = 4
+	maxNested = 16
+)
+
+// column is a name and a JSON value.
+type column struct {
+	name  string
+	value []byte
+}
+
+// flattener makes columns of one thing.
+type flattener struct {
+	data    *structured.Data
+	columns []column
+	places  map[string]bool
+	size    int
+	group   *structured.Item   // whose columns come after those of its variant
+	path    []*structured.Item // items around the one at hand: references may lead in circles
+}
+
+func (f *flattener) tooLarge() bool { return f.size > rows.MaxRowBytes }
+
+// thing makes the columns of a thing.
+func (f *flattener) thing(t *structured.Thing) {
+	f.places = map[string]bool{}
+	f.add("type", scalars(texts(t.Types)))
+	if t.ID != "" {
+		f.add("id", structured.AppendString(nil, t.ID))
+	}
+	f.group = t.Group
+	f.item("", t.Item)
+	if t.Group != nil {
+		f.item("", t.Group, "hasVariant", "variesBy")
+	}
+	if t.Position != "" {
+		f.add("position", scalar(structured.Value{Kind: kindOf(t.Position), Text: t.Position}))
+	}
+}
+
+func kindOf(position string) structured.Kind {
+	for _, r := range position {
+		if r < '0' || r > '9' {
+			return structured.String
+		}
+	}
+	if position == "" || position[0] == '0' && len(position) > 1 {
+		return structured.String
+	}
+	return structured.Number
+}
+
+func texts(list []string) []structured.Value {
+	values := make([]structured.Value, len(list))
+	for i, s := range list {
+		values[i] = structured.Value{Kind: structured.String, Text: s}
+	}
+	return values
+}
+
+// add adds a column, unless there is one of its name or nothing to say.
+func (f *flattener) add(name string, value []byte) {
+	if name == "" || value == nil || f.places[name] || f.tooLarge() {
+		return
+	}
+	f.places[name] = true
+	f.size += len(name) + len(value) + len(`"":,`)
+	f.columns = append(f.columns, column{name, value})
+}
+
+// row is the columns as a JSON object, nil if there is nothing but a type.
+func (f *flattener) row() []byte {
+	if len(f.columns) == 0 || len(f.columns) == 1 && f.columns[0].name == "type" || f.tooLarge() {
+		return nil
+	}
+	row := make([]byte, 0, f.size+2)
+	for i, c := range f.columns {
+		if i == 0 {
+			row = append(row, '{')
+		} else {
+			row = append(row, ',')
+		}
+		row = append(structured.AppendString(row, c.name), ':')
+		row = append(row, c.value...)
+	}
+	return append(row, '}')
+}
+
+// item makes columns of an item's properties.
+func (f *flattener) item(prefix string, it *structured.Item, without ...string) {
+	if f.isOpen(it) && (it != f.group || prefix != "") {
+		return
+	}
+	f.path = append(f.path, it)
+	defer func() { f.path = f.path[:len(f.path)-1] }()
+	for i := range it.Props {
+		if p := &it.Props[i]; !contains(without, p.Name) {
+			f.property(prefix, p)
+		}
+	}
+}
+
+// isOpen says whether an item's members are being written.
+func (f *flattener) isOpen(it *structured.Item) bool {
+	for _, open := range f.path {
+		if open == it {
+			return true
+		}
+	}
+	return it == f.group && it != nil
+}
+
+func (f *flattener) property(prefix string, p *structured.Prop) {
+	name := columnName(p.Name)
+	if name == "" {
+		return
+	}
+	name = prefix + name
+	first := f.firstItem(p.Values)
+	switch {
+	case first == nil:
+		f.add(name, scalars(p.Values))
+	case first.Is("PropertyValue") && f.named(name, p.Values):
+	default:
+		if len(p.Values) > 1 || len(f.path) >= maxLevels {
+			f.add(name, f.list(p.Values))
+		}
+		if len(first.Props) == 0 {
+			f.add(name, structured.AppendString(nil, first.ID)) // a reference to somewhere else
+		} else if len(f.path) < maxLevels {
+			if first.ID != "" {
+				f.add(name+"_id", structured.AppendString(nil, first.ID))
+			}
+			f.item(name+"_", first)
+		}
+	}
+}
+
+func (f *flattener) firstItem(values []structured.Value) *structured.Item {
+	for _, v := range values {
+		if v.Kind == structured.Entity {
+			return f.data.Follow(v.Item)
+		}
+	}
+	return nil
+}
+
+// named makes a column of each PropertyValue; false if some have no name.
+func (f *flattener) named(prefix string, values []structured.Value) bool {
+	type pair struct{ name, value string }
+	var pairs []pair
+	for _, v := range values {
+		if v.Kind != structured.Entity {
+			return false
+		}
+		it := f.data.Follow(v.Item)
+		name := columnName(it.Text("name"))
+		if name == "" {
+			name = columnName(it.Text("propertyID"))
+		}
+		given := it.Get("value")
+		if name == "" || f.firstItem(given) != nil {
+			return false
+		}
+		pairs = append(pairs, pair{prefix + "_" + name, string(scalars(given))})
+	}
+	for _, p := range pairs {
+		if p.value != "" {
+			f.add(p.name, []byte(p.value))
+		}
+	}
+	return true
+}
+
+// scalars is one value, or an array of several; nil for none.
+func scalars(values []structured.Value) []byte {
+	switch len(values) {
+	case 0:
+		return nil
+	case 1:
+		return scalar(values[0])
+	}
+	out := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, scalar(v)...)
+	}
+	return append(out, ']')
+}
+
+func scalar(v structured.Value) []byte {
+	if v.Kind == structured.String {
+		return structured.AppendString(nil, v.Text)
+	}
+	return []byte(v.Text)
+}
+
+// list is several values with items among them, as JSON.
+func (f *flattener) list(values []structured.Value) []byte {
+	out := f.appendValues(nil, values, len(f.path))
+	if len(values) == 1 {
+		return out
+	}
+	return append(append([]byte{'['}, out...), ']')
+}
+
+func (f *flattener) appendValues(dst []byte, values []structured.Value, depth int) []byte {
+	for i, v := range values {
+		if f.size+len(dst) > rows.MaxRowBytes {
+			f.size = rows.MaxRowBytes + 1
+			break
+		}
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if v.Kind == structured.Entity {
+			dst = f.appendItem(dst, v.Item, depth+1)
+		} else {
+			dst = append(dst, scalar(v)...)
+		}
+	}
+	return dst
+}
+
+// appendItem appends an item as a JSON object. What is nested too deep, or in itself, is its id.
+func (f *flattener) appendItem(dst []byte, it *structured.Item, depth int) []byte {
+	it = f.data.Follow(it)
+	if f.isOpen(it) || depth > maxNested {
+		return structured.AppendString(dst, it.ID)
+	}
+	f.path = append(f.path, it)
+	defer func() { f.path = f.path[:len(f.path)-1] }()
+	comma := byte('{')
+	member := func(name string, value []byte) {
+		if name == "" || value == nil {
+			return
+		}
+		dst = append(structured.AppendString(append(dst, comma), name), ':')
+		dst = append(dst, value...)
+		comma = ','
+	}
+	member("type", scalars(texts(it.Types)))
+	if it.ID != "" {
+		member("id", structured.AppendString(nil, it.ID))
+	}
+	for i := range it.Props {
+		if f.tooLarge() {
+			break
+		}
+		value := f.appendValues(nil, it.Props[i].Values, depth)
+		if len(it.Props[i].Values) > 1 {
+			value = append(append([]byte{'['}, value...), ']')
+		}
+		member(columnName(it.Props[i].Name), value)
+	}
+	if comma == '{' {
+		dst = append(dst, '{')
+	}
+	return append(dst, '}')
+}
+
+// columnName is a property's name as a column.
+func columnName(name string) string {
+	name = strings.TrimLeft(strings.TrimSpace(name), "_$@")
+	if strings.IndexFunc(name, notInName) < 0 && len(name) <= maxName {
+		return name
+	}
+	name = strings.Map(func(r rune) rune {
+		if notInName(r) {
+			return -1
+		}
+		return r
+	}, name)
+	if runes := []rune(name); len(runes) > maxName {
+		name = string(runes[:maxName])
+	}
+	return strings.TrimSpace(name)
+}
+
+const maxName = 200
+
+func notInName(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,101 @@
+package extract
+
+import (
+	"github.com/nlnwa/whatwg-url/url"
+
+	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
+	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// link finds in a page what leads to the next one. The zero link finds nothing.
+type link struct {
+	selector *rows.Selector // of NEXT_LINK in HTML pages
+	path     *jsondoc.Path  // of NEXT_LINK in JSON bodies, or of JSON_CURSOR
+	cursor   bool           // path is that of JSON_CURSOR
+}
+
+// compileLink compiles the pagination's selector, which is of the fields' kind.
+func compileLink(r model.Recipe) (l link, f *fault.Error) {
+	const field = "sourceConfig.pagination."
+	switch p := r.Pagination; {
+	case p == nil:
+	case p.Type == model.JSONCursor:
+		l.cursor = true
+		l.path, f = rows.CompilePath(field+"cursorPath", p.CursorPath)
+		if f == nil && len(r.Fields) > 0 && !rows.IsJSON(r.Fields) {
+			f = fault.Invalid(fault.SchemaValidation, field+"type", "JSON_CURSOR needs fields that are JSONPaths")
+		}
+	case p.Type == model.NextLink && rows.IsJSON(r.Fields):
+		l.path, f = rows.CompilePath(field+"selector", p.Selector)
+	case p.Type == model.NextLink:
+		var s rows.Selector
+		s, f = rows.CompileSelector(field+"selector", p.Selector)
+		l.selector = &s
+	}
+	return l, f
+}
+
+// ofHTML is where the selector's first match leads: its href or, of an attribute, a text or a value that an XPath
+// expression gives, that itself; resolved as a browser would, against the page's base element if it has one, else
+// against its address.
+func (l *link) ofHTML(doc *dom.Document, pageURL string) string {
+	if l.selector == nil {
+		return ""
+	}
+	var href string
+	ok := true
+	switch match := l.selector.First(doc); {
+	case l.selector.IsScalar():
+		href, ok = l.selector.XPath.Value(doc, dom.Whole).(string)
+		ok = ok && href != ""
+	case match.Elem == dom.None:
+		return ""
+	case match.IsElem():
+		href, ok = doc.Attr(match.Elem, "href")
+	default:
+		href = string(doc.AppendMatch(nil, match))
+	}
+	if !ok {
+		return ""
+	}
+	baseHref, _ := doc.BaseHref()
+	return resolve(pageURL, baseHref, href)
+}
+
+// ofJSON is where the path's first match leads, or the cursor that it is.
+func (l *link) ofJSON(doc *jsondoc.Document, pageURL string) (next, cursor string) {
+	if l.path == nil {
+		return "", ""
+	}
+	match := l.path.First(doc)
+	if match == jsondoc.None {
+		return "", ""
+	}
+	text, _ := doc.String(match)
+	switch {
+	case l.cursor:
+		return "", text
+	case text == "":
+		return "", ""
+	}
+	return resolve(pageURL, "", text), ""
+}
+
+// resolve is a link's absolute address, "" unless it is http or https.
+func resolve(pageURL, baseHref, href string) string {
+	base, err := url.Parse(pageURL)
+	if err != nil {
+		return ""
+	}
+	if b, err := base.Parse(baseHref); baseHref != "" && err == nil {
+		base = b
+	}
+	link, err := base.Parse(href)
+	if err != nil || (link.Scheme() != "http" && link.Scheme() != "https") {
+		return ""
+	}
+	return link.Href(false)
+}

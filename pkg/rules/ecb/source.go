@@ -1,0 +1,124 @@
+package ecb
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/egress"
+)
+
+// DailyURL is where the bank publishes the newest day, at about 16:00 CET of each working day.
+const DailyURL = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"
+
+// Times of refreshing.
+const (
+	keep    = 24 * time.Hour
+	again   = time.Hour        // after a failure
+	timeout = 10 * time.Second // of one attempt
+)
+
+// sharedKey names the document in the shared cache.
+const sharedKey = "ecb daily"
+
+// Config sets a Source. Zero values take the defaults.
+type Config struct {
+	URL    string       // DailyURL
+	Clock  clock.Clock  // the system's
+	Logger *slog.Logger // none
+	// Shared keeps the newest table for all processes; nil: each asks for itself.
+	Shared cache.Values
+}
+
+// Rates is where the newest table comes from: a Source, or one table for ever.
+type Rates interface {
+	Table(ctx context.Context) *Table
+}
+
+// Table is the table itself.
+func (t *Table) Table(context.Context) *Table { return t }
+
+// Source is the newest table that could be had. Nothing is asked for before a table is needed. It is safe for
+// concurrent use.
+type Source struct {
+	client *egress.Client
+	config Config
+
+	mu    sync.Mutex
+	table *Table
+	due   time.Time // of the next attempt
+	busy  bool      // one is under way
+}
+
+// NewSource begins with the bundled table.
+func NewSource(client *egress.Client, config Config) *Source {
+	if config.URL == "" {
+		config.URL = DailyURL
+	}
+	if config.Clock == nil {
+		config.Clock = clock.System{}
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Source{client: client, config: config, table: Bundled()}
+}
+
+// Table is the newest table at hand. Once a day a caller waits while it is read, up to 10 seconds; the others go on with
+// the one before, and so does everybody where the bank cannot be reached.
+func (s *Source) Table(ctx context.Context) *Table {
+	now := s.config.Clock.Now()
+	s.mu.Lock()
+	table := s.table
+	if s.busy || now.Before(s.due) {
+		s.mu.Unlock()
+		return table
+	}
+	s.busy = true
+	s.mu.Unlock()
+
+	fresh, err := s.read(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy = false
+	switch {
+	case ctx.Err() != nil: // the caller's end says nothing about the bank
+	case err != nil:
+		s.due = now.Add(again)
+		s.config.Logger.Warn("ecb: reference rates could not be read; older ones are used", "date", table.Date(), "error", err)
+	default:
+		s.due = now.Add(keep)
+		if fresh.Date() >= s.table.Date() {
+			s.table = fresh
+		}
+	}
+	return s.table
+}
+
+// read asks the shared cache, then the bank.
+func (s *Source) read(ctx context.Context) (*Table, error) {
+	if s.config.Shared != nil {
+		if document, found := s.config.Shared.Get(ctx, sharedKey); found {
+			if table, err := Parse(document); err == nil {
+				return table, nil
+			}
+		}
+	}
+	response, err := s.client.Do(ctx, &egress.Request{URL: s.config.URL, Deadline: time.Now().Add(timeout), MaxBody: maxBytes})
+	if err != nil {
+		return nil, fmt.Errorf("ecb: ask for rates: %w", err)
+	}
+	defer response.Release()
+	if response.Status != 200 {
+		return nil, fmt.Errorf("ecb: ask for rates: status %d", response.Status)
+	}
+	table, err := Parse(response.Body)
+	if err == nil && s.config.Shared != nil {
+		s.config.Shared.Set(ctx, sharedKey, append([]byte(nil), response.Body...), keep)
+	}
+	return table, err
+}

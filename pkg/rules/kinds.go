@@ -1,0 +1,222 @@
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/shopspring/decimal"
+
+	"shoal.dev/shoal/pkg/rules/ecb"
+)
+
+// Bounds of parameters.
+const (
+	maxPattern     = 512  // characters (decision 29)
+	maxReplacement = 1024 // bytes
+	maxAmount      = 64   // bytes of a text that is read as a number
+	maxExponent    = 100
+)
+
+// currency is CURRENCY_CONVERT. The output is the source times the rate, exactly; what is no number is like null.
+func (c *checker) currency(params map[string]json.RawMessage) func(json.RawMessage, Day) (written, error) {
+	c.known(params, "from", "to")
+	var codes [2]string
+	for i, name := range []string{"from", "to"} {
+		if !read(c, params, name, &codes[i], "text") || !ecb.IsCode(codes[i]) {
+			c.invalid("params."+name, "a currency code of three capital letters (ISO 4217) is needed")
+		}
+	}
+	return func(value json.RawMessage, day Day) (written, error) {
+		amount, ok := Amount(value)
+		if !ok {
+			return written{}, nil
+		}
+		rate, date, ok := day.Table.Rate(codes[0], codes[1], day.At)
+		if !ok {
+			return written{}, nil
+		}
+		return written{value: json.RawMessage(amount.Mul(rate).String()), rate: json.RawMessage(rate.String()), date: date}, nil
+	}
+}
+
+// Amount reads a JSON number, or the one number in a short text such as a price: signs, letters and currency symbols
+// around it do not count. Of . and , the last one separates the decimals, unless it stands there several times, or alone
+// before exactly three digits and behind one to three of which the first is no zero: then both group digits, as blanks
+// and apostrophes do.
+func Amount(value json.RawMessage) (amount decimal.Decimal, ok bool) {
+	text := string(value)
+	if len(value) > 0 && value[0] == '"' {
+		if text, ok = numberIn(textOf(value)); !ok {
+			return amount, false
+		}
+	}
+	if len(text) > maxAmount {
+		return amount, false
+	}
+	amount, err := decimal.NewFromString(text)
+	if err != nil || amount.Exponent() > maxExponent || amount.Exponent() < -maxExponent {
+		return amount, false
+	}
+	return amount, true
+}
+
+// numberIn is the one number in a text, as decimal.NewFromString reads it.
+func numberIn(text string) (number string, ok bool) {
+	if len(text) > maxAmount {
+		return "", false
+	}
+	isDigit := func(r rune) bool { return r >= '0' && r <= '9' }
+	first, last := strings.IndexFunc(text, isDigit), strings.LastIndexFunc(text, isDigit)
+	if first < 0 {
+		return "", false
+	}
+	before, body := text[:first], text[first:last+1]
+	if strings.HasSuffix(before, ".") && (len(before) == 1 || !isLetter(before[:len(before)-1])) {
+		body = "0." + body // .5
+	}
+	body = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || r == '\'' || r == '’' || r == '_' {
+			return -1
+		}
+		return r
+	}, body)
+	if strings.Trim(body, "0123456789.,") != "" {
+		return "", false
+	}
+	body = plainDecimal(body)
+	if strings.ContainsAny(before, "-−") {
+		body = "-" + body
+	}
+	return body, true
+}
+
+// isLetter says whether a text ends with a letter, as abbreviations do: "Fr.", "Rs.".
+func isLetter(text string) bool {
+	runes := []rune(text)
+	return len(runes) > 0 && unicode.IsLetter(runes[len(runes)-1])
+}
+
+// plainDecimal takes grouping away and writes the separator of decimals as a dot.
+func plainDecimal(body string) string {
+	at := strings.LastIndexAny(body, ".,")
+	if at < 0 {
+		return body
+	}
+	separator := body[at : at+1]
+	whole, decimals := body[:at], body[at+1:]
+	alone := !strings.ContainsAny(whole, ".,")
+	grouping := strings.Contains(whole, separator) ||
+		alone && len(decimals) == 3 && len(whole) >= 1 && len(whole) <= 3 && whole[0] != '0'
+	digits := strings.NewReplacer(".", "", ",", "").Replace(whole)
+	if grouping {
+		return digits + decimals
+	}
+	return digits + "." + decimals
+}
+
+// enum is ENUM_MAP. Keys are the source as text: numbers and booleans as JSON writes them, null like an empty text.
+func (c *checker) enum(params map[string]json.RawMessage) func(json.RawMessage, Day) (written, error) {
+	c.known(params, "mapping", "default")
+	var mapping map[string]json.RawMessage
+	if !read(c, params, "mapping", &mapping, "an object of output values by source value") || len(mapping) == 0 {
+		c.invalid("params.mapping", "an object with at least one member is needed")
+	}
+	fallback := params["default"] // nil when there is none
+	return func(value json.RawMessage, _ Day) (written, error) {
+		output, matched := mapping[textOf(compact(value))]
+		if (!matched || string(output) == "null") && fallback != nil {
+			output = fallback
+		}
+		return written{value: output}, nil
+	}
+}
+
+func compact(value json.RawMessage) json.RawMessage {
+	if len(value) == 0 || value[0] != '{' && value[0] != '[' {
+		return value
+	}
+	var out bytes.Buffer
+	if json.Compact(&out, value) != nil {
+		return value
+	}
+	return out.Bytes()
+}
+
+// regex is REGEX_CLEAN. With a group the output is what that group holds in the first match; else it is the source with
+// every match replaced, where $1 or ${name} in the replacement stand for groups and $$ for a dollar sign.
+func (c *checker) regex(params map[string]json.RawMessage) func(json.RawMessage, Day) (written, error) {
+	c.known(params, "pattern", "replacement", "group", "onNoMatch")
+	var pattern, replacement string
+	group, noMatch := -1, "KEEP"
+	if !read(c, params, "pattern", &pattern, "text") || pattern == "" || len([]rune(pattern)) > maxPattern {
+		c.invalid("params.pattern", "a regular expression (RE2) of 1 to %d characters is needed", maxPattern)
+	}
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		c.invalid("params.pattern", "is no regular expression (RE2): %v", err)
+		compiled = regexp.MustCompile("")
+	}
+	hasReplacement := read(c, params, "replacement", &replacement, "text")
+	if len(replacement) > maxReplacement {
+		c.invalid("params.replacement", "has at most %d bytes", maxReplacement)
+	}
+	if hasGroup := read(c, params, "group", &group, "a whole number"); hasGroup {
+		if group < 0 || group > compiled.NumSubexp() {
+			c.invalid("params.group", "the pattern has the groups 0 to %d", compiled.NumSubexp())
+		}
+		if hasReplacement {
+			c.invalid("params.replacement", "group and replacement exclude each other")
+		}
+	}
+	if read(c, params, "onNoMatch", &noMatch, "text"); noMatch != "KEEP" && noMatch != "NULL" && noMatch != "EMPTY" {
+		c.invalid("params.onNoMatch", "must be one of KEEP, NULL, EMPTY")
+	}
+	return func(value json.RawMessage, _ Day) (written, error) {
+		if string(value) == "null" {
+			return written{}, nil
+		}
+		text := textOf(value)
+		match := compiled.FindStringSubmatchIndex(text)
+		switch {
+		case match == nil && noMatch == "KEEP":
+			return written{value: value}, nil
+		case match == nil && noMatch == "NULL":
+			return written{value: null}, nil
+		case match == nil:
+			return written{value: quoted("")}, nil
+		case group >= 0 && match[2*group] < 0: // a group that took no part
+			return written{value: quoted("")}, nil
+		case group >= 0:
+			return written{value: quoted(text[match[2*group]:match[2*group+1]])}, nil
+		}
+		clean, err := replaceAll(compiled, text, replacement)
+		return written{value: quoted(clean)}, err
+	}
+}
+
+// maxMatches bounds the memory of all matches in one text: 16 bytes for each and for each of its groups.
+const maxMatches = 64 << 20 / 16
+
+// replaceAll is regexp's ReplaceAllString that stops where a row would become too large.
+func replaceAll(pattern *regexp.Regexp, text, replacement string) (string, error) {
+	most := maxMatches / (pattern.NumSubexp() + 1)
+	matches := pattern.FindAllStringSubmatchIndex(text, most)
+	if len(matches) == most {
+		return "", tooLarge()
+	}
+	groups := strings.Count(replacement, "$")
+	var out []byte
+	done := 0
+	for _, match := range matches {
+		out = append(out, text[done:match[0]]...)
+		if len(out)+len(replacement)+groups*(match[1]-match[0]) > 2*MaxRowBytes {
+			return "", tooLarge()
+		}
+		out = pattern.ExpandString(out, replacement, text, match)
+		done = match[1]
+	}
+	return string(append(out, text[done:]...)), nil
+}

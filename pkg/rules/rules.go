@@ -1,0 +1,340 @@
+// Package rules owns post-process rules (specification 2.2, decision 29): they are checked and compiled once, and applied
+// to rows in their order, each seeing what those before it wrote. It does not own exchange rates (its folder ecb does),
+// nor when rows are made. Applying reads nothing but the row, the table of rates and the day.
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rules/ecb"
+)
+
+// Kind says what a rule does.
+type Kind string
+
+// The kinds of the specification.
+const (
+	CurrencyConvert Kind = "CURRENCY_CONVERT"
+	EnumMap         Kind = "ENUM_MAP"
+	RegexClean      Kind = "REGEX_CLEAN"
+)
+
+// Bounds. Lengths of names are in characters, others in bytes.
+const (
+	maxRules    = 100
+	maxName     = 256
+	maxParams   = 64 << 10 // of one rule, as JSON
+	MaxRowBytes = 1_000_000
+)
+
+// Names that rules may not write besides those that begin with _: what the service calls its own columns.
+var reserved = []string{"date", "group", "groupId", "groupRef", "scraperId", "scraperRef", "scraperJobStatusId", "jobId",
+	"customerRef", "sourceUrl", "finalUrl", "scrapedAt"}
+
+// Rules are compiled rules in their order. They never change.
+type Rules struct{ rules []rule }
+
+// rule is a compiled rule.
+type rule struct {
+	source, output string
+	apply          func(value json.RawMessage, day Day) (written, error)
+}
+
+// Day is what the rates of a conversion come from.
+type Day struct {
+	Table *ecb.Table
+	At    time.Time
+}
+
+// written is what a rule makes of a value.
+type written struct {
+	value json.RawMessage // nil: nothing is written
+	rate  json.RawMessage // of a conversion
+	date  string
+}
+
+// Compile checks and compiles rules. Faults have the code schema_validation_failed and name their field, such as
+// postProcessRules[2].params.from.
+func Compile(list []model.PostProcessRule) (*Rules, fault.List) {
+	if len(list) > maxRules {
+		return nil, fault.List{fault.Invalid(fault.SchemaValidation, "postProcessRules", "at most %d rules are allowed", maxRules)}
+	}
+	compiled := &Rules{rules: make([]rule, len(list))}
+	var faults fault.List
+	for i := range list {
+		c := checker{field: fmt.Sprintf("postProcessRules[%d]", i)}
+		compiled.rules[i] = c.compile(&list[i])
+		faults = append(faults, c.faults...)
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return compiled, nil
+}
+
+// Check is everything that is wrong with rules that are being saved: what Compile says, and currencies without a rate.
+func Check(list []model.PostProcessRule, table *ecb.Table) fault.List {
+	_, faults := Compile(list)
+	for i, r := range list {
+		for _, name := range []string{"from", "to"} {
+			code, _ := r.Params[name].(string)
+			if Kind(r.Kind) == CurrencyConvert && ecb.IsCode(code) && !table.Has(code) {
+				faults = append(faults, fault.Invalid(fault.SchemaValidation, fmt.Sprintf("postProcessRules[%d].params.%s", i, name),
+					"the European Central Bank publishes no reference rate of this currency"))
+			}
+		}
+	}
+	return faults
+}
+
+// checker collects what is wrong with one rule.
+type checker struct {
+	field  string
+	faults fault.List
+}
+
+func (c *checker) invalid(member, format string, args ...any) {
+	c.faults = append(c.faults, fault.Invalid(fault.SchemaValidation, c.field+"."+member, format, args...))
+}
+
+func (c *checker) compile(r *model.PostProcessRule) rule {
+	if r.SourceField == "" || utf8.RuneCountInString(r.SourceField) > maxName {
+		c.invalid("sourceField", "the name of a field of 1 to %d characters is needed", maxName)
+	}
+	if problem := badOutput(r); problem != "" {
+		c.invalid("outputField", "%s", problem)
+	}
+	switch r.OutputType {
+	case "", "NUMBER", "TEXT", "BOOLEAN":
+	default:
+		c.invalid("outputType", "must be one of NUMBER, TEXT, BOOLEAN")
+	}
+	compiled := rule{source: r.SourceField, output: r.OutputField}
+	params := c.params(r.Params)
+	switch Kind(r.Kind) {
+	case CurrencyConvert:
+		compiled.apply = c.currency(params)
+	case EnumMap:
+		compiled.apply = c.enum(params)
+	case RegexClean:
+		compiled.apply = c.regex(params)
+	default:
+		c.invalid("kind", "must be one of CURRENCY_CONVERT, ENUM_MAP, REGEX_CLEAN")
+	}
+	return compiled
+}
+
+func badOutput(r *model.PostProcessRule) string {
+	name := r.OutputField
+	switch {
+	case strings.TrimSpace(name) == "" || utf8.RuneCountInString(name) > maxName:
+		return fmt.Sprintf("a name of 1 to %d characters is needed", maxName)
+	case name == r.SourceField:
+		return "must differ from sourceField"
+	case strings.HasPrefix(name, "_") || slices.Contains(reserved, name):
+		return "the name is reserved for the system"
+	case strings.HasPrefix(name, "$"):
+		return "names that begin with $ are reserved for the operators of filters"
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }):
+		return `a name must not have control characters, " or \: rows could not be filtered by it`
+	}
+	return ""
+}
+
+// params are the parameters, each as JSON.
+func (c *checker) params(given map[string]any) map[string]json.RawMessage {
+	document, err := json.Marshal(given)
+	if err != nil || len(document) > maxParams {
+		c.invalid("params", "must be a JSON object of at most %d bytes", maxParams)
+		return nil
+	}
+	params := map[string]json.RawMessage{}
+	if json.Unmarshal(document, &params) != nil || params == nil {
+		return map[string]json.RawMessage{}
+	}
+	return params
+}
+
+// known refuses parameters that the kind does not have.
+func (c *checker) known(params map[string]json.RawMessage, names ...string) {
+	var unknown []string
+	for name := range params {
+		if !slices.Contains(names, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	for _, name := range unknown {
+		c.invalid("params."+name, "the kind has no such parameter")
+	}
+}
+
+// read reads a parameter; it is false when it is missing, or has another type.
+func read[T any](c *checker, params map[string]json.RawMessage, name string, into *T, what string) bool {
+	raw, given := params[name]
+	if !given || string(raw) == "null" {
+		return false
+	}
+	if json.Unmarshal(raw, into) != nil {
+		c.invalid("params."+name, "must be %s", what)
+		return false
+	}
+	return true
+}
+
+// Any says whether there are rules at all.
+func (r *Rules) Any() bool { return r != nil && len(r.rules) > 0 }
+
+// Apply is a row with what the rules write: columns that were there already change in their place, others come at the
+// end. Its error is coded row_too_large, or unparsable for what is no JSON object.
+func (r *Rules) Apply(row []byte, day Day) ([]byte, error) {
+	if !r.Any() {
+		return row, nil
+	}
+	columns, err := parse(row)
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.rules {
+		rule := &r.rules[i]
+		out, err := rule.apply(columns.value(rule.source), day)
+		if err != nil {
+			return nil, err
+		}
+		if out.value == nil {
+			continue
+		}
+		columns.set(rule.output, out.value)
+		if out.rate != nil {
+			columns.set(rule.output+"_rate", out.rate)
+			columns.set(rule.output+"_rateDate", quoted(out.date))
+		}
+	}
+	return columns.document()
+}
+
+// Preview is what a rule makes of one value; it is false when nothing would be written. Rate and date are those of a
+// conversion.
+type Preview struct {
+	Value    json.RawMessage
+	Written  bool
+	Rate     json.RawMessage
+	RateDate string
+}
+
+// Preview applies the only rule there is to a value.
+func (r *Rules) Preview(value json.RawMessage, day Day) (Preview, error) {
+	if len(r.rules) != 1 {
+		return Preview{}, errors.New("rules: a preview is of one rule")
+	}
+	out, err := r.rules[0].apply(value, day)
+	if err == nil && len(out.value) > MaxRowBytes {
+		err = tooLarge()
+	}
+	return Preview{Value: out.value, Written: out.value != nil, Rate: out.rate, RateDate: out.date}, err
+}
+
+// columns are the members of a row in their order.
+type columns []column
+
+type column struct {
+	name  string
+	value json.RawMessage
+}
+
+var null = json.RawMessage("null")
+
+func parse(row []byte) (columns, error) {
+	broken := fault.New(fault.PageUnparsable, "a row is no JSON object")
+	tokens := json.NewDecoder(bytes.NewReader(row))
+	if open, err := tokens.Token(); err != nil || open != json.Delim('{') {
+		return nil, broken
+	}
+	var c columns
+	for tokens.More() {
+		name, err := tokens.Token()
+		text, isText := name.(string)
+		if err != nil || !isText {
+			return nil, broken
+		}
+		var value json.RawMessage
+		if tokens.Decode(&value) != nil {
+			return nil, broken
+		}
+		c = append(c, column{text, value})
+	}
+	return c, nil
+}
+
+// value is null for a column that is not there.
+func (c columns) value(name string) json.RawMessage {
+	for i := range c {
+		if c[i].name == name {
+			return c[i].value
+		}
+	}
+	return null
+}
+
+func (c *columns) set(name string, value json.RawMessage) {
+	for i := range *c {
+		if (*c)[i].name == name {
+			(*c)[i].value = value
+			return
+		}
+	}
+	*c = append(*c, column{name, value})
+}
+
+func (c columns) document() ([]byte, error) {
+	size := 2
+	for i := range c {
+		size += len(c[i].name) + len(c[i].value) + 4
+	}
+	if size > MaxRowBytes {
+		return nil, tooLarge()
+	}
+	out := append(make([]byte, 0, size), '{')
+	for i := range c {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, quoted(c[i].name)...), ':'), c[i].value...)
+	}
+	return append(out, '}'), nil
+}
+
+func tooLarge() error {
+	return fault.New(fault.PageRowTooLarge, "a row is larger than %d bytes after its rules", MaxRowBytes)
+}
+
+// quoted is text as JSON, without the escapes that only HTML needs.
+func quoted(text string) json.RawMessage {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(text) // text always encodes
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// textOf is a value as text: text as it is, null as nothing, all else as its JSON.
+func textOf(value json.RawMessage) string {
+	var text string
+	switch {
+	case string(value) == "null":
+		return ""
+	case len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) == nil:
+		return text
+	}
+	return string(value)
+}

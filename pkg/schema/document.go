@@ -1,0 +1,442 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// node is a JSON value with the order of its members.
+type node struct {
+	scalar  any // string, json.Number, bool or nil, where it is neither object nor array
+	object  bool
+	array   bool
+	names   []string // of an object's values
+	members []*node
+}
+
+func (n *node) get(name string) *node {
+	if n == nil || !n.object {
+		return nil
+	}
+	for i := len(n.names) - 1; i >= 0; i-- {
+		if n.names[i] == name {
+			return n.members[i]
+		}
+	}
+	return nil
+}
+
+func (n *node) text() string {
+	if n == nil {
+		return ""
+	}
+	s, _ := n.scalar.(string)
+	return s
+}
+
+var (
+	errTooDeep = fmt.Errorf("nests deeper than %d", MaxDepth)
+	errTooMany = fmt.Errorf("has more than %d values", maxNodes)
+)
+
+// parse reads one JSON value.
+func parse(document []byte) (*node, error) {
+	d := json.NewDecoder(bytes.NewReader(document))
+	d.UseNumber()
+	left := maxNodes
+	root, err := parseValue(d, &left, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("has something behind its end")
+	}
+	return root, nil
+}
+
+func parseValue(d *json.Decoder, left *int, depth int) (*node, error) {
+	if depth > MaxDepth {
+		return nil, errTooDeep
+	}
+	if *left--; *left < 0 {
+		return nil, errTooMany
+	}
+	token, err := d.Token()
+	if err != nil {
+		return nil, fmt.Errorf("is not JSON: %w", err)
+	}
+	delim, ok := token.(json.Delim)
+	if !ok {
+		return &node{scalar: token}, nil
+	}
+	n := &node{object: delim == '{', array: delim == '['}
+	for d.More() {
+		if n.object {
+			name, err := d.Token()
+			if err != nil {
+				return nil, fmt.Errorf("is not JSON: %w", err)
+			}
+			n.names = append(n.names, name.(string)) // Token answers nothing else before a value of an object
+		}
+		member, err := parseValue(d, left, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		n.members = append(n.members, member)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, fmt.Errorf("is not JSON: %w", err)
+	}
+	return n, nil
+}
+
+// check collects what is wrong with a document.
+type check struct {
+	root    *node
+	anchors map[string]*node
+	named   int // properties
+	sizes   map[*node]int
+	open    map[*node]bool // schemas being expanded
+	faults  fault.List
+}
+
+func (c *check) report(path, format string, args ...any) {
+	if len(c.faults) < 20 {
+		c.faults = append(c.faults, fault.Invalid(fault.SchemaValidation, path, format, args...))
+	}
+}
+
+func newCheck(document []byte) (*check, error) {
+	if len(document) > MaxBytes {
+		return nil, invalid("content", "is larger than %d bytes", MaxBytes)
+	}
+	root, err := parse(document)
+	if err != nil {
+		return nil, invalid("content", "%s", err)
+	}
+	if !root.object {
+		return nil, invalid("content", "must be a JSON object")
+	}
+	c := &check{root: root, anchors: map[string]*node{}, sizes: map[*node]int{}, open: map[*node]bool{}}
+	c.walk(root, "content")
+	if len(c.faults) == 0 {
+		if c.expand(root) > maxExpanded {
+			c.report("content", "describes more than %d values once its references are followed", maxExpanded)
+		}
+	}
+	if len(c.faults) > 0 {
+		return nil, c.faults
+	}
+	return c, nil
+}
+
+// Where a schema holds other schemas.
+var (
+	schemaKeys = []string{"not", "if", "then", "else", "additionalProperties", "items", "contains", "propertyNames",
+		"unevaluatedItems", "unevaluatedProperties", "additionalItems", "contentSchema"}
+	listKeys  = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
+	mapKeys   = []string{"properties", "patternProperties", "dependentSchemas", "dependencies"}
+	storeKeys = []string{"$defs", "definitions"}
+)
+
+// each visits the schemas right inside one; stores says whether those that are only there to be referred to count.
+func (n *node) each(stores bool, visit func(path string, schema *node)) {
+	for i, key := range n.names {
+		switch member := n.members[i]; {
+		case member.object && slices.Contains(schemaKeys, key):
+			visit(key, member)
+		case member.array && slices.Contains(listKeys, key):
+			for i, e := range member.members {
+				visit(key+"["+strconv.Itoa(i)+"]", e)
+			}
+		case member.object && (slices.Contains(mapKeys, key) || stores && slices.Contains(storeKeys, key)):
+			for i, e := range member.members {
+				visit(key+"."+member.names[i], e)
+			}
+		}
+	}
+}
+
+// walk checks every schema of the document.
+func (c *check) walk(n *node, path string) {
+	if !n.object {
+		return
+	}
+	for i, key := range n.names {
+		at, member := path+"."+key, n.members[i]
+		switch key {
+		case "$ref":
+			if ref := member.text(); !strings.HasPrefix(ref, "#") {
+				c.report(at, "references must not leave the document: they begin with #")
+			}
+		case "$dynamicRef", "$recursiveRef":
+			c.report(at, "is not supported; use $ref")
+		case "$id", "id":
+			if n != c.root && member.scalar != nil {
+				c.report(at, "only the whole document may have an identifier")
+			}
+		case "$anchor":
+			c.anchors[member.text()] = n
+		case "pattern":
+			c.pattern(at, member.text())
+		case "patternProperties":
+			for _, name := range member.names {
+				c.pattern(at, name)
+			}
+		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
+			if number, ok := member.scalar.(json.Number); ok && !saneNumber(string(number)) {
+				c.report(at, "is out of range")
+			}
+		case "enum", "const":
+			if !member.sane() {
+				c.report(at, "a number is out of range")
+			}
+		case "properties":
+			if c.named += len(member.names); c.named > MaxProperties {
+				c.report(at, "more than %d properties in all", MaxProperties)
+				return
+			}
+		}
+	}
+	n.each(true, func(key string, schema *node) { c.walk(schema, path+"."+key) })
+}
+
+func (c *check) pattern(path, pattern string) {
+	if utf8.RuneCountInString(pattern) > maxPattern {
+		c.report(path, "a pattern has at most %d characters", maxPattern)
+	}
+}
+
+func (n *node) sane() bool {
+	if number, ok := n.scalar.(json.Number); ok {
+		return saneNumber(string(number))
+	}
+	for _, m := range n.members {
+		if !m.sane() {
+			return false
+		}
+	}
+	return true
+}
+
+// target is the schema that a reference means, nil if there is none.
+func (c *check) target(ref string) *node {
+	pointer, ok := strings.CutPrefix(ref, "#/")
+	if !ok {
+		if ref == "#" {
+			return c.root
+		}
+		return c.anchors[ref[1:]]
+	}
+	n := c.root
+	for part := range strings.SplitSeq(pointer, "/") {
+		part = strings.NewReplacer("~1", "/", "~0", "~", "%25", "%").Replace(part)
+		switch {
+		case n == nil:
+			return nil
+		case n.object:
+			n = n.get(part)
+		default:
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(n.members) {
+				return nil
+			}
+			n = n.members[i]
+		}
+	}
+	return n
+}
+
+// expand counts the schemas that one is made of, references followed. Circles are reported.
+func (c *check) expand(n *node) int {
+	if size, ok := c.sizes[n]; ok {
+		return size
+	}
+	if c.open[n] {
+		c.report("content", "references lead in a circle")
+		return 1
+	}
+	c.open[n] = true
+	defer delete(c.open, n)
+	size := 1
+	if ref := n.get("$ref"); ref != nil {
+		if target := c.target(ref.text()); target != nil {
+			size += c.expand(target)
+		} else {
+			c.report("content", "there is no %.100q in the document", ref.text())
+		}
+	}
+	n.each(false, func(_ string, schema *node) { size = min(size+c.expand(schema), maxExpanded+1) })
+	c.sizes[n] = size
+	return size
+}
+
+// found is a schema with the JSON pointer to it, "" for the document itself.
+type found struct {
+	node *node
+	path string
+}
+
+// rowOf is the schema of a row: the document's, or that of the elements of the array that it describes.
+func (c *check) rowOf(root *node) found {
+	row, field := found{node: root}, "content"
+	if items := c.follow(root).get("items"); c.follow(root).get("properties") == nil && items != nil && items.object {
+		if c.follow(root) != root {
+			c.report("content", "an array must be described by the document itself, not by a reference")
+		}
+		row, field = found{items, "/items"}, "content.items"
+	}
+	properties := c.follow(row.node).get("properties")
+	if properties == nil || !properties.object || len(properties.names) == 0 {
+		c.report(field+".properties", "the properties of a row are needed")
+		return row
+	}
+	columns := map[string]bool{}
+	for _, name := range properties.names {
+		if problem := badName(name); problem != "" {
+			c.report(field+".properties", "%.100q: %s", name, problem)
+		}
+		column := strings.TrimLeft(name, "_")
+		if columns[column] {
+			c.report(field+".properties", "%.100q: another property has this name; leading underscores do not count", name)
+		}
+		columns[column] = true
+	}
+	return row
+}
+
+// badName says what is wrong with the name of a row's property, since it becomes a column.
+func badName(name string) string {
+	column := strings.TrimLeft(name, "_")
+	switch {
+	case strings.TrimSpace(column) == "":
+		return "a name is needed; leading underscores do not count"
+	case utf8.RuneCountInString(name) > maxName:
+		return fmt.Sprintf("a name has at most %d characters", maxName)
+	case strings.HasPrefix(column, "$"):
+		return "names that begin with $ are reserved for the operators of filters"
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }):
+		return `a name must not have control characters, " or \`
+	}
+	return ""
+}
+
+// follow is a schema, or what it refers to.
+func (c *check) follow(n *node) *node {
+	for range MaxDepth {
+		ref := n.get("$ref")
+		if ref == nil {
+			break
+		}
+		target := c.target(ref.text())
+		if target == nil {
+			break
+		}
+		n = target
+	}
+	return n
+}
+
+// properties lists the properties of an object's schema, those of allOf too.
+func (c *check) properties(n *node, depth int) []Property {
+	if depth > MaxDepth {
+		return nil
+	}
+	n = c.follow(n)
+	var list []Property
+	required := map[string]bool{}
+	add := func(p Property) {
+		if !slices.ContainsFunc(list, func(q Property) bool { return q.Name == p.Name }) {
+			list = append(list, p)
+		}
+	}
+	if names := n.get("required"); names != nil {
+		for _, m := range names.members {
+			required[m.text()] = true
+		}
+	}
+	if properties := n.get("properties"); properties != nil {
+		for i, name := range properties.names {
+			p := c.property(properties.members[i], depth+1)
+			p.Name, p.Required = name, required[name]
+			add(p)
+		}
+	}
+	if all := n.get("allOf"); all != nil {
+		for _, part := range all.members {
+			for _, p := range c.properties(part, depth+1) {
+				p.Required = p.Required || required[p.Name]
+				add(p)
+			}
+		}
+	}
+	return list
+}
+
+func (c *check) property(n *node, depth int) Property {
+	n = c.follow(n)
+	p := Property{Types: c.types(n, depth), Title: n.get("title").text(), Description: n.get("description").text(),
+		Format: n.get("format").text(), Properties: c.properties(n, depth)}
+	values := n.get("enum")
+	if constant := n.get("const"); constant != nil {
+		values = &node{members: []*node{constant}}
+	}
+	if values != nil {
+		for _, v := range values.members {
+			switch s := v.scalar.(type) {
+			case string:
+				p.Enum = append(p.Enum, s)
+			case json.Number:
+				p.Enum = append(p.Enum, s.String())
+			}
+		}
+	}
+	if items := n.get("items"); items != nil && items.object {
+		element := c.property(items, depth+1)
+		p.Items = &element
+	}
+	return p
+}
+
+// types are those that a schema names, or that the schemas it chooses from name.
+func (c *check) types(n *node, depth int) []string {
+	var types []string
+	add := func(names ...string) {
+		for _, t := range names {
+			if t != "" && !slices.Contains(types, t) {
+				types = append(types, t)
+			}
+		}
+	}
+	if t := n.get("type"); t != nil {
+		add(t.text())
+		for _, m := range t.members {
+			add(m.text())
+		}
+		return types
+	}
+	if depth > MaxDepth {
+		return nil
+	}
+	for _, key := range [...]string{"anyOf", "oneOf", "allOf"} {
+		if choices := n.get(key); choices != nil {
+			for _, choice := range choices.members {
+				add(c.types(c.follow(choice), depth+1)...)
+			}
+		}
+	}
+	if len(types) == 0 && n.get("properties") != nil {
+		add("object")
+	}
+	return types
+}

@@ -1,0 +1,265 @@
+// Package schema owns customers' extraction schemas: what a JSON Schema document may say here, whether a row fits it,
+// and the properties that an extraction looks for. It reads no page, stores nothing and opens nothing: references never
+// leave the document.
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Bounds of a document. They keep a check of a row linear in the row: a document cannot multiply the work by references
+// to references.
+const (
+	MaxBytes      = 65_536
+	MaxDepth      = 32    // of nested JSON
+	MaxProperties = 500   // named anywhere in the document
+	maxNodes      = 5_000 // JSON values
+	maxExpanded   = 2_000 // schemas, with each reference counted as what it refers to
+	maxPattern    = 512   // characters of a regular expression
+	maxName       = 256   // characters of a property's name
+)
+
+// Bounds of a row's numbers. The comparison of numbers is exact, so that an exponent costs memory.
+const (
+	maxDigits   = 400
+	maxExponent = 400
+)
+
+// Schema is a compiled document. It is safe for concurrent use.
+type Schema struct {
+	row        *jsonschema.Schema
+	isList     bool
+	properties []Property
+	document   json.RawMessage
+}
+
+// Property is a property that rows may have.
+type Property struct {
+	Name        string
+	Types       []string // of string, number, integer, boolean, array, object, null; empty where the document names none
+	Required    bool
+	Title       string
+	Description string
+	Format      string
+	Enum        []string   // the texts and numbers of enum and const
+	Items       *Property  // of an array, where the document describes its elements
+	Properties  []Property // of an object, or of an array's elements within Items
+}
+
+// Is says whether the property may be of a type. One without types may be of any.
+func (p *Property) Is(kind string) bool {
+	if len(p.Types) == 0 {
+		return true
+	}
+	for _, t := range p.Types {
+		if t == kind || t == "number" && kind == "integer" {
+			return true
+		}
+	}
+	return false
+}
+
+// location is the name of the document for references; nothing is ever loaded from it.
+const location = "schema:///content"
+
+// nowhere is the loader: it has nothing.
+type nowhere struct{}
+
+func (nowhere) Load(url string) (any, error) {
+	return nil, fmt.Errorf("schema: %s is outside of the document", url)
+}
+
+// Compile checks and compiles a document: a JSON Schema of an object with properties, or of an array of such objects. It
+// has to describe properties by name, references have to begin with # and must not lead in circles. Errors are a
+// fault.List of the code schema_validation_failed, each naming its place, such as content.properties.price.
+func Compile(document []byte) (*Schema, error) {
+	c, err := newCheck(document)
+	if err != nil {
+		return nil, err
+	}
+	row := c.rowOf(c.root)
+	if len(c.faults) > 0 {
+		return nil, c.faults
+	}
+	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		return nil, invalid("content", "is not JSON: %v", err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(nowhere{})
+	if err := compiler.AddResource(location, parsed); err != nil {
+		return nil, invalid("content", "is no JSON Schema: %s", explain(err))
+	}
+	s := &Schema{isList: row.path != "", document: bytes.Clone(document)}
+	if s.row, err = compiler.Compile(location + "#" + row.path); err != nil {
+		return nil, invalid("content", "is no JSON Schema: %s", explain(err))
+	}
+	s.properties = c.properties(row.node, 0)
+	return s, nil
+}
+
+func invalid(field, format string, args ...any) fault.List {
+	return fault.List{fault.Invalid(fault.SchemaValidation, field, format, args...)}
+}
+
+// Document is the document as it was given.
+func (s *Schema) Document() json.RawMessage { return s.document }
+
+// IsList says that the document describes an array: its elements are the rows.
+func (s *Schema) IsList() bool { return s.isList }
+
+// Properties are those of a row, in the order of the document.
+func (s *Schema) Properties() []Property { return s.properties }
+
+// Mismatch is how a row does not fit. Its text is short and holds no value of the row.
+type Mismatch struct {
+	Property string // the row's property that does not fit, "" where it is the row as a whole
+	reason   string
+}
+
+func (m *Mismatch) Error() string { return "schema: " + m.reason }
+
+// Validate says what is wrong with a row, a JSON object; nil if it fits, otherwise a *Mismatch.
+func (s *Schema) Validate(row []byte) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(row))
+	if err != nil {
+		return &Mismatch{reason: fmt.Sprintf("the row is not JSON: %v", err)}
+	}
+	if members, ok := value.(map[string]any); ok {
+		for name, member := range members {
+			if !sane(member) {
+				return &Mismatch{name, fmt.Sprintf("%.200s: a number is out of range", name)}
+			}
+		}
+	}
+	if err := s.row.Validate(value); err != nil {
+		property := ""
+		if v := innermost(err); v != nil && len(v.InstanceLocation) > 0 {
+			property = v.InstanceLocation[0]
+		}
+		return &Mismatch{property, explain(err)}
+	}
+	return nil
+}
+
+// sane says whether all numbers can be compared at an ordinary price.
+func sane(value any) bool {
+	switch v := value.(type) {
+	case json.Number:
+		return saneNumber(string(v))
+	case []any:
+		for _, e := range v {
+			if !sane(e) {
+				return false
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if !sane(e) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func saneNumber(n string) bool {
+	if len(n) > maxDigits {
+		return false
+	}
+	at := strings.IndexAny(n, "eE")
+	if at < 0 {
+		return true
+	}
+	exponent := strings.TrimLeft(strings.TrimLeft(n[at+1:], "+-"), "0")
+	return len(exponent) <= 3 && (len(exponent) < 3 || exponent <= fmt.Sprint(maxExponent))
+}
+
+// innermost is the first cause of all that the library reports, one in a property if there is such a cause; nil if the
+// error is no answer about a value.
+func innermost(err error) *jsonschema.ValidationError {
+	var whole *jsonschema.ValidationError
+	if !errors.As(err, &whole) {
+		return nil
+	}
+	var first *jsonschema.ValidationError
+	var visit func(*jsonschema.ValidationError) bool
+	visit = func(v *jsonschema.ValidationError) bool {
+		if len(v.Causes) == 0 {
+			if first == nil || len(first.InstanceLocation) == 0 {
+				first = v
+			}
+			return len(first.InstanceLocation) > 0
+		}
+		return slices.ContainsFunc(v.Causes, visit)
+	}
+	visit(whole)
+	return first
+}
+
+// explain is the library's error in one line.
+func explain(err error) string {
+	if v := innermost(err); v != nil {
+		place := strings.Join(v.InstanceLocation, ".")
+		if place == "" {
+			place = "the whole"
+		}
+		return fmt.Sprintf("%.200s does not fit %q", place, strings.Join(v.ErrorKind.KeywordPath(), "."))
+	}
+	return fmt.Sprintf("%.300s", strings.ReplaceAll(err.Error(), location, ""))
+}
+
+// Answer is the document as the format of a language model's answer. Models answer objects only, so that a list, or
+// what list asks to be one, stands in its member rows.
+func (s *Schema) Answer(list bool) json.RawMessage {
+	if !list && !s.isList {
+		return s.document
+	}
+	var document any
+	d := json.NewDecoder(bytes.NewReader(s.document))
+	d.UseNumber()
+	if err := d.Decode(&document); err != nil {
+		return s.document // it was decoded before
+	}
+	at := "#/properties/rows"
+	if !s.isList {
+		at += "/items"
+	}
+	rebase(document, at)
+	if !s.isList {
+		document = map[string]any{"type": "array", "items": document}
+	}
+	answer, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{"rows": document},
+		"required": []string{"rows"}})
+	if err != nil {
+		return s.document // what was decoded can be encoded
+	}
+	return answer
+}
+
+// rebase changes the references of a document that moves to another place.
+func rebase(value any, at string) {
+	switch v := value.(type) {
+	case []any:
+		for _, e := range v {
+			rebase(e, at)
+		}
+	case map[string]any:
+		if ref, ok := v["$ref"].(string); ok && (ref == "#" || strings.HasPrefix(ref, "#/")) {
+			v["$ref"] = at + ref[1:]
+		}
+		delete(v, "$schema")
+		for _, e := range v {
+			rebase(e, at)
+		}
+	}
+}

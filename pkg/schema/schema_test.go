@@ -1,0 +1,208 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+const product = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","title":"Product",
+"properties":{
+	"name":{"type":"string","minLength":1,"description":"The product's name"},
+	"price":{"$ref":"#/$defs/money"},
+	"currency":{"enum":["EUR","USD"]},
+	"images":{"type":"array","items":{"type":"string","format":"uri"}},
+	"seller":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]},
+	"rating":{"anyOf":[{"type":"number"},{"type":"null"}]}
+},"required":["name","price"],"additionalProperties":false,"$defs":{"money":{"type":"number","minimum":0}}}`
+
+func mustCompile(t *testing.T, document string) *Schema {
+	t.Helper()
+	s, err := Compile([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestProperties(t *testing.T) {
+	want := []Property{
+		{Name: "name", Types: []string{"string"}, Required: true, Description: "The product's name"},
+		{Name: "price", Types: []string{"number"}, Required: true},
+		{Name: "currency", Enum: []string{"EUR", "USD"}},
+		{Name: "images", Types: []string{"array"}, Items: &Property{Types: []string{"string"}, Format: "uri"}},
+		{Name: "seller", Types: []string{"object"}, Properties: []Property{{Name: "name", Types: []string{"string"}, Required: true}}},
+		{Name: "rating", Types: []string{"number", "null"}},
+	}
+	s := mustCompile(t, product)
+	if diff := cmp.Diff(want, s.Properties()); diff != "" || s.IsList() {
+		t.Errorf("list %v, properties (-want +got):\n%s", s.IsList(), diff)
+	}
+	list := mustCompile(t, `{"type":"array","items":{"allOf":[{"$ref":"#/definitions/x"},{"properties":{"b":{}}}],
+		"properties":{"a":{"type":"integer"}},"required":["b"]},"definitions":{"x":{"properties":{"c":{"const":3}},"required":["c"]}}}`)
+	want = []Property{{Name: "a", Types: []string{"integer"}}, {Name: "c", Required: true, Enum: []string{"3"}}, {Name: "b", Required: true}}
+	if diff := cmp.Diff(want, list.Properties()); diff != "" || !list.IsList() {
+		t.Errorf("list %v, properties (-want +got):\n%s", list.IsList(), diff)
+	}
+	if err := list.Validate([]byte(`{"a":1,"b":2,"c":3}`)); err != nil {
+		t.Error(err)
+	}
+	if !want[2].Is("array") || want[0].Is("number") || !(&Property{Types: []string{"number"}}).Is("integer") {
+		t.Error("types are taken for others")
+	}
+}
+
+func TestValidate(t *testing.T) {
+	s := mustCompile(t, product)
+	for row, problem := range map[string]string{
+		`{"name":"A","price":1.50}`:                                     "",
+		`{"name":"A","price":1,"rating":null,"images":["x"]}`:           "",
+		`{"name":"A","price":1,"seller":{"name":"S"},"currency":"EUR"}`: "",
+		`{"name":"A"}`:                          "the whole does not fit \"required\"",
+		`{"name":"A","price":"1"}`:              `price does not fit "type"`,
+		`{"name":"A","price":-1}`:               `price does not fit "minimum"`,
+		`{"name":"","price":1}`:                 `name does not fit "minLength"`,
+		`{"name":"A","price":1,"currency":"X"}`: `currency does not fit "enum"`,
+		`{"name":"A","price":1,"images":[1]}`:   `images.0 does not fit "type"`,
+		`{"name":"A","price":1,"more":1}`:       `the whole does not fit "additionalProperties"`,
+		`{"name":"A","price":1e999999999}`:      "price: a number is out of range",
+		`{"name":"A","price":1e-401}`:           "price: a number is out of range",
+		`[]`:                                    `the whole does not fit "type"`,
+		`{"name":`:                              "the row is not JSON: unexpected EOF",
+	} {
+		err := s.Validate([]byte(row))
+		switch {
+		case problem == "" && err != nil:
+			t.Errorf("%s: %v", row, err)
+		case problem != "" && (err == nil || err.Error() != "schema: "+problem):
+			t.Errorf("%s: %v, want %s", row, err, problem)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, c := range []struct{ document, field, detail string }{
+		{``, "content", "is not JSON"},
+		{`{"properties":`, "content", "is not JSON"},
+		{`{"properties":{"a":{}}} {}`, "content", "behind its end"},
+		{`[]`, "content", "must be a JSON object"},
+		{`{"type":"object"}`, "content.properties", "are needed"},
+		{`{"type":"array","items":{"type":"string"}}`, "content.items.properties", "are needed"},
+		{`{"properties":{}}`, "content.properties", "are needed"},
+		{`{"properties":{"a":{"type":"text"}}}`, "content", "is no JSON Schema"},
+		{`{"properties":{"a":{"pattern":"("}}}`, "content", "is no JSON Schema"},
+		{`{"properties":{"a":{"$ref":"http://127.0.0.1/x.json"}}}`, "content.properties.a.$ref", "must not leave"},
+		{`{"properties":{"a":{"$ref":"file:///etc/passwd"}}}`, "content.properties.a.$ref", "must not leave"},
+		{`{"properties":{"a":{"$ref":"other.json#/x"}}}`, "content.properties.a.$ref", "must not leave"},
+		{`{"$defs":{"x":{"allOf":[{"$ref":"//h/x"}]}},"properties":{"a":{}}}`, "content.$defs.x.allOf[0].$ref", "must not leave"},
+		{`{"$schema":"https://evil.example/schema","properties":{"a":{}}}`, "content", "outside of the document"},
+		{`{"$dynamicRef":"#x","properties":{"a":{}}}`, "content.$dynamicRef", "not supported"},
+		{`{"properties":{"a":{"$id":"http://x/y","type":"string"}}}`, "content.properties.a.$id", "only the whole"},
+		{`{"properties":{"a":{"$ref":"#/$defs/none"}}}`, "content", "there is no"},
+		{`{"properties":{"a":{"$ref":"#"}}}`, "content", "circle"},
+		{`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"properties":{"a":{}}}`, "content", "circle"},
+		{`{"properties":{"__":{}}}`, "content.properties", "a name is needed"},
+		{`{"properties":{"_a":{},"a":{}}}`, "content.properties", "another property"},
+		{`{"properties":{"$a":{}}}`, "content.properties", "reserved"},
+		{`{"properties":{"a\"b":{}}}`, "content.properties", "must not have"},
+		{`{"properties":{"a":{"maximum":1e99999}}}`, "content.properties.a.maximum", "out of range"},
+		{`{"properties":{"a":{"enum":[1,[1e-99999]]}}}`, "content.properties.a.enum", "out of range"},
+		{`{"properties":{"a":{"pattern":"` + strings.Repeat("a", 600) + `"}}}`, "content.properties.a.pattern", "at most 512"},
+		{`{"properties":{"a":` + strings.Repeat(`{"not":`, 40) + `{}` + strings.Repeat(`}`, 40) + `}}`, "content", "nests deeper"},
+		{`{"properties":{"a":{"enum":[` + strings.Repeat("1,", 6000) + `1]}}}`, "content", "more than 5000 values"},
+		{`{"properties":{"a":{"enum":["` + strings.Repeat("x", MaxBytes) + `"]}}}`, "content", "larger than"},
+		{doubling(40), "content", "describes more than"},
+		{manyProperties(600), "content.properties", "more than 500 properties"},
+	} {
+		_, err := Compile([]byte(c.document))
+		var faults fault.List
+		if !errors.As(err, &faults) || len(faults) == 0 {
+			t.Errorf("%.200s: %v", c.document, err)
+			continue
+		}
+		if f := faults[0]; f.Code != fault.SchemaValidation || f.Field != c.field || !strings.Contains(f.Detail, c.detail) {
+			t.Errorf("%.200s: %v, want %s: …%s…", c.document, f, c.field, c.detail)
+		}
+	}
+}
+
+// doubling is a document of n schemas, each of which refers twice to the next.
+func doubling(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	return `{"properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + b.String() + fmt.Sprintf(`"d%d":{}}}`, n)
+}
+
+func manyProperties(n int) string {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf(`"p%d":{}`, i))
+	}
+	return `{"properties":{` + strings.Join(names, ",") + `}}`
+}
+
+// TestAnswer: what a model is asked for is a schema itself, references included.
+func TestAnswer(t *testing.T) {
+	plain := mustCompile(t, product)
+	if got := string(plain.Answer(false)); got != product {
+		t.Errorf("one row: %s", got)
+	}
+	list := mustCompile(t, `{"type":"array","items":{"properties":{"a":{"$ref":"#/$defs/x"}}},"$defs":{"x":{"type":"integer"}}}`)
+	for _, answer := range []json.RawMessage{plain.Answer(true), list.Answer(false)} {
+		compiler := jsonschema.NewCompiler()
+		compiler.UseLoader(nowhere{})
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(answer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiler.AddResource(location, document); err != nil {
+			t.Fatal(err)
+		}
+		compiled, err := compiler.Compile(location)
+		if err != nil {
+			t.Fatalf("%s: %v", answer, err)
+		}
+		for row, fits := range map[string]bool{
+			`{"rows":[{"name":"A","price":1}]}`: true, `{"rows":[{"name":"A","price":"x","a":"x"}]}`: false,
+			`{"rows":[]}`: true, `{}`: false,
+		} {
+			value, _ := jsonschema.UnmarshalJSON(strings.NewReader(row))
+			if err := compiled.Validate(value); (err == nil) != fits {
+				t.Errorf("%s: %s: %v", answer, row, err)
+			}
+		}
+	}
+}
+
+func FuzzCompile(f *testing.F) {
+	for _, seed := range []string{product, doubling(3), `{"type":"array","items":{"properties":{"a":{"$ref":"#x"},"b":{"$anchor":"x"}}}}`,
+		`{"properties":{"a":{"if":{},"then":{"$ref":"#/properties/b"}},"b":{"items":[{},true]}}}`} {
+		f.Add([]byte(seed), []byte(`{"name":"A","price":1,"a":[1,{"b":2e3}]}`))
+	}
+	f.Fuzz(func(t *testing.T, document, row []byte) {
+		s, err := Compile(document)
+		if err != nil {
+			var faults fault.List
+			if !errors.As(err, &faults) {
+				t.Fatalf("%q: %v", document, err)
+			}
+			return
+		}
+		if len(s.Properties()) == 0 {
+			t.Fatalf("%q has no properties", document)
+		}
+		if s.Validate(row) == nil && !json.Valid(row) {
+			t.Fatalf("%q fits %q", row, document)
+		}
+	})
+}

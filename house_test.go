@@ -178,6 +178,7 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 		{"github.com/hashicorp/go-memdb", []string{"controlplane/internal/state"}},
 		{"github.com/hashicorp/memberlist", []string{"controlplane"}},
 		{"github.com/valyala/fasthttp", []string{"apiserver", "controlplane", "pkg/egress", "pkg/testkit", "bench"}},
+		{"github.com/chromedp", []string{"fetcher/internal/chromium"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
 		{"go.opentelemetry.io", []string{"pkg/telemetry"}},
 	}

@@ -31,6 +31,8 @@ type Config struct {
 	// Services are the log and the row store by the names that they have of their own; a node whose names are not the
 	// cluster's ends with the error other_services.
 	Services Services
+	// Tiers are the ways in which this node's fetcher can fetch; 0: plain alone.
+	Tiers model.TierSet
 
 	Clock clock.Clock
 	IDs   ids.Source

@@ -185,7 +185,8 @@ func (s *Server) stateReplaced() {
 // know it. It fails when the node works on other services than the cluster.
 func (s *Server) register(ctx context.Context, n *node) error {
 	node := command.RegisterNodePayload{Name: s.cfg.Node, Boot: s.cfg.Boot, Roles: s.cfg.Roles, Version: s.cfg.Version,
-		Capacity: s.cfg.Capacity, Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows, Rebind: s.cfg.Services.Rebind}
+		Capacity: s.cfg.Capacity, Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows, Rebind: s.cfg.Services.Rebind,
+		Tiers: s.cfg.Tiers}
 	if n.port != nil {
 		node.Address = n.port.Address()
 	}

@@ -3,6 +3,7 @@ package fetcher
 import (
 	"bytes"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -171,6 +172,12 @@ func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, r
 		first = c.fetch.pages[0]
 	}
 	f.metrics.parsed(result.Parser)
+	if f.scripted(c, r, first, &result) {
+		return step{again: true}
+	}
+	if len(result.Rows) > 0 && c.fetch.asked == "" && len(c.fetch.tries) > 0 {
+		f.learn(c)
+	}
 	got := content{final: first.URL, rows: result.Rows, link: result.Next, cursor: result.Cursor}
 	var secret uint64
 	if r.pager != nil {
@@ -182,6 +189,25 @@ func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, r
 	}
 	p := c.follow(f, r, secret, got)
 	return step{page: &p}
+}
+
+// scripted goes on with a browser where a page without rows may be one whose scripts make them.
+func (f *Fetcher) scripted(c *chain, r *recipe, own extract.Page, result *extract.Result) bool {
+	if len(result.Rows) > 0 || result.Rejected > 0 || c.unit.Page > 0 || c.fetch.asked != "" || len(c.fetch.tries) == 0 ||
+		!strings.Contains(own.ContentType, "html") || !f.mayTry(c, r, 0) {
+		return false
+	}
+	tiers := f.tiersFor(c, r)
+	if tiers[c.fetch.tier].Renders() || !c.fetch.climb(tiers, model.Rendering) {
+		return false
+	}
+	c.fetch.tries[len(c.fetch.tries)-1].Code = string(fault.PageNoRows)
+	c.fetch.pages = nil
+	f.mu.Lock()
+	f.forget(c)
+	f.mu.Unlock()
+	f.again(c)
+	return true
 }
 
 // price is what a page by the last try's tier is charged as: by tier plain as the run's endpoint is, if it has one.

@@ -112,6 +112,7 @@ type Fetcher struct {
 	config  Config
 	recipes *recipeCache
 	tokens  *tokens
+	hosts   *hostMemory
 	slots   chan struct{} // one for each request that may be under way
 	extract chan struct{} // one for each extraction
 	asking  chan struct{} // one for each question to the model
@@ -142,6 +143,7 @@ func New(config Config) *Fetcher {
 		metrics:  newMetrics(config.Metrics),
 		recipes:  newRecipeCache(maxRecipes),
 		tokens:   newTokens(config.Clock),
+		hosts:    newHostMemory(maxRemembered),
 		slots:    make(chan struct{}, config.Workers),
 		extract:  make(chan struct{}, config.Extractions),
 		asking:   make(chan struct{}, config.Questions),

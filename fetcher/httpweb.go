@@ -3,8 +3,10 @@ package fetcher
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/chromium"
 	"shoal.dev/shoal/fetcher/internal/transport"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
@@ -17,6 +19,7 @@ import (
 type HTTPWeb struct {
 	transport *transport.Transport
 	robots    *transport.Robots
+	browser   *chromium.Browser // nil: none
 }
 
 // WebConfig sets an HTTPWeb. Zero values mean the defaults.
@@ -24,34 +27,54 @@ type WebConfig struct {
 	UserAgent string
 	Timeout   time.Duration // of one try
 	Clock     clock.Clock
+	// Proxies are the ways out of tier super; without one there is no such tier.
+	Proxies []*egress.Proxy
+	// Chromium is the path of the browser of tier render; "": without.
+	Chromium string
+	// Pages is how many pages the browser loads at a time; 0: the browser's own measure.
+	Pages  int
+	Logger *slog.Logger
 	// Shared holds what robots.txt says for all fetchers; nil: each asks for itself.
 	Shared cache.Values
 }
 
-// NewHTTPWeb makes a Web over the one way out.
-func NewHTTPWeb(client *egress.Client, config WebConfig) *HTTPWeb {
+// NewHTTPWeb makes a Web over the one way out. It fails when there is no such browser.
+func NewHTTPWeb(client *egress.Client, config WebConfig) (*HTTPWeb, error) {
 	if config.Timeout <= 0 {
 		config.Timeout = DefaultTimeout
 	}
 	if config.Clock == nil {
 		config.Clock = clock.System{}
 	}
-	return &HTTPWeb{
-		transport: transport.New(client, transport.Config{UserAgent: config.UserAgent, Timeout: config.Timeout,
-			Clock: config.Clock}),
-		robots: transport.NewRobots(client, config.UserAgent, config.Clock, config.Shared),
+	w := &HTTPWeb{}
+	if config.Chromium != "" {
+		var err error
+		w.browser, err = chromium.Open(chromium.Config{Path: config.Chromium, Client: client, Pages: config.Pages,
+			Logger: config.Logger})
+		if err != nil {
+			return nil, err
+		}
 	}
+	w.transport = transport.New(client, transport.Config{UserAgent: config.UserAgent, Timeout: config.Timeout,
+		Clock: config.Clock, Proxies: config.Proxies, Browser: w.browser})
+	w.robots = transport.NewRobots(client, config.UserAgent, config.Clock, config.Shared)
+	return w, nil
 }
 
-// Close ends what is under way for robots.txt. Fetchers must have ended.
-func (w *HTTPWeb) Close() { w.robots.Close() }
+// Close ends what is under way for robots.txt, and the browser. Fetchers must have ended.
+func (w *HTTPWeb) Close() {
+	w.robots.Close()
+	if w.browser != nil {
+		w.browser.Close()
+	}
+}
 
 // Tiers implements Web.
 func (w *HTTPWeb) Tiers() model.TierSet { return w.transport.Tiers() }
 
 // Fetch implements Web.
 func (w *HTTPWeb) Fetch(ctx context.Context, req Request) (*Response, error) {
-	page, err := w.transport.Fetch(ctx, transport.Request{URL: req.URL, Tier: req.Tier, As: req.As,
+	page, err := w.transport.Fetch(ctx, transport.Request{URL: req.URL, Tier: req.Tier, As: req.As, Load: req.Load,
 		BeforeHop: req.BeforeHop})
 	var failed *transport.Error
 	switch {
@@ -61,6 +84,8 @@ func (w *HTTPWeb) Fetch(ctx context.Context, req Request) (*Response, error) {
 	case errors.As(err, &failed):
 		return nil, &Failure{Code: pageCode(failed.Fault.Code), Final: failed.FinalURL, Status: failed.Status,
 			Wire: failed.WireBytes, Retry: failed.Retry, RetryAfter: failed.RetryAfter, Cause: err}
+	case errors.Is(err, transport.ErrBusy):
+		return nil, ErrBusy
 	}
 	return nil, err
 }

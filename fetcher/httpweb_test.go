@@ -36,7 +36,10 @@ func TestHTTPWeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	web := NewHTTPWeb(client, WebConfig{})
+	web, err := NewHTTPWeb(client, WebConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer web.Close()
 	ctx := context.Background()
 

@@ -32,6 +32,7 @@ type recipe struct {
 	maxPages     uint32
 	pace         Pace // as the scraper asks
 	ignoreRobots bool
+	load         Load // within a loaded page
 }
 
 type recipeKey struct {
@@ -88,6 +89,9 @@ func compileRecipe(r model.Recipe) *recipe {
 		maxPages:     uint32(max(r.Pagination.MaxPages(), 1)),
 		pace:         Pace{Rate: r.Politeness.RequestsPerSecond, Connections: r.Politeness.Connections},
 		ignoreRobots: r.Politeness.IgnoreRobots,
+	}
+	if p := r.Pagination; p != nil && p.Renders() {
+		compiled.load = Load{More: true, Click: p.Selector, Max: p.MaxLoads()}
 	}
 	var faults fault.List
 	if r.Curl != "" {

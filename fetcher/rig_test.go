@@ -116,6 +116,7 @@ type fakeWeb struct {
 	latency time.Duration
 	robots  map[string]time.Duration // Crawl-delay by host
 	forbid  map[string]bool          // by address
+	tiers   model.TierSet
 
 	mu       sync.Mutex
 	known    map[string]bool
@@ -126,10 +127,10 @@ type fakeWeb struct {
 
 func newWeb() *fakeWeb {
 	return &fakeWeb{answers: map[string]func(context.Context, Request) (*Response, error){}, robots: map[string]time.Duration{},
-		forbid: map[string]bool{}, known: map[string]bool{}, starts: map[string][]int64{}}
+		forbid: map[string]bool{}, tiers: model.TiersOf(model.Plain), known: map[string]bool{}, starts: map[string][]int64{}}
 }
 
-func (w *fakeWeb) Tiers() model.TierSet { return model.TiersOf(model.Plain) }
+func (w *fakeWeb) Tiers() model.TierSet { return w.tiers }
 
 func (w *fakeWeb) start(url string) {
 	w.mu.Lock()

@@ -2,8 +2,10 @@ package fetcher
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/transport"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -13,7 +15,7 @@ import (
 type Web interface {
 	// Tiers are the ways of fetching that there are.
 	Tiers() model.TierSet
-	// Fetch makes one try. Its error is a *Failure, or the error of BeforeHop or of ctx as it is.
+	// Fetch makes one try. Its error is a *Failure, ErrBusy, or the error of BeforeHop or of ctx as it is.
 	Fetch(ctx context.Context, req Request) (*Response, error)
 	// RobotsKnown says that Robots of a canonical address would answer without a request.
 	RobotsKnown(url string) bool
@@ -22,16 +24,24 @@ type Web interface {
 	Robots(ctx context.Context, url string) (delay time.Duration, err error)
 }
 
+// ErrBusy says that a tier can take no more at the moment: nothing was asked for.
+var ErrBusy = errors.New("fetcher: the tier can take no more at the moment")
+
 // Request is one try at a page.
 type Request struct {
 	URL  string
 	Tier model.Tier
+	// Load is what a browser does with the page once it is there; other tiers leave it alone.
+	Load Load
 	// As is the request that URL is asked for with; its own address does not matter. Nil is a GET.
 	As *curl.Request
 	// BeforeHop is asked before a redirect is followed to its canonical target, with the request that is made of it;
 	// its error ends the try.
 	BeforeHop func(ctx context.Context, url string, as *curl.Request) error
 }
+
+// Load is a pagination within a page (decision 14): more is loaded into it until nothing new comes.
+type Load = transport.Load
 
 // Response is a whole page with a 2xx status that is no wall. Nothing of it may be used after Release.
 type Response struct {

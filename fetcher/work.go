@@ -19,6 +19,7 @@ const (
 	maxTries   = 3 // of one tier
 	maxHops    = 10
 	firstRetry = 500 * time.Millisecond // before the second try; doubles for each further one, with jitter
+	busyPause  = time.Second            // before a tier is asked again that can take no more, with jitter
 )
 
 // maxPageRecord leaves room for what a log puts around a record.
@@ -128,12 +129,12 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		return step{page: &p}
 	}
 	r := f.recipes.get(view, c.task.Scraper, c.task.Revision)
-	tiers := (c.task.Tiers & f.config.Web.Tiers()).Tiers()
+	tiers := f.tiersFor(c, r)
 	switch {
 	case r == nil || r.extractor == nil:
 		return f.fail(c, fault.PageRecipeMissing)
 	case len(tiers) == 0:
-		return f.fail(c, fault.PageBlocked) // no way is left that the run may pay for
+		return f.fail(c, fault.PageTierMissing) // no way that the run may use and pay for is here
 	}
 	if answered := f.unfetched(c, r, view); answered != nil {
 		return *answered
@@ -152,6 +153,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	}
 	if c.fetch.began.IsZero() {
 		c.begin(started, r)
+		c.fetch.tier = f.hosts.first(c.item.Host, tiers, started)
 	}
 	timeout := f.config.Timeout
 	if !c.fetch.until.IsZero() {
@@ -179,6 +181,8 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		f.tried(c, tiers[c.fetch.tier], failure.Code, failure.Status, failure.Wire)
 		c.restart()
 		return step{again: true, answer: frontier.Answer{Host: model.HostOf(failure.Final)}}
+	case errors.Is(err, ErrBusy):
+		return step{again: true, wait: busyPause/2 + rand.N(busyPause), answer: frontier.Answer{Unasked: true}}
 	case errors.As(err, &failure):
 		failed := f.failed(ctx, c, r, view, tiers, failure)
 		failed.answer.Unasked = next.answer.Unasked
@@ -189,7 +193,19 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		return next
 	}
 	f.config.Crash("fetcher.after_fetch")
-	return f.read(ctx, c, r, view, tiers[c.fetch.tier], response)
+	return f.read(ctx, c, r, view, tiers, response)
+}
+
+// tiersFor are the ways in which a page may be fetched, cheapest first.
+func (f *Fetcher) tiersFor(c *chain, r *recipe) []model.Tier {
+	tiers := c.task.Tiers & f.config.Web.Tiers()
+	if r != nil && r.load.More {
+		tiers &= model.Rendering
+	}
+	if r != nil && r.curl != nil {
+		tiers &^= model.Rendering // a browser asks as browsers do
+	}
+	return tiers.Tiers()
 }
 
 // ask makes one try: robots.txt, then the page. Without a response and an error, the step says what comes instead; with
@@ -227,7 +243,7 @@ func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tier model.Tier)
 		c.fetch.hops++
 		return nil
 	}
-	response, err := web.Fetch(ctx, Request{URL: at, Tier: tier, As: as, BeforeHop: beforeHop})
+	response, err := web.Fetch(ctx, Request{URL: at, Tier: tier, As: as, Load: r.load, BeforeHop: beforeHop})
 	return step{}, response, err
 }
 
@@ -290,16 +306,19 @@ func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, ti
 	if failure.Status != 0 {
 		next.answer.Host = model.HostOf(failure.Final)
 	}
+	another := failure.Retry || failure.Code == fault.PageBlocked || failure.Status == 403
 	wait := firstRetry << (s.failures - 1)
 	next.wait = wait/2 + rand.N(wait)
 	switch {
 	case s.asked != "", !f.mayTry(c, r, max(next.wait, failure.RetryAfter)): // another page of the unit gets one try
 		next.again = false
 	case failure.Retry && s.failures < maxTries:
-	case (failure.Retry || failure.Code == fault.PageBlocked || failure.Status == 403) && s.tier+1 < len(tiers):
-		s.tier++
-		s.failures, next.wait = 0, 0
+	case another && s.climb(tiers, model.AllTiers):
+		next.wait = 0
 	default:
+		if another {
+			f.hosts.forget(model.HostOf(c.address()))
+		}
 		next.again = false
 	}
 	if !next.again {
@@ -307,9 +326,14 @@ func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, ti
 		ended.answer = next.answer
 		return ended
 	}
+	f.again(c)
+	return next
+}
+
+// again begins the next try at a page.
+func (f *Fetcher) again(c *chain) {
 	f.counts.retries.Add(1)
 	c.restart()
-	return next
 }
 
 // restart begins another try at the page.
@@ -317,6 +341,30 @@ func (c *chain) restart() {
 	s := &c.fetch
 	s.hops, s.permit, s.spent = 0, false, 0
 	s.at, s.as = c.address(), nil
+}
+
+// climb goes on to the next tier among those given; false when none is left.
+func (s *fetchState) climb(tiers []model.Tier, among model.TierSet) bool {
+	for next := s.tier + 1; next < len(tiers); next++ {
+		if among.Has(tiers[next]) {
+			s.tier, s.failures = next, 0
+			return true
+		}
+	}
+	return false
+}
+
+// learn remembers the tiers that brought nothing where the last one worked.
+func (f *Fetcher) learn(c *chain) {
+	tries := c.fetch.tries
+	worked := tries[len(tries)-1].Tier
+	var futile model.TierSet
+	for _, try := range tries {
+		futile |= model.TiersOf(try.Tier)
+	}
+	if futile &^= model.TiersOf(worked); futile != 0 {
+		f.hosts.note(model.HostOf(c.address()), futile, f.config.Clock.Now())
+	}
 }
 
 // tried notes a try.
@@ -328,12 +376,12 @@ func (f *Fetcher) tried(c *chain, tier model.Tier, code fault.Code, status int, 
 }
 
 // read extracts a response and makes the page of it.
-func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tier model.Tier, response *Response) step {
+func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tiers []model.Tier, response *Response) step {
 	defer response.Release()
 	size := int64(len(response.Body))
 	f.holdBody(size)
 	defer f.holdBody(-size)
-	f.tried(c, tier, "", response.Status, response.Wire)
+	f.tried(c, tiers[c.fetch.tier], "", response.Status, response.Wire)
 	asked := c.fetch.asked
 	if asked == "" {
 		asked = c.url

@@ -62,7 +62,7 @@ func TestOutcomes(t *testing.T) {
 		"ended run":       {task: func(t *model.Task) { t.Job = endedID }, want: "0 cancelled last"},
 		"unknown run":     {task: func(t *model.Task) { t.Job = scraperID }, want: "0 cancelled last"},
 		"unknown recipe":  {task: func(t *model.Task) { t.Revision = 9 }, want: "0 errored recipe_missing last"},
-		"no tier":         {task: func(t *model.Task) { t.Tiers = model.TiersOf(model.Render) }, want: "0 errored blocked last"},
+		"no tier":         {task: func(t *model.Task) { t.Tiers = model.TiersOf(model.Render) }, want: "0 errored tier_missing last"},
 		"no page": {prepare: func(r *rig) {
 			r.web.answers[url] = func(context.Context, Request) (*Response, error) {
 				pdf := r.web.html(url, "%PDF")

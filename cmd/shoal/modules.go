@@ -207,6 +207,16 @@ func (n *node) build() (err error) {
 		return err
 	}
 	log := stream.Measured(on.log, n.clock, n.metrics)
+	proxies, err := readProxies(config.Proxies)
+	if err != nil {
+		return err
+	}
+	n.web, err = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache, Clock: n.clock, Proxies: proxies,
+		Chromium: config.Chromium, Logger: n.forRole("fetcher")})
+	if err != nil {
+		return err
+	}
+	n.web.Measure(n.metrics)
 	settings := n.controlSettings(log, boot)
 	if settings.DomainOf, err = readDomain(); err != nil {
 		return err
@@ -227,8 +237,6 @@ func (n *node) build() (err error) {
 	if err != nil {
 		return err
 	}
-	n.web = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache, Clock: n.clock})
-	n.web.Measure(n.metrics)
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: boot, Log: log, Control: fetcher.FromClient(client),
 		Web: n.web, Model: asked, Rates: rates, IDs: n.ids, Clock: n.clock, ShardOf: settings.ShardOf, Workers: config.FetchWorkers,
 		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
@@ -256,7 +264,7 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 	settings.Version, settings.Metrics, settings.Tracer = version(), n.metrics, n.tracer
 	settings.Logger = n.forRole("controlplane")
 	if n.has("fetcher") {
-		settings.Capacity = config.Capacity
+		settings.Capacity, settings.Tiers = config.Capacity, n.web.Tiers()
 	}
 	if cluster := config.Cluster; cluster != nil {
 		host := cluster.advertised()

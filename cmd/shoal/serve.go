@@ -43,6 +43,9 @@ type ServeConfig struct {
 	EgressAllow []netip.Prefix    // private ranges that may be reached all the same
 	Origins     map[string]string // host or *.suffix → IP:PORT that is dialled instead of asking DNS
 
+	Proxies  string // file that names the proxies of tier super; "": none
+	Chromium string // path of the browser of tier render; "": none
+
 	HostRate           float64 // request starts per second that a host gets, unless a scraper says otherwise
 	HostConnections    int
 	MaxHostRate        float64 // what a scraper may ask for
@@ -127,6 +130,8 @@ type serveCommand struct {
 
 	EgressAllow        []netip.Prefix    `help:"Private ranges that may be reached all the same; none by default." placeholder:"CIDR"`
 	EgressOrigin       map[string]string `hidden:"" mapsep:"," help:"Hosts that are dialled at a fixed place instead of asking DNS: HOST=IP:PORT or *.SUFFIX=IP:PORT. For test webs."`
+	Proxies            string            `help:"File that names proxies for tier super, one a line: http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before the host where needed." type:"path" placeholder:"FILE"`
+	Chromium           string            `help:"Chromium for tier render; looked for on PATH by default, 'none' does without." placeholder:"PATH"`
 	HostRate           float64           `help:"Request starts per second that a host gets, unless a scraper says otherwise." default:"1"`
 	HostConnections    int               `help:"Connections that a host gets, unless a scraper says otherwise." default:"2"`
 	MaxHostRate        float64           `help:"Most request starts per second that a scraper may ask for." default:"10"`
@@ -309,6 +314,7 @@ func (c *serveCommand) config() ServeConfig {
 		Services: c.Services, Model: c.Model,
 		Times:       Times{Fetch: c.FetchTimeout, Lease: c.Lease, Markers: c.MarkerEvery, Stop: c.StopWithin, Grace: c.StopGrace},
 		EgressAllow: c.EgressAllow, Origins: c.EgressOrigin,
+		Proxies: c.Proxies, Chromium: findChromium(c.Chromium),
 		HostRate: c.HostRate, HostConnections: c.HostConnections,
 		MaxHostRate: c.MaxHostRate, MaxHostConnections: c.MaxHostConnections,
 		NoRateLimits: c.NoRateLimits, RebindServices: c.RebindServices, SearchEngines: c.engines,

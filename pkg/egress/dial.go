@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -23,29 +24,59 @@ func (c *Client) connectTCP(ctx context.Context, to netip.AddrPort, deadline tim
 	return dialer.DialContext(ctx, "tcp", to.String())
 }
 
-// dial opens a connection to an address's host: its addresses in turn, each with an equal share of the time left.
-func (c *Client) dial(ctx context.Context, to address, deadline time.Time) (*conn, error) {
+// Tunnel is a bare connection to a host (as in a canonical address) and port, for those who speak for themselves: the
+// browser. It is checked as any other. Its errors are Do's. The caller closes it.
+func (c *Client) Tunnel(ctx context.Context, host string, port uint16, via *Proxy) (net.Conn, error) {
+	to, err := parse("http://" + net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(int(port))) + "/")
+	if err != nil {
+		return nil, fault.Wrap(fault.PageInvalidURL, err, "%s", detailOf(err))
+	}
+	deadline := time.Now().Add(c.config.Timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
+	tcp, err := c.reach(ctx, to, via, deadline)
+	c.metrics.note(err)
+	return tcp, err
+}
+
+// reach opens a connection to one of an address's host's addresses: each in turn, with an equal share of the time left.
+func (c *Client) reach(ctx context.Context, to address, via *Proxy, deadline time.Time) (net.Conn, error) {
 	places, err := c.reachable(ctx, to.host)
 	if err != nil {
 		return nil, err
 	}
+	c.metrics.dials.Inc()
 	var tcp net.Conn
 	for i, place := range places {
 		if place.Port() == 0 {
 			place = netip.AddrPortFrom(place.Addr(), to.portNumber())
 		}
-		share := time.Until(deadline) / time.Duration(len(places)-i)
-		if tcp, err = c.connect(ctx, place, time.Now().Add(share)); err == nil {
-			break
+		until := time.Now().Add(time.Until(deadline) / time.Duration(len(places)-i))
+		if via != nil {
+			tcp, err = c.connectThrough(ctx, via, place, until)
+		} else {
+			tcp, err = c.connect(ctx, place, until)
+		}
+		if err == nil {
+			return tcp, nil
+		}
+		if failed := (*ProxyError)(nil); errors.As(err, &failed) && failed.Own {
+			break // it would fail for the others, too
 		}
 	}
+	return nil, dialError(ctx, err)
+}
+
+// dial opens a connection for exchanges with an address's host.
+func (c *Client) dial(ctx context.Context, to address, via *Proxy, deadline time.Time) (*conn, error) {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	tcp, err := c.reach(ctx, to, via, deadline)
 	if err != nil {
-		return nil, dialError(ctx, err)
+		return nil, err
 	}
 	if !to.tls {
-		return newConn(tcp, tcp, to.origin()), nil
+		return newConn(tcp, tcp, to.origin(via)), nil
 	}
 	config := c.tls.Clone()
 	config.ServerName = strings.TrimSuffix(strings.Trim(to.host, "[]"), ".")
@@ -54,7 +85,7 @@ func (c *Client) dial(ctx context.Context, to address, deadline time.Time) (*con
 		tcp.Close()
 		return nil, handshakeError(ctx, err)
 	}
-	return newConn(secure, tcp, to.origin()), nil
+	return newConn(secure, tcp, to.origin(via)), nil
 }
 
 func (a address) portNumber() uint16 {
@@ -80,6 +111,8 @@ func dialError(ctx context.Context, err error) error {
 		return coded
 	case isTimeout(err):
 		return fault.Wrap(fault.PageTimeout, err, "The host did not take the connection in time.")
+	case isProxy(err):
+		return fault.Wrap(fault.PageConnect, err, "The host was not reached through a proxy.")
 	}
 	return fault.Wrap(fault.PageConnect, err, "The host takes no connection.")
 }
@@ -105,4 +138,9 @@ func isTimeout(err error) bool {
 func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+func isProxy(err error) bool {
+	var failed *ProxyError
+	return errors.As(err, &failed)
 }

@@ -153,11 +153,10 @@ func (c *Client) send(ctx context.Context, to address, req *Request) (*Response,
 	}
 	defer func() { <-c.slots }()
 
-	conn := c.pool.take(to.origin())
+	conn := c.pool.take(to.origin(req.Proxy))
 	if conn == nil {
 		var err error
-		c.metrics.dials.Inc()
-		if conn, err = c.dial(ctx, to, deadline); err != nil {
+		if conn, err = c.dial(ctx, to, req.Proxy, deadline); err != nil {
 			return nil, err
 		}
 	}

@@ -49,6 +49,11 @@ func newGuard(allow []netip.Prefix, m *metrics) *guard {
 // inside a private network is nobody's business outside.
 func (g *guard) check(addr netip.Addr) error {
 	addr = addr.Unmap().WithZone("")
+	if inner, ok := embedded(addr); ok {
+		if err := g.check(inner); err != nil {
+			return err
+		}
+	}
 	if slices.Contains(metadata, addr) {
 		g.metrics.metadata.Inc()
 		return fault.Wrap(fault.PageAddressForbidden, fmt.Errorf("%s is a cloud metadata address", addr),
@@ -59,6 +64,25 @@ func (g *guard) check(addr netip.Addr) error {
 		return fault.Wrap(fault.PageAddressForbidden, err, "The host's address may not be reached.")
 	}
 	return nil
+}
+
+// nat64 and sixToFour carry IPv4 addresses. Both are forbidden unless they are allowed by name; then, what they carry must be
+// allowed, too.
+var (
+	nat64     = netip.MustParsePrefix("64:ff9b::/96")
+	sixToFour = netip.MustParsePrefix("2002::/16")
+)
+
+// embedded is the IPv4 address that packets to an IPv6 address end up at.
+func embedded(addr netip.Addr) (netip.Addr, bool) {
+	b := addr.As16()
+	switch {
+	case nat64.Contains(addr):
+		return netip.AddrFrom4([4]byte(b[12:])), true
+	case sixToFour.Contains(addr):
+		return netip.AddrFrom4([4]byte(b[2:])), true
+	}
+	return netip.Addr{}, false
 }
 
 // control is the check at dial time, after every resolution and right before the connection: nothing gets round it.

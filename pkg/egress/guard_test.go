@@ -92,6 +92,19 @@ func TestAllowOpensOnlyWhatIsListed(t *testing.T) {
 	}
 }
 
+// Whoever allows NAT64 means public addresses behind it.
+func TestAllowedTunnelsCarryPublicAddressesOnly(t *testing.T) {
+	g := newGuard([]netip.Prefix{netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("2002::/16")}, newMetrics(nil))
+	for addr, want := range map[string]bool{
+		"64:ff9b::5db8:d822": true, "64:ff9b::a00:1": false, "64:ff9b::a9fe:a9fe": false, "64:ff9b::7f00:1": false,
+		"2002:5db8:d822::1": true, "2002:a00:1::1": false, "2002:a9fe:a9fe::1": false, "64:ff9b:1::5db8:d822": false,
+	} {
+		if got := g.check(netip.MustParseAddr(addr)) == nil; got != want {
+			t.Errorf("%s: %v", addr, got)
+		}
+	}
+}
+
 func TestMixedAnswersUseTheAllowedAddress(t *testing.T) {
 	c := newClient(t, Config{Resolver: &answers{addrs: map[string][]string{"mixed.example": {"10.0.0.1", "93.184.216.34", "93.184.216.35"}}}})
 	record := dialled(c)

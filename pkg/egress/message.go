@@ -20,6 +20,8 @@ type Request struct {
 	Deadline time.Time
 	// MaxBody bounds the answer's body in bytes, as sent and as decompressed; the client's when 0.
 	MaxBody int64
+	// Proxy is the way to the host; nil: straight.
+	Proxy *Proxy
 	// Truncate keeps the first MaxBody bytes of a longer body, where it would be an error otherwise.
 	Truncate bool
 }

@@ -11,9 +11,10 @@ import (
 type origin struct {
 	tls       bool
 	authority string
+	proxy     *Proxy // nil: none
 }
 
-func (a address) origin() origin { return origin{a.tls, a.authority} }
+func (a address) origin(proxy *Proxy) origin { return origin{a.tls, a.authority, proxy} }
 
 // conn is a connection with what the pool and the meter need to know of it.
 type conn struct {

@@ -34,6 +34,7 @@ const (
 	maxLookups     = 64
 	lookupTimeout  = 10 * time.Second
 	maxAddrsOfName = 8
+	roomLooks      = 8
 )
 
 // names is a cache of what the resolver said. Look-ups of the same name share one question.
@@ -115,21 +116,17 @@ func (n *names) fresh(entry *name) bool {
 	}
 }
 
-// makeRoom drops what is stale when the cache is full, and then whatever comes first.
+// makeRoom drops what is stale among a few entries when the cache is full, and else one of them: whoever asks for ever new
+// names must not make each look-up go through all.
 func (n *names) makeRoom() {
-	if len(n.known) < maxNames {
-		return
-	}
+	looked := 0
 	for host, entry := range n.known {
-		if !n.fresh(entry) {
-			delete(n.known, host)
-		}
-	}
-	for host := range n.known {
 		if len(n.known) < maxNames {
 			return
 		}
-		delete(n.known, host)
+		if looked++; looked == roomLooks || !n.fresh(entry) {
+			delete(n.known, host)
+		}
 	}
 }
 

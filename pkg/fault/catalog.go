@@ -46,6 +46,7 @@ const (
 	KeyNotFound           Code = "key_not_found"
 	ScraperAlreadyRunning Code = "scraper_already_running"
 	StartURLsUnreachable  Code = "start_urls_unreachable"
+	TierUnavailable       Code = "tier_unavailable"
 	NameTaken             Code = "NAME_TAKEN"
 	ListTooLarge          Code = "LIST_TOO_LARGE"
 	TagNotResolved        Code = "TAG_NOT_RESOLVED"
@@ -96,6 +97,7 @@ const (
 	PageAttemptsExhausted Code = "attempts_exhausted"
 	PageRecipeMissing     Code = "recipe_missing"
 	PagePrelaunch         Code = "prelaunch_refresh_failed"
+	PageTierMissing       Code = "tier_missing"
 	PageRowRejected       Code = "row_rejected"
 	PageModel             Code = "model_unavailable"
 	PageModelLimit        Code = "model_limit_reached"
@@ -137,6 +139,7 @@ var catalog = map[Code]Entry{
 	KeyNotFound:           {404, "Key not found"},
 	ScraperAlreadyRunning: {400, "Scraper already running"},
 	StartURLsUnreachable:  {400, "Start addresses unreachable"},
+	TierUnavailable:       {400, "No way of fetching is left"},
 	NameTaken:             {409, "Name taken"},
 	ListTooLarge:          {400, "List too large"},
 	TagNotResolved:        {400, "Unknown endpoint tag"},
@@ -184,6 +187,7 @@ var catalog = map[Code]Entry{
 	PageAttemptsExhausted: {0, "Given up after repeated losses"},
 	PageRecipeMissing:     {0, "The run's recipe is gone"},
 	PagePrelaunch:         {0, "The values of placeholders could not be found"},
+	PageTierMissing:       {0, "The fetcher has none of the run's tiers"},
 	PageRowRejected:       {0, "No row of the page fits the schema"},
 	PageModel:             {0, "The language model gave no answer"},
 	PageModelLimit:        {0, "The language model's cap is reached"},

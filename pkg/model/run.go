@@ -83,6 +83,7 @@ type ScraperConfig struct {
 	RetentionCount *int        `json:"retentionCount,omitempty" cbor:"1,keyasint,omitempty" doc:"Keep only the newest runs, at least 1; not in this version"`
 	Politeness     *Politeness `json:"politeness,omitempty" cbor:"2,keyasint,omitempty"`
 	EndpointTag    string      `json:"endpointTag,omitempty" cbor:"3,keyasint,omitempty" doc:"Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told"`
+	Tiers          []string    `json:"tiers,omitempty" cbor:"4,keyasint,omitempty" doc:"Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out"`
 }
 
 // PostProcessRule derives a column from another one (specification 2.2). It is stored as written.
@@ -126,6 +127,26 @@ func (s *Scraper) Recipe() Recipe {
 		r.Endpoint = ProductPageTag
 	}
 	return r
+}
+
+// Tiers are what the scraper allows, and what its pagination needs, of all tiers that there are.
+func (s *Scraper) Tiers() TierSet {
+	allowed := AllTiers
+	if s.Config != nil && len(s.Config.Tiers) > 0 {
+		allowed = 0
+		for _, name := range s.Config.Tiers {
+			if t, ok := ParseTier(name); ok {
+				allowed |= TiersOf(t)
+			}
+		}
+	}
+	if p := s.SourceConfig.Pagination; p != nil && p.Renders() {
+		allowed &= Rendering
+	}
+	if s.SourceConfig.Curl != "" {
+		allowed &^= Rendering // a browser asks as browsers do, not as a command says
+	}
+	return allowed
 }
 
 // HostOf is the authority of a canonical http(s) address: host and, when it is not the scheme's own, port.

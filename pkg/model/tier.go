@@ -2,7 +2,7 @@ package model
 
 import "strings"
 
-// Tier is a way of fetching a page, cheapest first.
+// Tier is a way of fetching a page. Its number is what records keep; the order in which tiers are tried is that of Tiers.
 type Tier uint8
 
 // The tiers of the specification (2.9).
@@ -14,7 +14,10 @@ const (
 	tierCount
 )
 
-// String is the tier's name in price rows and receipts.
+// byPrice is the order in which tiers are tried: the cheapest working method first (2.9), by the specification's prices.
+var byPrice = [tierCount]Tier{Plain, Render, Super, RenderSuper}
+
+// String is the tier's name in configurations, price rows and receipts.
 func (t Tier) String() string {
 	switch t {
 	case Plain:
@@ -29,11 +32,30 @@ func (t Tier) String() string {
 	return "unknown"
 }
 
+// ParseTier is the tier of a name.
+func ParseTier(name string) (Tier, bool) {
+	for _, t := range byPrice {
+		if t.String() == name {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
 // PriceRow is the stable key of the tier's price (2.9).
 func (t Tier) PriceRow() string { return "tier:" + t.String() }
 
+// Renders says whether a page comes out of a browser.
+func (t Tier) Renders() bool { return t == Render || t == RenderSuper }
+
 // TierSet is a set of tiers, one bit each.
 type TierSet uint8
+
+// AllTiers has every tier, Rendering those with a browser.
+const (
+	AllTiers  TierSet = 1<<tierCount - 1
+	Rendering TierSet = 1<<Render | 1<<RenderSuper
+)
 
 // TiersOf makes a set.
 func TiersOf(tiers ...Tier) TierSet {
@@ -50,7 +72,7 @@ func (s TierSet) Has(t Tier) bool { return s&(1<<t) != 0 }
 // Tiers lists the set, cheapest first.
 func (s TierSet) Tiers() []Tier {
 	var tiers []Tier
-	for t := range tierCount {
+	for _, t := range byPrice {
 		if s.Has(t) {
 			tiers = append(tiers, t)
 		}

@@ -192,9 +192,6 @@ func (l *launch) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 		return client.Launched{}, err
 	}
 	run.Job, run.Entry, run.List, run.Customer = l.IDs.New(), l.IDs.New(), l.list, l.call.Customer
-	if run.Tiers == 0 {
-		run.Tiers = tiers
-	}
 	run.Trace = telemetry.FromContext(ctx)
 	l.from.Job = run.Job
 	under := l.call

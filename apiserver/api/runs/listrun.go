@@ -163,6 +163,13 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 			return none, err
 		}
 	}
+	tiers := p.endpoint.Tiers
+	if tiers == 0 {
+		var err error
+		if tiers, err = tiersOf(from.View, p.spec()); err != nil {
+			return none, err
+		}
+	}
 	var keep func(string) bool
 	if in.Body.Rerun && p.again != nil {
 		paid, err := readCharged(ctx, from.View, l.Store, p.again.ID, l.list)
@@ -183,11 +190,10 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 		return none, fault.Invalid(fault.InvalidRequest, "urls", "the list has no address")
 	}
 	run := client.LaunchRun{NewScraper: p.scraper, Links: t.links, Dropped: t.dropped, MaxCharge: in.Body.MaxChargeMicros,
-		Charge: p.endpoint.Charge, Daily: p.endpoint.Daily, Tiers: p.endpoint.Tiers}
+		Charge: p.endpoint.Charge, Daily: p.endpoint.Daily, Tiers: tiers,
+		IgnoresRobots: p.spec().Recipe().Politeness.IgnoreRobots}
 	if p.again != nil {
-		run.Scraper, run.IgnoresRobots = p.again.ID, p.again.Spec.Recipe().Politeness.IgnoreRobots
-	} else {
-		run.IgnoresRobots = p.scraper.Spec.Recipe().Politeness.IgnoreRobots
+		run.Scraper = p.again.ID
 	}
 	return l.commit(ctx, run)
 }
@@ -202,6 +208,14 @@ type plan struct {
 	scraper  *client.PutScraper // the new one
 	endpoint model.Endpoint     // zero: the scraper's own recipe reads the addresses
 	source   addresses
+}
+
+// spec is that of the scraper.
+func (p *plan) spec() *model.Scraper {
+	if p.again != nil {
+		return &p.again.Spec
+	}
+	return &p.scraper.Spec
 }
 
 func (p *plan) make() error {

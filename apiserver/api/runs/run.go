@@ -50,6 +50,10 @@ func Start(s api.Services) *operation.Operation {
 		if err != nil {
 			return Run{}, err
 		}
+		tiers, err := tiersOf(from.View, &scraper.Spec)
+		if err != nil {
+			return Run{}, err
+		}
 		begin, engine, err := start(s, scraper)
 		if err != nil {
 			return Run{}, err
@@ -64,7 +68,7 @@ func Start(s api.Services) *operation.Operation {
 		recipe := scraper.Spec.Recipe()
 		endpoint, _ := model.EndpointOf(recipe.Endpoint)
 		launched, err := l.commit(ctx, client.LaunchRun{Scraper: scraper.ID, Links: t.links, MaxCharge: in.MaxCharge,
-			Charge: endpoint.Charge, Search: engine,
+			Charge: endpoint.Charge, Search: engine, Tiers: tiers,
 			IgnoresRobots: recipe.Politeness.IgnoreRobots || engine != nil && engine.IgnoreRobots})
 		if err != nil {
 			return Run{}, err

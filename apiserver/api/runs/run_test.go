@@ -7,6 +7,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 )
 
 func TestRun(t *testing.T) {
@@ -141,4 +143,52 @@ func TestRunFailsHalfWay(t *testing.T) {
 	broken.step = ""
 	r.Run(t, apitest.Scenario{Name: "then it works", As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Header: key("k"),
 		Status: 200, Headers: map[string]string{"Idempotency-Replayed": ""}})
+}
+
+// A run may use what its scraper allows of what the server has; with nothing left it is refused before anything is taken in.
+func TestTiersOfRuns(t *testing.T) {
+	r := start(t)
+	save := func(name string, tiers []string, pagination *model.Pagination) string {
+		t.Helper()
+		put := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: r.group, Spec: model.Scraper{Name: name,
+			Type: model.SingleProduct, SourceConfig: model.SourceConfig{URL: "https://shop.test/", Pagination: pagination},
+			ItemsConfig: fields, Config: &model.ScraperConfig{Tiers: tiers}}}
+		r.Client.Must(t, put)
+		return put.ID.String()
+	}
+	every, plain := save("any", nil, nil), save("plain", []string{"plain"}, nil)
+	rendered, scrolled := save("rendered", []string{"render", "render+super"}, nil),
+		save("scrolled", nil, &model.Pagination{Type: model.InfiniteScroll})
+	refused := func(id, field string) {
+		t.Helper()
+		r.Run(t, apitest.Scenario{Name: "refused for " + field, As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Status: 400,
+			Code: "tier_unavailable", Has: map[string]any{"errors.0.field": field}})
+	}
+	launched := func(id string, want model.TierSet) {
+		t.Helper()
+		run := r.Call(t, apitest.Scenario{As: apitest.User, Do: "POST /api/scraper/" + id + "/run"})
+		job, err := ids.Parse(run.Text("jobId"))
+		if err != nil {
+			t.Fatalf("%s", run.Body)
+		}
+		if got := r.Client.View().Job(job).Tiers; got != want {
+			t.Errorf("the run has %s, want %s", got, want)
+		}
+		r.finish(t, run.Text("jobId"), 1)
+	}
+	launched(every, model.TiersOf(model.Plain))
+	refused(rendered, "config.tiers")
+	refused(scrolled, "sourceConfig.pagination.type")
+	r.Run(t, apitest.Scenario{Name: "a list with the recipe", As: apitest.User, Do: listPath, Status: 400, Code: "tier_unavailable",
+		Body: r.body("itemsConfig", nil, "templateScraperId", rendered)})
+	r.nothingLeft(t)
+
+	r.Client.Must(t, client.RegisterNode{Name: "f", Boot: r.IDs.New(), Capacity: 1, Tiers: model.TiersOf(model.Plain, model.Render)})
+	r.Client.Must(t, client.RegisterNode{Name: "g", Boot: r.IDs.New(), Capacity: 1, Tiers: model.AllTiers})
+	r.Client.Must(t, client.RegisterNode{Name: "api", Boot: r.IDs.New()})
+	launched(every, model.TiersOf(model.Plain, model.Render))
+	launched(plain, model.TiersOf(model.Plain))
+	launched(rendered, model.TiersOf(model.Render))
+	launched(scrolled, model.TiersOf(model.Render))
+	r.nothingLeft(t)
 }

@@ -20,11 +20,8 @@ type Run struct {
 	QueuedAt  api.Time       `json:"queuedAt"`
 }
 
-// tiers are what this version fetches with.
-var tiers = model.TiersOf(model.Plain)
-
 // launchErrors are what LaunchRun and the claim before it can answer.
-var launchErrors = []fault.Code{fault.ScraperAlreadyRunning, fault.WalletInsufficient, fault.LimitReached,
+var launchErrors = []fault.Code{fault.ScraperAlreadyRunning, fault.TierUnavailable, fault.WalletInsufficient, fault.LimitReached,
 	fault.IdempotencyInFlight, fault.IdempotencyOverflow, fault.SchemaGone}
 
 // affordable refuses a launch that cannot fetch a single page before anything is taken in. The command decides.
@@ -44,4 +41,18 @@ func idle(v *client.View, scraper ids.ID) error {
 		}
 	}
 	return nil
+}
+
+// tiersOf are the ways of fetching that a run of the scraper may use: what the scraper allows of what the server has.
+func tiersOf(v *client.View, scraper *model.Scraper) (model.TierSet, error) {
+	asked, there := scraper.Tiers(), v.Tiers()
+	if asked&there != 0 {
+		return asked & there, nil
+	}
+	field := "config.tiers"
+	if scraper.Config == nil || len(scraper.Config.Tiers) == 0 {
+		field = "sourceConfig.pagination.type"
+	}
+	return 0, fault.Invalid(fault.TierUnavailable, field, "the scraper needs one of the tiers %s; this server has %s",
+		asked, there)
 }

@@ -69,8 +69,11 @@ func Sample(s api.Services) *operation.Operation {
 			}
 		}
 		trial, err := sampleOf(ctx, s, from, scraper)
-		trial.Recipe = recipe
 		if err != nil {
+			return nil, err
+		}
+		trial.Recipe = recipe
+		if trial.Tiers, err = tiersOf(from.View, &spec); err != nil {
 			return nil, err
 		}
 		rows, err := Try(ctx, s, from, sampleID, trial)

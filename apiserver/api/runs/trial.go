@@ -42,6 +42,8 @@ type Trial struct {
 	URL    string
 	Field  string       // of the request, for faults of URL
 	Recipe model.Recipe // its pagination is left out: a trial reads one page
+	// Tiers are the ways of fetching that may be used; 0: all that the server has for it.
+	Tiers model.TierSet
 	// For the ledger; either may be zero.
 	Scraper ids.ID
 	Group   ids.ID
@@ -120,7 +122,13 @@ func launchTrial(ctx context.Context, s api.Services, from *operation.Caller, op
 		trial.Key = from.Key.ID
 	}
 	endpoint, _ := model.EndpointOf(t.Recipe.Endpoint)
-	_, err = l.commit(ctx, client.LaunchRun{Scraper: t.Scraper, Links: taken.links, Trial: trial, Charge: endpoint.Charge,
+	if t.Tiers == 0 {
+		request := model.Scraper{SourceConfig: model.SourceConfig{Curl: t.Recipe.Curl}}
+		if t.Tiers, err = tiersOf(from.View, &request); err != nil {
+			return ids.ID{}, err
+		}
+	}
+	_, err = l.commit(ctx, client.LaunchRun{Scraper: t.Scraper, Links: taken.links, Trial: trial, Charge: endpoint.Charge, Tiers: t.Tiers,
 		IgnoresRobots: t.Recipe.Politeness.IgnoreRobots})
 	if err != nil && !l.maybe {
 		return ids.ID{}, err

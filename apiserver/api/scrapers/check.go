@@ -2,6 +2,7 @@ package scrapers
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -243,6 +244,18 @@ func (c *checker) recipe(spec *model.Scraper) {
 	}
 }
 
+// tiers checks the names alone: what the server has may change until the run.
+func (c *checker) tiers(names []string) {
+	for i, name := range names {
+		if _, ok := model.ParseTier(name); !ok {
+			c.invalid(fmt.Sprintf("config.tiers[%d]", i), "must be one of plain, render, super, render+super")
+		}
+		if slices.Contains(names[:i], name) {
+			c.invalid(fmt.Sprintf("config.tiers[%d]", i), "is named twice")
+		}
+	}
+}
+
 func (c *checker) config(config *model.ScraperConfig) {
 	switch n := config.RetentionCount; {
 	case n == nil:
@@ -251,6 +264,7 @@ func (c *checker) config(config *model.ScraperConfig) {
 	default:
 		c.missing("config.retentionCount", "retention by the number of runs is")
 	}
+	c.tiers(config.Tiers)
 	p, most := config.Politeness, c.services.Ceilings
 	if p == nil {
 		return

@@ -147,6 +147,7 @@ func TestPutRefuses(t *testing.T) {
 			"config.politeness.requestsPerSecond config.politeness.connections"},
 		{"negative pace", []any{"config", source(`{"politeness":{"requestsPerSecond":-1,"connections":-1}}`)}, invalid,
 			"config.politeness.requestsPerSecond config.politeness.connections"},
+		{"tiers", []any{"config", source(`{"tiers":["plain","fast","plain"]}`)}, invalid, "config.tiers[1] config.tiers[2]"},
 		{"no fields", []any{"itemsConfig", []any{}}, invalid, "itemsConfig"},
 		{"bad fields", []any{"itemsConfig", source(`[{"name":"a","selector":"h1","kind":"TEXT"},{"name":"a","selector":"//h1[","kind":"HTML"},
 			{"name":"","selector":"","kind":"ATTR"}]`)}, invalid, "itemsConfig[1].name itemsConfig[1].selector " +
@@ -175,6 +176,9 @@ func TestPutRefuses(t *testing.T) {
 			at + "selector " + at + "param " + at + "start " + at + "step " + at + "max"},
 		{"next link", []any{"sourceConfig", page(`{"type":"NEXT_LINK","param":"p","max":0}`)}, invalid,
 			at + "param " + at + "max " + at + "selector"},
+		{"load more", []any{"sourceConfig", page(`{"type":"LOAD_MORE","step":1}`)}, invalid, at + "selector " + at + "step"},
+		{"scrolling", []any{"sourceConfig", page(`{"type":"INFINITE_SCROLL","selector":"a","max":0}`)}, invalid,
+			at + "selector " + at + "max"},
 		{"no pagination", []any{"sourceConfig", page(`{"type":"NONE","max":3}`)}, invalid, at + "max"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -205,8 +209,9 @@ func TestPutTakesPagination(t *testing.T) {
 		`{"type":"INFINITE_SCROLL","max":1}`} {
 		s.Run(t, apitest.Scenario{Name: text, As: apitest.User, Do: put, Header: key(fmt.Sprint(i)), Status: 200,
 			Body: body(group, "name", text, "sourceConfig", source(`{"url":"https://shop.test/","pagination":`+text+`}`),
-				"config", source(`{"retentionCount":null,"politeness":{"requestsPerSecond":10,"connections":8,"ignoreRobots":true}}`)),
-			Has: map[string]any{"sourceConfig.pagination": json.RawMessage(text), "config.politeness.ignoreRobots": true}})
+				"config", source(`{"retentionCount":null,"tiers":["render"],"politeness":{"requestsPerSecond":10,"connections":8,"ignoreRobots":true}}`)),
+			Has: map[string]any{"sourceConfig.pagination": json.RawMessage(text), "config.politeness.ignoreRobots": true,
+				"config.tiers": []any{"render"}}})
 	}
 }
 

@@ -54,7 +54,8 @@ func TestPrices(t *testing.T) {
 	s := apitest.Start(t)
 	s.Run(t, apitest.Scenario{Name: "prices", As: apitest.Reader, Do: "GET /api/wallet/prices", Status: 200,
 		Has: map[string]any{"": []any{map[string]any{"rowKey": "tier:plain", "kind": "TIER", "label": "Plain",
-			"sellingPriceMicros": 150}}}})
+			"sellingPriceMicros": 150}, map[string]any{"rowKey": "tier:render", "kind": "TIER", "label": "Render",
+			"sellingPriceMicros": 750}}}})
 }
 
 func TestCustomersAreApart(t *testing.T) {

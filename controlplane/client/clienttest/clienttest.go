@@ -37,7 +37,8 @@ func New(t testing.TB, c clock.Clock) *Client {
 	t.Helper()
 	fake := &Client{clock: c, fsm: fsm.New()}
 	fake.Must(t, command.CreateClusterPayload{ID: ids.ID{1}, Shards: 4, FreeGrant: FreeGrant,
-		Prices: []model.Price{{RowKey: model.Plain.PriceRow(), Kind: "TIER", Label: "Plain", Micros: 150}}})
+		Prices: []model.Price{{RowKey: model.Plain.PriceRow(), Kind: "TIER", Label: "Plain", Micros: 150},
+			{RowKey: model.Render.PriceRow(), Kind: "TIER", Label: "Render", Micros: 750}}})
 	return fake
 }
 

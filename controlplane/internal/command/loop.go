@@ -34,6 +34,8 @@ type RegisterNodePayload struct {
 	Log      string   `cbor:"7,keyasint,omitempty"` // how the log names itself, "" for a process's own
 	Rows     string   `cbor:"8,keyasint,omitempty"` // how the row store does
 	Rebind   bool     `cbor:"9,keyasint,omitempty"` // these are the cluster's from now on
+	// Tiers are the ways in which its fetcher can fetch; 0: plain alone.
+	Tiers model.TierSet `cbor:"10,keyasint,omitempty"`
 }
 
 // Number implements Payload.

@@ -30,7 +30,7 @@ func registerNode(tx *state.Tx, p command.RegisterNodePayload) (None, error) {
 	}
 	earlier := tx.Node(p.Name)
 	tx.PutNode(&state.Node{Name: p.Name, Boot: p.Boot, Roles: p.Roles, Address: p.Address, Version: p.Version,
-		Capacity: p.Capacity, JoinedAt: tx.Now, Draining: earlier != nil && earlier.Draining})
+		Capacity: p.Capacity, Tiers: p.Tiers, JoinedAt: tx.Now, Draining: earlier != nil && earlier.Draining})
 	return None{}, nil
 }
 

@@ -66,7 +66,8 @@ func toppedUp(tx *state.Tx, wallet *state.Wallet) bool {
 	return found
 }
 
-// fundedPrices are the prices of a run that may begin; unpaid says that only money pays for it, of which there never was any.
+// fundedPrices are the prices of a run that may begin, by those of its tiers that have one; unpaid says that only money
+// pays for it, of which there never was any.
 func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.PriceTable, unpaid bool, err error) {
 	if len(tx.OpenJobsOfCustomer(p.Customer)) >= maxOpenRuns {
 		return nil, false, fault.New(fault.LimitReached, "a customer has at most %d runs at a time", maxOpenRuns)
@@ -76,6 +77,7 @@ func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.Pric
 	if wallet == nil || prices == nil {
 		return nil, false, fault.New(fault.Unauthorized, "the customer has no wallet")
 	}
+	p.Tiers = priced(prices, p.Tiers, p.Charge)
 	cheapest, ok := cheapestPrice(prices, p.Tiers, p.Charge)
 	if !ok {
 		return nil, false, fault.New(fault.TypeNotRunnable, "no price covers the tiers that the run may use")
@@ -135,6 +137,16 @@ func pagePrice(table *state.PriceTable, tier model.Tier, charge model.Charge) (m
 	row, quantity := charge.Of(tier)
 	price, ok := priceOf(table, row)
 	return price.Micros * int64(quantity), ok
+}
+
+// priced are the tiers that the table has a price for: a page by any other would cost nothing.
+func priced(table *state.PriceTable, tiers model.TierSet, charge model.Charge) (set model.TierSet) {
+	for _, tier := range tiers.Tiers() {
+		if _, found := pagePrice(table, tier, charge); found {
+			set |= model.TiersOf(tier)
+		}
+	}
+	return set
 }
 
 // cheapestPrice is the lowest price of a page among the tiers that have one.

@@ -108,7 +108,7 @@ func (d *money) launch(t *rapid.T) {
 	launch := command.LaunchRunPayload{Job: d.ids.New(), Entry: d.ids.New(), Customer: customer, Scraper: scraper,
 		List: d.ids.New(), Links: rapid.Uint32Range(1, 6).Draw(t, "links"),
 		Tiers: rapid.SampledFrom([]model.TierSet{model.TiersOf(model.Plain), model.TiersOf(model.Render),
-			model.TiersOf(model.Plain, model.Render)}).Draw(t, "tiers")}
+			model.TiersOf(model.Plain, model.Render), model.AllTiers, model.TiersOf(model.Super)}).Draw(t, "tiers")}
 	if contacts := rapid.Bool().Draw(t, "contacts"); contacts {
 		endpoint, _ := model.EndpointOf(model.WebsiteContacts)
 		launch.Tiers, launch.Charge, launch.Daily = endpoint.Tiers, endpoint.Charge, testLimits
@@ -118,6 +118,11 @@ func (d *money) launch(t *rapid.T) {
 		launch.MaxCharge = &limit
 	}
 	if result := d.do(launch); result.Err == nil {
+		for _, tier := range d.m.Store().View().Job(launch.Job).Tiers.Tiers() {
+			if _, found := priceOf(&state.PriceTable{Rows: testPrices}, tier.PriceRow()); !found {
+				t.Fatalf("the run may use %s, which has no price", tier)
+			}
+		}
 		d.jobs = append(d.jobs, launch.Job)
 		d.scrapers[launch.Job] = scraper
 		if failed := result.Value.(command.Launched).State == model.Failed; failed != (launch.Charge.PaidOnly && !d.toppedUp) {

@@ -1,6 +1,10 @@
 package state
 
-import "github.com/hashicorp/go-memdb"
+import (
+	"github.com/hashicorp/go-memdb"
+
+	"shoal.dev/shoal/pkg/model"
+)
 
 func clusterTable() *memdb.TableSchema {
 	return table("cluster", index("id", true, func(*Cluster) []any { return []any{"cluster"} }))
@@ -26,6 +30,28 @@ func (v *View) WatchNode(name string) (*Node, <-chan struct{}) {
 
 // Nodes lists the registered nodes by name.
 func (v *View) Nodes() []*Node { return all[Node](v, "nodes", "id_prefix") }
+
+// Tiers are the ways in which every shard's owner can fetch: what a run may rely on, wherever its hosts are. While no
+// shard has an owner (a cluster that has just begun), all nodes with a fetcher count.
+func (v *View) Tiers() model.TierSet {
+	owners := map[string]bool{}
+	for _, shard := range v.Shards() {
+		if shard.Owner != "" {
+			owners[shard.Owner] = true
+		}
+	}
+	tiers, counted := model.AllTiers, false
+	for _, node := range v.Nodes() {
+		if owners[node.Name] || len(owners) == 0 && node.Capacity > 0 {
+			tiers &= node.Tiers | model.TiersOf(model.Plain)
+			counted = true
+		}
+	}
+	if !counted {
+		return model.TiersOf(model.Plain)
+	}
+	return tiers
+}
 
 // PutNode adds or replaces.
 func (t *Tx) PutNode(n *Node) { put(t, "nodes", n) }

@@ -247,6 +247,8 @@ type Node struct {
 	Capacity uint32   `cbor:"6,keyasint,omitempty"` // weight of a fetcher, 0: none
 	JoinedAt int64    `cbor:"7,keyasint"`
 	Draining bool     `cbor:"8,keyasint,omitempty"` // an operator's word: kept until it is taken back
+	// Tiers are the ways in which its fetcher can fetch; 0: plain alone.
+	Tiers model.TierSet `cbor:"9,keyasint,omitempty"`
 }
 
 // Shard is who fetches a shard. Epoch counts up with every change of hands.

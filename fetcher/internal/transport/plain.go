@@ -11,11 +11,20 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// plain is the cheapest tier: HTTP without a browser or a proxy.
+// plain is HTTP without a browser: the cheapest tier, and with proxies tier super.
 type plain struct {
 	client  *egress.Client
 	header  []egress.Field
 	maxBody int64
+	proxies *proxies // nil: straight
+}
+
+// exchange makes one request.
+func (p *plain) exchange(ctx context.Context, ask *egress.Request, page *Page) (*egress.Response, error) {
+	if p.proxies == nil {
+		return p.client.Do(ctx, ask)
+	}
+	return p.proxies.through(ctx, p.client, ask, page)
 }
 
 // pageHeader is what a page is asked for with. The name of who asks comes first.
@@ -33,7 +42,7 @@ func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, pag
 	as := req.As
 	for {
 		p.compose(&ask, as)
-		response, err := p.client.Do(ctx, &ask)
+		response, err := p.exchange(ctx, &ask, page)
 		if err != nil {
 			return err
 		}

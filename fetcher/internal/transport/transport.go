@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/chromium"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
@@ -36,14 +37,19 @@ type Config struct {
 	Timeout time.Duration
 	// MaxBody bounds a page in bytes, as sent and as decompressed. egress's default when 0.
 	MaxBody int64
-	// Clock reads dates of Retry-After; the system's when nil.
+	// Clock reads dates of Retry-After and ends the rests of proxies; the system's when nil.
 	Clock clock.Clock
+	// Proxies are the ways out of tier super; without one there is no such tier.
+	Proxies []*egress.Proxy
+	// Browser is for tier render; nil: without. Whoever opened it closes it.
+	Browser *chromium.Browser
 }
 
 // Transport fetches pages. It is safe for concurrent use.
 type Transport struct {
-	config Config
-	tiers  map[model.Tier]tier
+	config  Config
+	tiers   map[model.Tier]tier
+	proxies *proxies // nil: none
 }
 
 // tier is one way of getting a page, redirects included. It fills in what it learns as it goes.
@@ -51,7 +57,7 @@ type tier interface {
 	fetch(ctx context.Context, req *Request, deadline time.Time, page *Page) error
 }
 
-// New makes a transport over the one way out. Tier plain is the only one yet.
+// New makes a transport over the one way out. Tier plain is always there.
 func New(client *egress.Client, config Config) *Transport {
 	if config.UserAgent == "" {
 		config.UserAgent = DefaultUserAgent
@@ -62,9 +68,21 @@ func New(client *egress.Client, config Config) *Transport {
 	if config.Clock == nil {
 		config.Clock = clock.System{}
 	}
-	return &Transport{config: config, tiers: map[model.Tier]tier{
-		model.Plain: &plain{client: client, header: pageHeader(config.UserAgent), maxBody: config.MaxBody},
-	}}
+	straight := plain{client: client, header: pageHeader(config.UserAgent), maxBody: config.MaxBody}
+	t := &Transport{config: config, tiers: map[model.Tier]tier{model.Plain: &straight}}
+	if len(config.Proxies) > 0 {
+		t.proxies = newProxies(config.Proxies, config.Clock)
+		through := straight
+		through.proxies = t.proxies
+		t.tiers[model.Super] = &through
+	}
+	if config.Browser != nil {
+		t.tiers[model.Render] = &render{browser: config.Browser}
+		if t.proxies != nil {
+			t.tiers[model.RenderSuper] = &render{browser: config.Browser, proxies: t.proxies}
+		}
+	}
+	return t
 }
 
 // Tiers are the tiers that this transport has.
@@ -82,12 +100,21 @@ type Request struct {
 	URL string
 	// Tier is the way to get it; one of Tiers.
 	Tier model.Tier
+	// Load is what a browser does with the page once it is there; other tiers leave it alone.
+	Load Load
 	// As is the request that URL is asked for with; its own address does not matter. Nil is a GET.
 	As *curl.Request
 	// BeforeHop is called with the canonical target of each redirect before it is followed, and with the request that
 	// is made of it: the place to wait for another host's permit and to ask robots.txt. Its context ends with the
 	// fetch's deadline, and its time counts. An error ends the fetch with that error. Nil follows all.
 	BeforeHop func(ctx context.Context, url string, as *curl.Request) error
+}
+
+// Load is a pagination within a page (decision 14): more is loaded into it until nothing new comes.
+type Load struct {
+	More  bool
+	Click string // selector of what is clicked for more; "": the page is scrolled to its end
+	Max   int    // loads at most, the first included
 }
 
 // Trace is what a try used and met, of pages and of failures.
@@ -107,7 +134,14 @@ type Page struct {
 	// Body is UTF-8 where ContentType is text.
 	Body []byte
 
-	response *egress.Response
+	response answer
+	exit     *exit // of the last request; nil: it went straight
+}
+
+// answer is where a page's body and header are.
+type answer interface {
+	Header(name string) string
+	Release()
 }
 
 // Release gives the page's buffers back. It may be called once.
@@ -133,7 +167,7 @@ func (e *Error) Error() string { return e.Fault.Error() }
 // Unwrap is the coded error.
 func (e *Error) Unwrap() error { return e.Fault }
 
-// Fetch makes one try. Its error is an *Error, except where BeforeHop or the context ended it with an error that has no
+// Fetch makes one try. Its error is an *Error, or ErrBusy, except where BeforeHop or the context ended it with an error that has no
 // code: then it is that one. The caller releases the page.
 func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 	start := time.Now()
@@ -144,7 +178,7 @@ func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 	}
 	err := by.fetch(ctx, &req, start.Add(t.config.Timeout), page)
 	if err == nil {
-		err = verdict(page)
+		err = verdict(req.URL, page)
 	}
 	if err == nil {
 		page.Body, err = toUTF8(page.Body, page.ContentType)
@@ -164,20 +198,27 @@ func (t *Transport) failure(page *Page, err error) error {
 		return err
 	}
 	failed := &Error{Trace: page.Trace, Fault: coded, Retry: retryable(err)}
-	if coded.Code == fault.PageStatus && page.response != nil {
-		failed.Retry = retryableStatus(page.Status)
+	if page.exit != nil && (coded.Code == fault.PageBlocked || page.Status == 403 || page.Status == 429) {
+		// The site turns this proxy away; it may let another one through.
+		failed.Retry = t.proxies.turnedAway(model.HostOf(page.FinalURL), page.exit)
+	}
+	if page.response != nil && (coded.Code == fault.PageStatus || coded.Code == fault.PageBlocked) {
+		failed.Retry = failed.Retry || coded.Code == fault.PageStatus && retryableStatus(page.Status)
 		failed.RetryAfter = retryAfter(page.response.Header("Retry-After"), t.config.Clock.Now())
 	}
 	return failed
 }
 
-// verdict is nil for a page that counts as delivered.
-func verdict(page *Page) error {
+// verdict is nil for a page that counts as delivered: decision 16, but for its rows.
+func verdict(asked string, page *Page) error {
+	if wall := recogniseWall(page.Status, page.Body, page.response); wall != "" {
+		return fault.New(fault.PageBlocked, "The site showed a bot wall (%s).", wall)
+	}
 	if page.Status < 200 || page.Status > 299 {
 		return fault.New(fault.PageStatus, "The site answered with status %d.", page.Status)
 	}
-	if wall := recogniseWall(page.Body, page.response); wall != "" {
-		return fault.New(fault.PageBlocked, "The site showed a bot wall (%s).", wall)
+	if isLoginWall(asked, page) {
+		return fault.New(fault.PageBlocked, "The site wants a login.")
 	}
 	return nil
 }

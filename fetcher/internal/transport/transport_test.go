@@ -218,27 +218,3 @@ func TestFailuresOfTheNetwork(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
-
-func TestWalls(t *testing.T) {
-	for body, want := range map[string]string{
-		"<title>Just a moment...</title><script src='/cdn-cgi/challenge-platform/x.js'>":             "Cloudflare",
-		"<title>Just a moment...</title> a story":                                                    "",
-		"<script src='/cdn-cgi/challenge-platform/x.js'></script><h1>Shop</h1>":                      "",
-		"<iframe src='/_Incapsula_Resource?a=b'>Request unsuccessful. Incapsula incident ID: 1-2":    "Imperva",
-		"<script>var dd={'rt':'c'}</script><script src='https://ct.captcha-delivery.com/c.js'>":      "DataDome",
-		"<script>window._pxAppId='PX1'</script><div id='px-captcha'>":                                "HUMAN",
-		"<title>Just a moment...</title>/cdn-cgi/challenge-platform/" + strings.Repeat("x", maxWall): "",
-	} {
-		if got := recogniseWall([]byte(body), nil); got != want {
-			t.Errorf("%.80q: %q, want %q", body, got, want)
-		}
-	}
-	client := web(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("cf-mitigated", "challenge")
-		io.WriteString(w, "<p>hello")
-	})
-	page, err := New(client, Config{}).Fetch(t.Context(), Request{URL: "http://a.example/"})
-	if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageBlocked || failed.Status != 200 || failed.Retry {
-		t.Errorf("got %v", err)
-	}
-}

@@ -2,47 +2,167 @@ package transport
 
 import (
 	"bytes"
-
-	"shoal.dev/shoal/pkg/egress"
+	"strings"
 )
 
-// maxWall is the largest page that can be a wall: challenges are small, and a shop that merely embeds a vendor's script
-// is not a wall.
-const maxWall = 16 << 10
+// The largest pages that can be walls: challenges are small, and a shop that merely embeds a vendor's script is none. A
+// page with a status of failure may be larger, for it is no shop's either way.
+const (
+	maxWall       = 16 << 10
+	maxFailedWall = 96 << 10
+)
 
-// walls are challenge pages that come with a 2xx status. Every mark of one must be on the page: what the vendor's own
-// challenge holds and no page about it would.
-var walls = []struct {
-	name  string
-	marks [][]byte
-}{
-	{"Cloudflare", [][]byte{[]byte("<title>Just a moment...</title>"), []byte("/cdn-cgi/challenge-platform/")}},
-	{"Imperva", [][]byte{[]byte("/_Incapsula_Resource?"), []byte("Incapsula incident ID")}},
-	{"DataDome", [][]byte{[]byte("captcha-delivery.com/"), []byte("var dd={")}},
-	{"HUMAN", [][]byte{[]byte("window._pxAppId"), []byte("px-captcha")}},
+// wall is a page that a vendor puts in the place of the one asked for.
+type wall struct {
+	vendor string
+	failed bool     // only with a status that is not 2xx
+	max    int      // bytes; 0: maxWall, or maxFailedWall
+	marks  []string // each must be on the page: what the vendor's own page holds, and no page about it, or with its script, would
 }
 
-// recogniseWall names the vendor whose challenge a page is; "" when it is none that we know for certain.
-func recogniseWall(body []byte, response *egress.Response) string {
-	if response != nil && response.Header("Cf-Mitigated") == "challenge" {
-		return "Cloudflare"
-	}
-	if len(body) > maxWall {
+// walls are the ones that we know for certain.
+var walls = []wall{
+	{vendor: "Cloudflare", marks: []string{"<title>Just a moment...</title>", "/cdn-cgi/challenge-platform/"}},
+	{vendor: "Cloudflare", marks: []string{"window._cf_chl_opt", "/cdn-cgi/challenge-platform/"}},
+	{vendor: "Cloudflare", marks: []string{"<title>Attention Required! | Cloudflare</title>", `id="cf-error-details"`}},
+	{vendor: "Cloudflare", failed: true, marks: []string{"used Cloudflare to restrict access", `id="cf-error-details"`}},
+	{vendor: "Akamai", failed: true, marks: []string{"<TITLE>Access Denied</TITLE>", "Reference&#32;&#35;"}},
+	{vendor: "Akamai", failed: true, marks: []string{"Access Denied", "errors.edgesuite.net"}},
+	{vendor: "Akamai", marks: []string{"/_sec/verify?provider=interstitial", "bm-verify"}},
+	{vendor: "Akamai", marks: []string{"sec-if-cpt-container", "/_sec/cp_challenge/"}},
+	{vendor: "HUMAN", marks: []string{"window._pxAppId", "px-captcha"}},
+	{vendor: "HUMAN", marks: []string{"_pxAppId", "captcha.px-cdn.net/"}},
+	{vendor: "DataDome", marks: []string{"captcha-delivery.com/", "var dd={"}},
+	{vendor: "DataDome", failed: true, max: 4 << 10, marks: []string{"captcha-delivery.com/captcha/"}},
+	{vendor: "Imperva", marks: []string{"/_Incapsula_Resource?", "Incapsula incident ID"}},
+	{vendor: "Imperva", max: 4 << 10, marks: []string{`/_Incapsula_Resource?SWJIYLWA=`, `CONTENT="NOINDEX, NOFOLLOW"`}},
+	{vendor: "AWS WAF", marks: []string{"window.gokuProps", ".awswaf.com/"}},
+	{vendor: "AWS WAF", marks: []string{"AwsWafIntegration.", "challenge-container"}},
+	{vendor: "Kasada", marks: []string{"window.KPSDK={}", "/ips.js?"}},
+	{vendor: "Sucuri", marks: []string{"<title>Sucuri WebSite Firewall - Access Denied</title>"}},
+	{vendor: "Sucuri", max: 4 << 10, marks: []string{"sucuri_cloudproxy_js", "document.cookie"}},
+	{vendor: "captcha", marks: []string{"/errors/validateCaptcha", `name="amzn"`}},
+	{vendor: "captcha", marks: []string{"detected unusual traffic from your computer network", "g-recaptcha"}},
+	{vendor: "captcha", failed: true, marks: []string{`class="g-recaptcha"`}},
+	{vendor: "captcha", failed: true, marks: []string{`class="h-captcha"`}},
+	{vendor: "captcha", failed: true, marks: []string{`class="cf-turnstile"`}},
+	{vendor: "captcha", failed: true, marks: []string{`class="frc-captcha"`}},
+}
+
+// recogniseWall names the vendor whose challenge or refusal a page is; "" when it is none that we know for certain.
+func recogniseWall(status int, body []byte, response answer) string {
+	failed := status < 200 || status > 299
+	if status == 404 || status == 410 {
 		return ""
 	}
-	for _, wall := range walls {
-		if holdsAll(body, wall.marks) {
-			return wall.name
+	if vendor := wallOfHeader(status, response); vendor != "" {
+		return vendor
+	}
+	if len(body) > maxWall && !failed || len(body) > maxFailedWall {
+		return ""
+	}
+	for i := range walls {
+		w := &walls[i]
+		if (failed || !w.failed) && (w.max == 0 || len(body) <= w.max) && holdsAll(body, w.marks) {
+			return w.vendor
 		}
 	}
 	return ""
 }
 
-func holdsAll(body []byte, marks [][]byte) bool {
+// wallOfHeader is for the vendors that say it in the header.
+func wallOfHeader(status int, response answer) string {
+	switch {
+	case response == nil:
+	case response.Header("Cf-Mitigated") == "challenge":
+		return "Cloudflare"
+	case (status == 202 || status == 405) && response.Header("X-Amzn-Waf-Action") != "":
+		return "AWS WAF"
+	case status == 429 && response.Header("X-Kpsdk-Ct") != "":
+		return "Kasada"
+	case status == 403 && response.Header("X-Dd-B") != "":
+		return "DataDome"
+	}
+	return ""
+}
+
+func holdsAll(body []byte, marks []string) bool {
 	for _, mark := range marks {
-		if !bytes.Contains(body, mark) {
+		if !bytes.Contains(body, []byte(mark)) {
 			return false
 		}
 	}
 	return true
+}
+
+// titleWithin is how far into a page its title is looked for.
+const titleWithin = 8 << 10
+
+// loginTitles begin the titles of login pages, in lower case.
+var loginTitles = []string{"log in", "log-in", "login", "sign in", "sign-in", "signin", "member login", "please log in", "anmelden",
+	"anmeldung", "einloggen", "connexion", "se connecter", "identifiez-vous", "iniciar sesión", "inicia sesión", "iniciar sessão",
+	"entrar", "accedi", "inloggen", "logga in", "log ind", "logg inn", "zaloguj", "logowanie", "přihlášení", "bejelentkezés",
+	"giriş", "вход", "войти", "ログイン", "登录", "登入", "로그인", "đăng nhập"}
+
+// loginPaths are the path segments of login pages.
+var loginPaths = []string{"login", "signin", "sign-in", "log-in", "sign_in", "authwall", "checkpoint", "login.html", "login.php",
+	"login.aspx", "signin.html", "sso", "servicelogin"}
+
+// isLoginWall says whether a page asks for a login in the place of what was asked for: it has a field for a password, and
+// either calls itself a login page or stands where the site's redirects lead to one. Whoever asks for a login page gets it.
+func isLoginWall(asked string, page *Page) bool {
+	if isLoginPath(asked) {
+		return false
+	}
+	led := page.Hops > 0 && isLoginPath(page.FinalURL)
+	return (led || isLoginTitle(title(page.Body))) && hasPassword(page.Body)
+}
+
+func isLoginPath(url string) bool {
+	_, path := splitOrigin(url)
+	path, _, _ = strings.Cut(path, "?")
+	for segment := range strings.SplitSeq(strings.ToLower(path), "/") {
+		for _, known := range loginPaths {
+			if segment == known {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// title is the text of the page's first title.
+func title(body []byte) string {
+	head := body[:min(len(body), titleWithin)]
+	start := bytes.Index(head, []byte("<title"))
+	if start < 0 {
+		if start = bytes.Index(head, []byte("<TITLE")); start < 0 {
+			return ""
+		}
+	}
+	_, text, _ := bytes.Cut(head[start:], []byte(">"))
+	text, end, _ := bytes.Cut(text, []byte("</"))
+	if len(end) < 5 || !bytes.EqualFold(end[:5], []byte("title")) {
+		return ""
+	}
+	return strings.ToLower(strings.TrimSpace(string(text[:min(len(text), 200)])))
+}
+
+func isLoginTitle(title string) bool {
+	for _, begin := range loginTitles {
+		rest, begins := strings.CutPrefix(title, begin)
+		if begins && (rest == "" || rest[0] < 'a' || rest[0] > 'z') {
+			return true
+		}
+	}
+	return strings.Contains(title, "log in or sign up")
+}
+
+func hasPassword(body []byte) bool {
+	for _, field := range []string{`type="password"`, `type='password'`, `type=password`} {
+		if bytes.Contains(body, []byte(field)) {
+			return true
+		}
+	}
+	return false
 }

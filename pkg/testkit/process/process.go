@@ -83,7 +83,8 @@ func Start(config Config) (*Process, error) {
 	args := append([]string{command, "--data", config.Data, "--listen", cmp.Or(config.Listen, "127.0.0.1:0")},
 		config.Args...)
 	p := &Process{config: config, cmd: exec.Command(config.Binary, args...), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), config.Env...)
+	// A browser on this machine must not change what tests see; those that want it say so.
+	p.cmd.Env = append(append(os.Environ(), "SHOAL_CHROMIUM=none"), config.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
 	if err := config.launch(p.cmd); err != nil {
 		return nil, fmt.Errorf("process: %w", err)

@@ -1,6 +1,9 @@
 package dom
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // builder reads a page and builds the document in one pass, by the rules of HTML's tokenizer and tree construction.
 // Where these rules would move elements that are in place already (the adoption agency with a block in between, foster
@@ -96,6 +99,8 @@ type activeElement struct {
 const (
 	maxDepth = 500 // x/net/html stops at 512
 	maxAttrs = 100 // of one element, since duplicates are looked for one by one
+	// largePage, in bytes, is one whose elements are counted first.
+	largePage = 1 << 20
 )
 
 // run builds d from the page; false if the page is odd.
@@ -105,6 +110,11 @@ func (b *builder) run(d *Document, page string) bool {
 	b.attend()
 	if strings.IndexByte(page, 0) >= 0 {
 		return false
+	}
+	if len(page) > largePage {
+		// Once, instead of growing step by step through many times as much.
+		n := min(strings.Count(page, "<"), maxParts)
+		d.elems, d.texts, d.attrs = slices.Grow(d.elems, n), slices.Grow(d.texts, n), slices.Grow(d.attrs, n)
 	}
 	for b.pos < len(b.s) && !b.odd {
 		if b.s[b.pos] != '<' {
@@ -117,6 +127,7 @@ func (b *builder) run(d *Document, page string) bool {
 			continue
 		}
 		b.markup()
+		b.odd = b.odd || d.hasTooMany()
 		if b.pos >= b.ahead && b.isEnough() && b.isAbsent() {
 			break
 		}
@@ -151,13 +162,23 @@ func (b *builder) markup() {
 		b.apart = true
 		b.skipPast(b.pos+2, ">")
 	default:
-		end := strings.IndexByte(b.s[b.pos+1:], '<')
-		if end < 0 {
-			end = len(b.s) - b.pos - 1
-		}
-		text := b.s[b.pos : b.pos+1+end]
+		text := b.s[b.pos : b.pos+1+b.untilMarkup(b.pos+1)]
 		b.pos += len(text)
 		b.addText(text)
+	}
+}
+
+// untilMarkup is how far it is from a place in text to the next "<" that is none, or to one that ends the page.
+func (b *builder) untilMarkup(from int) int {
+	for at := from; ; at++ {
+		next := strings.IndexByte(b.s[at:], '<')
+		if next < 0 {
+			return len(b.s) - from
+		}
+		at += next
+		if at+1 == len(b.s) || isLetter(b.s[at+1]) || strings.IndexByte("/!?", b.s[at+1]) >= 0 {
+			return at - from
+		}
 	}
 }
 

@@ -1,0 +1,180 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"html"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/forbidden"
+	"shoal.dev/shoal/pkg/testkit/netns"
+)
+
+// hostileSite is the public web in the attacker's hands: redirects, next links and robots.txt files that lead to targets.
+type hostileSite struct{ targets []forbidden.Target }
+
+func (s hostileSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var target int
+	read := func(text, format string) bool {
+		_, err := fmt.Sscanf(text+"$", format+"$", &target)
+		return err == nil && target < len(s.targets)
+	}
+	switch {
+	case read(r.URL.Path, "/to/%d"):
+		w.Header().Set("Location", s.targets[target].URL)
+		w.WriteHeader(http.StatusFound)
+	case read(r.URL.Path, "/next/%d"):
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprintf(w, `<div><h1>%d</h1></div><a rel=next href="%s">`, target, html.EscapeString(s.targets[target].URL))
+	case r.URL.Path == "/robots.txt" && read(r.Host, "robots-%d.example"):
+		w.Header().Set("Location", s.targets[target].URL)
+		w.WriteHeader(http.StatusFound)
+	case r.URL.Path == "/robots.txt":
+		w.WriteHeader(http.StatusNotFound)
+	default:
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, "<div><h1>public</h1></div>")
+	}
+}
+
+func everyNth(n int, targets []forbidden.Target) []forbidden.Target {
+	var some []forbidden.Target
+	for i := 0; i < len(targets); i += n {
+		some = append(some, targets[i])
+	}
+	return some
+}
+
+// TestGuard runs the whole product in a network where every address is the test's, and asks it for what is forbidden by all
+// that a customer can write: lists, scrapers, redirects, next links, robots.txt files, names.
+func TestGuard(t *testing.T) {
+	if !netns.Alone(t) {
+		return
+	}
+	names := &forbidden.Names{}
+	hosts := everyNth(5, names.Rebind(forbidden.Addresses()))
+	spelled := everyNth(60, forbidden.Targets())
+	resolver, err := net.ListenPacket("udp", "127.0.0.1:53")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resolver.Close()
+	go func() { _ = names.Serve(resolver) }() // until it is closed
+	netns.AskAt(t, netip.MustParseAddr("127.0.0.1"))
+	site := hostileSite{append(spelled, hosts...)}
+	trap, err := forbidden.NewTrap(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trap.Expect(netip.MustParseAddrPort("127.0.0.1:53"), netip.MustParseAddrPort("127.0.0.1:0")) // the API, too
+
+	product := &single{data: t.TempDir(), args: append(suite.Fast(), "--no-rate-limits")}
+	product.Up(t)
+	service := &suite.Service{T: t, Product: product, Client: product.Self()}
+	service.Fill(service.Client, suite.Plenty)
+	g := &productGuard{Service: service, fields: []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}}
+
+	for _, target := range spelled {
+		g.try([]string{target.URL}, nil)
+		g.scraper(model.SourceConfig{URL: target.URL})
+		g.scraper(model.SourceConfig{Curl: "curl -L '" + target.URL + "'"})
+		g.scraper(model.SourceConfig{URL: "http://public.example/", Pagination: &model.Pagination{Type: model.URLTemplate,
+			Template: strings.TrimSuffix(target.URL, "/") + "/{page}"}})
+	}
+	var all, redirects, robots, next []string
+	for _, target := range hosts {
+		all = append(all, target.URL)
+	}
+	for i := range site.targets {
+		redirects = append(redirects, fmt.Sprintf("http://public.example/to/%d", i))
+		robots = append(robots, fmt.Sprintf("http://robots-%d.example/", i))
+		next = append(next, fmt.Sprintf("http://public.example/next/%d", i))
+	}
+	g.try(all, nil)
+	g.try(redirects, nil)
+	g.try(robots, nil)
+	link := suite.NextLink()
+	link.Selector = "a[rel=next]"
+	g.try(next, &link)
+	g.wait()
+	product.Down(t)
+
+	if caught := trap.Caught(); len(caught) > 0 {
+		t.Errorf("%d connections reached what is forbidden: %.500s", len(caught), strings.Join(caught, " "))
+	}
+	if want := 3 * len(site.targets); trap.Served() < want {
+		t.Errorf("only %d requests reached the public site, want %d", trap.Served(), want)
+	}
+	if err := trap.Close(); err != nil {
+		t.Error(err)
+	}
+	if leaks := trap.Leaks(); len(leaks) > 0 {
+		t.Errorf("packets went where nothing should go: %v", leaks)
+	}
+	t.Logf("%d spellings, %d names; %d launches, %d of them refused", len(spelled), len(hosts), g.launched+g.refused, g.refused)
+}
+
+// productGuard launches what may be launched.
+type productGuard struct {
+	*suite.Service
+	fields            []model.Field
+	runs              []suite.Launched
+	launched, refused int
+}
+
+// try is a list run, which may be refused.
+func (g *productGuard) try(urls []string, pagination *model.Pagination) {
+	g.T.Helper()
+	order := suite.Order{Who: g.Client, URLs: urls, Kind: model.MultipleProducts, Fields: g.fields}
+	if pagination != nil {
+		order.Pagination = *pagination
+	}
+	query := suite.Must(order.Query(g.T.Context()))(g.T)
+	run, err := g.RunList(g.T.Context(), query, order.Body())
+	g.note(run, err)
+}
+
+// scraper saves and runs a scraper of one source, which may be refused.
+func (g *productGuard) scraper(source model.SourceConfig) {
+	g.T.Helper()
+	name := "scraper " + suite.NewKey()
+	group := suite.Must(g.PutGroup(g.T.Context(), name))(g.T)
+	id, err := g.PutScraper(g.T.Context(), suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: name,
+		Type: model.MultipleProducts, ItemsConfig: g.fields, SourceConfig: source}})
+	if err != nil {
+		g.refused++
+		return
+	}
+	run, err := g.RunScraper(g.T.Context(), id)
+	g.note(run, err)
+}
+
+func (g *productGuard) note(run suite.Launched, err error) {
+	if err != nil {
+		g.refused++
+		return
+	}
+	g.launched++
+	g.runs = append(g.runs, run)
+}
+
+// wait ends when all runs have.
+func (g *productGuard) wait() {
+	g.T.Helper()
+	for _, run := range g.runs {
+		job, _, err := g.Finished(suite.Within(g.T, suite.Patience), run)
+		if err != nil {
+			g.T.Fatal(err)
+		}
+		if job.State != string(model.Completed) && job.State != string(model.Failed) {
+			g.T.Errorf("run %s is %s", run.JobID, job.State)
+		}
+	}
+}

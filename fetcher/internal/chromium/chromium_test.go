@@ -1,0 +1,276 @@
+package chromium
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// executable is a Chromium on PATH. With SHOAL_BROWSER_SUITE=1 there has to be one.
+func executable(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("SHOAL_BROWSER_SUITE") != "" {
+		t.Fatal("no Chromium is on PATH")
+	}
+	t.Skip("no Chromium is on PATH")
+	return ""
+}
+
+// newBrowser opens a browser whose pages reach the hosts under .example, which is the handler.
+func newBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser {
+	t.Helper()
+	site := httptest.NewServer(handler)
+	client, err := egress.New(egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Origins: map[string]string{"*.example": site.Listener.Addr().String()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Path, config.Client = executable(t), client
+	b, err := Open(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.Close()
+		client.Close()
+		site.CloseClientConnections()
+		site.Close()
+	})
+	return b
+}
+
+func load(t *testing.T, b *Browser, ask Ask) (*Page, error) {
+	t.Helper()
+	if ask.Deadline.IsZero() {
+		ask.Deadline = time.Now().Add(time.Minute)
+	}
+	ask.MaxHops = 3
+	return b.Load(t.Context(), ask)
+}
+
+func TestPages(t *testing.T) {
+	b := newBrowser(t, Config{Body: 1 << 20, Recycle: 4}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		switch r.URL.Path {
+		case "/script":
+			_, _ = io.WriteString(w, `<body><script>fetch("/data").then(r => r.text()).then(t => {
+				document.body.innerHTML = "<h1>" + t + "</h1>"})</script>`)
+		case "/data":
+			_, _ = io.WriteString(w, "grüße")
+		case "/moved":
+			http.Redirect(w, r, "http://b.example/script", http.StatusFound)
+		case "/gone":
+			w.Header().Set("Retry-After", "9")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "<h1>busy</h1>")
+		case "/away":
+			_, _ = io.WriteString(w, `<script>location.href = "http://b.example/script"</script>`)
+		case "/lost":
+			_, _ = io.WriteString(w, `<script>location.href = "http://10.0.0.1/"</script>`)
+		case "/loop":
+			http.Redirect(w, r, "/loop?"+r.URL.RawQuery+"x", http.StatusFound)
+		case "/private":
+			http.Redirect(w, r, "http://10.0.0.1/", http.StatusFound)
+		case "/json":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"a":"ü"}`)
+		case "/large":
+			_, _ = io.WriteString(w, "<p>"+strings.Repeat("x", 2<<20))
+		case "/file":
+			w.Header().Set("Content-Type", "application/octet-stream")
+			_, _ = io.WriteString(w, "x")
+		case "/dialog":
+			_, _ = io.WriteString(w, `<script>alert("wait"); document.write("<h1>after</h1>")</script>`)
+		}
+	})
+	for _, test := range []struct {
+		path  string
+		holds string
+		code  fault.Code
+		check func(*Page) bool
+	}{
+		{"/script", "<h1>grüße</h1>", "", func(p *Page) bool { return p.Status == 200 && p.Received > 0 && p.Hops == 0 }},
+		{"/moved", "<h1>grüße</h1>", "", func(p *Page) bool { return p.Hops == 1 && p.Final == "http://b.example/script" }},
+		{"/away", "<h1>grüße</h1>", "", func(p *Page) bool { return p.Hops == 1 && p.Final == "http://b.example/script" }},
+		{"/gone", "<h1>busy</h1>", "", func(p *Page) bool { return p.Status == 503 && p.Header["retry-after"] == "9" }},
+		{"/json", `{"a":"ü"}`, "", func(p *Page) bool { return strings.HasPrefix(p.ContentType, "application/json") }},
+		{"/dialog", "<h1>after</h1>", "", nil},
+		{"/loop", "", fault.PageRedirects, nil},
+		{"/private", "", fault.PageAddressForbidden, nil},
+		{"/lost", "", fault.PageAddressForbidden, nil},
+		{"/large", "", fault.PageTooLarge, nil},
+		{"/file", "", fault.PageNotHTML, nil},
+	} {
+		t.Run(test.path, func(t *testing.T) {
+			page, err := load(t, b, Ask{URL: "http://a.example" + test.path})
+			if fault.CodeOf(err) != test.code && !(err == nil && test.code == "") {
+				t.Fatalf("got %v, want %q", err, test.code)
+			}
+			if err == nil && (!strings.Contains(string(page.Body), test.holds) || test.check != nil && !test.check(page)) {
+				t.Errorf("got %+v, body %q", page, page.Body)
+			}
+		})
+	}
+}
+
+func TestHops(t *testing.T) {
+	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.Host != "a.example" && r.URL.Path != "/favicon.ico" {
+			t.Errorf("%s was asked for %s", r.Host, r.URL)
+		}
+		http.Redirect(w, r, "http://b.example/x#y", http.StatusFound)
+	})
+	own := errors.New("own")
+	var hops []string
+	_, err := load(t, b, Ask{URL: "http://a.example/", BeforeHop: func(_ context.Context, url string) error {
+		hops = append(hops, url)
+		return own
+	}})
+	if !errors.Is(err, own) || len(hops) != 1 || hops[0] != "http://b.example/x" {
+		t.Errorf("got %v after %v", err, hops)
+	}
+}
+
+func TestLoadingMore(t *testing.T) {
+	const script = `<body><div id=list></div>%s<script>
+		let n = 0; const list = document.getElementById("list");
+		function more() { if (n < 4) fetch("/items?" + n++).then(r => r.text()).then(t => {
+			list.insertAdjacentHTML("beforeend", t); if (n == 4 && window.b) b.remove() }) }
+		more()</script>`
+	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		switch r.URL.Path {
+		case "/click":
+			_, _ = fmt.Fprintf(w, script, `<button id=b onclick="more()">more</button>`)
+		case "/scroll":
+			_, _ = fmt.Fprintf(w, script, `<script>addEventListener("scroll", () => more())</script>`)
+		case "/items":
+			_, _ = fmt.Fprintf(w, `<p style="height: 2000px">item %s</p>`, r.URL.RawQuery)
+		}
+	})
+	for _, test := range []struct {
+		path, click string
+		max         int
+		want        int
+	}{{"/click", "#b", 50, 4}, {"/click", "#b", 2, 2}, {"/click", "#missing", 50, 1}, {"/scroll", "", 50, 4}, {"/scroll", "", 2, 2}} {
+		page, err := load(t, b, Ask{URL: "http://a.example" + test.path, More: true, Click: test.click, Max: test.max})
+		if err != nil {
+			t.Errorf("%s: %v", test.path, err)
+			continue
+		}
+		if items := strings.Count(string(page.Body), "<p style"); items != test.want || page.Loads != test.want {
+			t.Errorf("%s, at most %d: %d items after %d loads", test.path, test.max, items, page.Loads)
+		}
+	}
+}
+
+// TestExcess: a page that uses too much ends, and the next one loads.
+func TestExcess(t *testing.T) {
+	var requests atomic.Int64
+	b := newBrowser(t, Config{Bytes: 1 << 20, Requests: 30}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/hang":
+			<-r.Context().Done()
+		case "/spin":
+			_, _ = io.WriteString(w, `<p>x<script>for (;;) {}</script>`)
+		case "/bytes":
+			_, _ = io.WriteString(w, "<p>")
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+					return
+				}
+			}
+		case "/requests":
+			_, _ = io.WriteString(w, `<script>for (let i = 0; i < 500; i++) fetch("/one?" + i).catch(() => 0)</script><h1>x</h1>`)
+		case "/one":
+			requests.Add(1)
+		default:
+			_, _ = io.WriteString(w, "<h1>fine</h1>")
+		}
+	})
+	for path, want := range map[string]fault.Code{"/hang": fault.PageTimeout, "/spin": fault.PageTimeout, "/bytes": fault.PageTooLarge} {
+		start := time.Now()
+		_, err := load(t, b, Ask{URL: "http://a.example" + path, Deadline: start.Add(15 * time.Second)})
+		if code := fault.CodeOf(err); code != want {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+		if page, err := load(t, b, Ask{URL: "http://a.example/"}); err != nil || !strings.Contains(string(page.Body), "fine") {
+			t.Errorf("after %s: %v", path, err)
+		}
+	}
+	if _, err := load(t, b, Ask{URL: "http://a.example/requests"}); err != nil {
+		t.Errorf("a page of many requests: %v", err)
+	}
+	if n := requests.Load(); n == 0 || n > 30 {
+		t.Errorf("%d requests of one page", n)
+	}
+}
+
+// TestMemory: a process that grows too large is killed with its pages.
+func TestMemory(t *testing.T) {
+	b := newBrowser(t, Config{Memory: 1}, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-time.After(time.Minute):
+		}
+	})
+	if _, err := load(t, b, Ask{URL: "http://a.example/"}); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestBusy: a browser takes as many pages as it may, and says so to the next.
+func TestBusy(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	b := newBrowser(t, Config{Pages: 1}, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := b.Load(ctx, Ask{URL: "http://a.example/", Deadline: time.Now().Add(time.Minute)})
+		ended <- err
+	}()
+	<-asked
+	if _, err := load(t, b, Ask{URL: "http://a.example/"}); !errors.Is(err, ErrBusy) {
+		t.Errorf("got %v", err)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestOpenWithoutABrowser(t *testing.T) {
+	if b, err := Open(Config{Path: "/nowhere/chromium"}); err == nil {
+		b.Close()
+		t.Error("a browser that is not there is opened")
+	}
+}

@@ -1,0 +1,218 @@
+package chromium
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// gate is the proxy of one page: whatever the page asks for comes here, and goes out by pkg/egress within the page's bounds,
+// or not at all.
+type gate struct {
+	client   *egress.Client
+	via      *egress.Proxy
+	listener net.Listener
+	ctx      context.Context
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+	requests atomic.Int64 // left
+	bytes    atomic.Int64 // left
+	received atomic.Int64
+	over     chan struct{} // closed when the page has received too much
+	overOnce sync.Once
+
+	mu     sync.Mutex
+	failed map[string]error // by host and port: why it was not reached
+}
+
+// errSpent says that a page went over one of its bounds.
+var errSpent = errors.New("the page asks for too much")
+
+func errTooMuch() error {
+	return fault.Wrap(fault.PageTooLarge, errSpent, "The page receives too much.")
+}
+
+// openGate listens on the loopback for one page.
+func openGate(ctx context.Context, client *egress.Client, via *egress.Proxy, requests int, bytes int64) (*gate, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("chromium: listen for a page's requests: %w", err)
+	}
+	g := &gate{client: client, via: via, listener: listener, over: make(chan struct{}), failed: map[string]error{}}
+	g.ctx, g.cancel = context.WithCancel(ctx)
+	g.requests.Store(int64(requests))
+	g.bytes.Store(bytes)
+	g.running.Go(g.accept)
+	return g, nil
+}
+
+func (g *gate) address() string { return g.listener.Addr().String() }
+
+// close ends all that the page still has open.
+func (g *gate) close() {
+	g.cancel()
+	_ = g.listener.Close() // nothing is left to lose
+	g.running.Wait()
+}
+
+func (g *gate) accept() {
+	for {
+		conn, err := g.listener.Accept()
+		if err != nil {
+			return
+		}
+		g.running.Go(func() { g.serve(conn) })
+	}
+}
+
+// serve answers one connection of the browser's, which ends with its first request.
+func (g *gate) serve(conn net.Conn) {
+	defer conn.Close()
+	stop := context.AfterFunc(g.ctx, func() { _ = conn.Close() })
+	defer stop()
+	request, err := http.ReadRequest(bufio.NewReaderSize(conn, 16<<10))
+	if err != nil {
+		return
+	}
+	host, port := split(request)
+	if g.requests.Add(-1) < 0 {
+		g.note(host, port, fault.Wrap(fault.PageTooLarge, errSpent, "The page makes too many requests."))
+		return
+	}
+	to, err := g.client.Tunnel(g.ctx, host, port, g.via)
+	if err != nil {
+		g.note(host, port, err)
+		if request.Method == http.MethodConnect {
+			_, _ = io.WriteString(conn, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
+		}
+		return
+	}
+	defer to.Close()
+	stopTo := context.AfterFunc(g.ctx, func() { _ = to.Close() })
+	defer stopTo()
+	if request.Method == http.MethodConnect {
+		if _, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n"); err == nil {
+			g.join(conn, to)
+		}
+		return
+	}
+	if err := g.forward(conn, to, request); err != nil {
+		g.note(host, port, err)
+	}
+}
+
+// split is where a request goes. A host that cannot be one fails in Tunnel.
+func split(request *http.Request) (host string, port uint16) {
+	authority, scheme := request.Host, "80"
+	if request.Method == http.MethodConnect {
+		scheme = "443"
+	} else if request.URL.Host != "" {
+		authority = request.URL.Host
+	}
+	host, text, err := net.SplitHostPort(authority)
+	if err != nil {
+		host, text = authority, scheme
+	}
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", 0
+	}
+	return strings.Trim(host, "[]"), uint16(number)
+}
+
+// forward makes one plain exchange.
+func (g *gate) forward(conn, to net.Conn, request *http.Request) error {
+	request.Header.Del("Proxy-Connection")
+	request.Header.Del("Proxy-Authorization")
+	request.Close = true
+	if err := request.Write(to); err != nil {
+		return fault.Wrap(fault.PageConnect, err, "The host took no request.")
+	}
+	metered := &meter{Reader: to, gate: g}
+	answers := bufio.NewReaderSize(metered, 16<<10)
+	response, err := http.ReadResponse(answers, request)
+	for err == nil && response.StatusCode >= 100 && response.StatusCode < 200 && response.StatusCode != http.StatusSwitchingProtocols {
+		response, err = http.ReadResponse(answers, request)
+	}
+	if err != nil {
+		return fault.Wrap(fault.PageProtocol, err, "The answer is not valid HTTP.")
+	}
+	defer response.Body.Close()
+	response.Close = true
+	if err := response.Write(conn); err != nil && metered.err != nil {
+		return metered.err
+	}
+	return nil
+}
+
+// join carries a tunnel until one side ends it.
+func (g *gate) join(page, host net.Conn) {
+	var ways sync.WaitGroup
+	ways.Go(func() {
+		_, _ = io.Copy(host, page) // its end is the tunnel's
+		_ = host.Close()
+	})
+	ways.Go(func() {
+		_, _ = io.Copy(page, &meter{Reader: host, gate: g})
+		_ = page.Close()
+	})
+	ways.Wait()
+}
+
+// meter counts what a page receives.
+type meter struct {
+	io.Reader
+	gate *gate
+	err  error
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.Reader.Read(p)
+	m.gate.received.Add(int64(n))
+	if m.gate.bytes.Add(-int64(n)) < 0 {
+		m.err = errTooMuch()
+		m.gate.overOnce.Do(func() { close(m.gate.over) })
+		return 0, m.err
+	}
+	return n, err
+}
+
+// note keeps why a host was not reached: the first reason.
+func (g *gate) note(host string, port uint16, err error) {
+	key := net.JoinHostPort(host, strconv.Itoa(int(port)))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, noted := g.failed[key]; !noted && len(g.failed) < maxNoted {
+		g.failed[key] = err
+	}
+}
+
+// maxNoted bounds the hosts of one page whose failure is kept.
+const maxNoted = 100
+
+// reason is why a canonical address was not reached, nil when it was.
+func (g *gate) reason(url string) error {
+	host, port := egress.Host(url), "80"
+	if strings.HasPrefix(url, "https:") {
+		port = "443"
+	}
+	authority := strings.TrimPrefix(strings.TrimPrefix(url, "https://"), "http://")
+	authority, _, _ = strings.Cut(authority, "/")
+	if _, own, err := net.SplitHostPort(authority); err == nil {
+		port = own
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failed[net.JoinHostPort(host, port)]
+}

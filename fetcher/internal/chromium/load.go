@@ -1,0 +1,280 @@
+package chromium
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Ask is what to load.
+type Ask struct {
+	URL      string    // canonical
+	Deadline time.Time // of everything
+	Proxy    *egress.Proxy
+	// BeforeHop is asked before the page itself goes to another address, by a redirect or a script. Its error ends the load.
+	BeforeHop func(ctx context.Context, url string) error
+	MaxHops   int
+	// More loads more into the page, at most Max times in all: by a click on what Click selects, or by scrolling to the end.
+	More  bool
+	Click string
+	Max   int
+}
+
+// Page is what was loaded. What there is of it stands beside an error, too.
+type Page struct {
+	Status      int               // of the document; 0 when none came
+	Final       string            // its address, canonical
+	Header      map[string]string // of its answer, names in lower case
+	ContentType string
+	Body        []byte // UTF-8: the document as scripts have left it; what is no document, as it came
+	Received    int64  // bytes, over all requests of the page
+	Hops        int
+	Loads       int // the first included
+}
+
+// ErrBusy says that as many pages are loaded as may be: nothing was asked for.
+var ErrBusy = errors.New("chromium: as many pages are loaded as may be")
+
+// Load loads a page. Its errors are *fault.Error with a page code, BeforeHop's, ErrBusy, or the context's.
+func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
+	got := &Page{Final: ask.URL}
+	ctx, cancel := context.WithDeadline(ctx, ask.Deadline)
+	defer cancel()
+	select {
+	case b.slots <- struct{}{}:
+		defer func() { <-b.slots }()
+	default:
+		return got, ErrBusy
+	}
+	p, err := b.take(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ended(ctx)
+		}
+		return got, err
+	}
+	defer b.give(p)
+	g, err := openGate(ctx, b.config.Client, ask.Proxy, b.config.Requests, b.config.Bytes)
+	if err != nil {
+		return got, fault.Wrap(fault.Unavailable, err, "The browser has no way out.")
+	}
+	pageCtx, closePage := chromedp.NewContext(p.ctx, chromedp.WithNewBrowserContext(func(c *target.CreateBrowserContextParams) {
+		c.ProxyServer, c.ProxyBypassList = "http://"+g.address(), "<-loopback>"
+	}))
+	defer b.closePage(p, g, closePage)
+	run, stop := context.WithDeadline(pageCtx, ask.Deadline)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	v := &visit{ask: &ask, got: got, gate: g, body: b.config.Body, changed: make(chan struct{}, 1), dialogs: make(chan struct{}, 1),
+		stages: map[cdp.LoaderID]*stage{},
+		paused: make(chan *fetch.EventRequestPaused, b.config.Requests+1)}
+	err = v.run(run)
+	got.Received = g.received.Load()
+	return got, v.verdict(ctx, p, err)
+}
+
+// closePage ends all that a page has open. A process that does not let go of it is killed.
+func (b *Browser) closePage(p *process, g *gate, closePage func()) {
+	g.close()
+	late := time.AfterFunc(closeTime, func() { b.destroy(p, "a page does not close") })
+	closePage()
+	late.Stop()
+}
+
+func ended(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fault.Wrap(fault.PageTimeout, ctx.Err(), "The page was not loaded in time.")
+	}
+	return ctx.Err()
+}
+
+// verdict is the error of a load in the words of pages.
+func (v *visit) verdict(ctx context.Context, p *process, err error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.over = true
+	var coded *fault.Error
+	switch {
+	case err == nil:
+		return nil
+	case v.refused != nil: // by BeforeHop
+		return v.refused
+	case errors.As(err, &coded):
+		return coded
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):
+		return fault.Wrap(fault.PageTimeout, err, "The page was not loaded in time.")
+	case p.ctx.Err() != nil:
+		return fault.Wrap(fault.Unavailable, err, "The browser ended.")
+	}
+	return fault.Wrap(fault.PageProtocol, err, "The browser cannot load the page.")
+}
+
+// run loads the page and reads it.
+func (v *visit) run(ctx context.Context) error {
+	if err := chromedp.Listen(ctx, v.hear); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	v.frame = cdp.FrameID(chromedp.FromContext(ctx).Target.TargetID)
+	v.mu.Unlock()
+	answering, stop := context.WithCancel(ctx)
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		v.answer(answering)
+	}()
+	defer func() { stop(); <-answered }()
+	if err := v.prepare(ctx); err != nil {
+		return err
+	}
+	went, err := chromedp.Call(ctx, page.Navigate, page.NavigateParams{URL: v.ask.URL})
+	if err != nil {
+		return err
+	}
+	if err := v.notReached(&went); err != nil {
+		return err
+	}
+	if err := v.settle(ctx); err != nil {
+		return err
+	}
+	v.got.Loads = 1
+	if v.ask.More {
+		if err := v.loadMore(ctx); err != nil {
+			return err
+		}
+	}
+	return v.read(ctx)
+}
+
+// prepare makes every request for a document, and what is left out, ask first.
+func (v *visit) prepare(ctx context.Context) error {
+	patterns := []*fetch.RequestPattern{}
+	for _, kind := range []network.ResourceType{network.ResourceTypeDocument, network.ResourceTypeImage,
+		network.ResourceTypeMedia, network.ResourceTypeFont} {
+		patterns = append(patterns, &fetch.RequestPattern{ResourceType: kind})
+	}
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		return err
+	}
+	if _, err := chromedp.Call(ctx, page.SetLifecycleEventsEnabled, page.SetLifecycleEventsEnabledParams{Enabled: true}); err != nil {
+		return err
+	}
+	_, err := chromedp.Call(ctx, fetch.Enable, fetch.EnableParams{Patterns: patterns})
+	return err
+}
+
+// notReached is why a navigation brought nothing.
+func (v *visit) notReached(went *page.NavigateResult) error {
+	if went.IsDownload {
+		return fault.New(fault.PageNotHTML, "The address is a file to be kept, no page.")
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if reason := v.gate.reason(v.got.Final); reason != nil && (went.ErrorText != "" || v.got.Status == 0) {
+		return reason
+	}
+	switch text := went.ErrorText; {
+	case text == "":
+		return nil
+	case strings.Contains(text, "ERR_CERT_"), strings.Contains(text, "ERR_SSL_"), strings.Contains(text, "ERR_BAD_SSL"):
+		return fault.New(fault.PageTLS, "The host's TLS or certificate is not valid (%s).", text)
+	case strings.Contains(text, "ERR_TOO_MANY_REDIRECTS"):
+		return fault.New(fault.PageRedirects, "The page leads through too many redirects.")
+	case strings.Contains(text, "ERR_ABORTED"):
+		return fault.New(fault.PageNotHTML, "The address is no page.")
+	case strings.Contains(text, "ERR_INVALID_RESPONSE"), strings.Contains(text, "ERR_RESPONSE_HEADERS"),
+		strings.Contains(text, "ERR_CONTENT_"), strings.Contains(text, "ERR_INCOMPLETE"):
+		return fault.New(fault.PageProtocol, "The answer is not valid HTTP (%s).", text)
+	default:
+		return fault.New(fault.PageConnect, "The page cannot be reached (%s).", text)
+	}
+}
+
+// settle waits until the page is there and fetches nothing more, or has had its time.
+func (v *visit) settle(ctx context.Context) error {
+	latest := time.NewTimer(time.Until(v.ask.Deadline) - marginBefore)
+	defer latest.Stop()
+	var enough <-chan time.Time
+	for {
+		v.mu.Lock()
+		refused, broken, now := v.refused, v.broken, v.now()
+		v.mu.Unlock()
+		switch {
+		case refused != nil:
+			return refused
+		case broken:
+			return v.notReached(&page.NavigateResult{ErrorText: "the page went elsewhere"})
+		case now.loaded && now.idle:
+			return nil
+		case now.loaded && enough == nil:
+			enough = time.After(settleAfter)
+		case !now.loaded:
+			enough = nil // the page went elsewhere
+		}
+		select {
+		case <-v.changed:
+		case <-v.gate.over:
+			return errTooMuch()
+		case <-enough:
+			return nil
+		case <-latest.C:
+			if !now.parsed {
+				return fault.New(fault.PageTimeout, "The page was not loaded in time.")
+			}
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// read takes the document as it stands, or what came in its place.
+func (v *visit) read(ctx context.Context) error {
+	v.mu.Lock()
+	document, mime := v.document, v.got.ContentType
+	v.mu.Unlock()
+	if !isDocument(mime) && document != "" {
+		raw, err := chromedp.Call(ctx, network.GetResponseBody, network.GetResponseBodyParams{RequestID: document})
+		if err == nil {
+			if int64(len(raw.Body)) > v.body {
+				return fault.New(fault.PageTooLarge, "The page is larger than %d bytes.", v.body)
+			}
+			v.take(raw.Body, mime)
+			return nil
+		}
+	}
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[*string](readScript(v.body)))
+	switch {
+	case err != nil:
+		return err
+	case text == nil || int64(len(*text)) > v.body:
+		return fault.New(fault.PageTooLarge, "The page is larger than %d bytes.", v.body)
+	}
+	v.take([]byte(*text), "text/html; charset=utf-8")
+	return nil
+}
+
+func (v *visit) take(body []byte, contentType string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.got.Body, v.got.ContentType = body, contentType
+}
+
+// isDocument says whether a type is shown as a document of its own.
+func isDocument(mime string) bool {
+	mime, _, _ = strings.Cut(mime, ";")
+	return mime == "" || mime == "text/html" || mime == "application/xhtml+xml"
+}

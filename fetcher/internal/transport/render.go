@@ -1,0 +1,53 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/fetcher/internal/chromium"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// ErrBusy says that the tier can take no more at the moment; nothing was asked for.
+var ErrBusy = chromium.ErrBusy
+
+// render is a page in a browser: tier render, and with proxies both.
+type render struct {
+	browser *chromium.Browser
+	proxies *proxies // nil: straight
+}
+
+func (r *render) fetch(ctx context.Context, req *Request, deadline time.Time, page *Page) error {
+	url, err := egress.Canonical(req.URL)
+	if err != nil {
+		return err
+	}
+	ask := chromium.Ask{URL: url, Deadline: deadline, MaxHops: MaxHops, More: req.Load.More, Click: req.Load.Click,
+		Max: req.Load.Max, BeforeHop: func(ctx context.Context, next string) error { return beforeHop(ctx, req, deadline, next, nil) }}
+	host := model.HostOf(url)
+	if r.proxies != nil {
+		if page.exit = r.proxies.pick(host); page.exit == nil {
+			return errNoProxy()
+		}
+		ask.Proxy = page.exit.proxy
+	}
+	got, err := r.browser.Load(ctx, ask)
+	if page.exit != nil && !errors.Is(err, ErrBusy) {
+		r.proxies.report(host, page.exit, err)
+	}
+	page.Status, page.FinalURL, page.Hops, page.WireBytes = got.Status, got.Final, got.Hops, got.Received
+	page.ContentType, page.Body, page.response = got.ContentType, got.Body, loaded(got.Header)
+	return err
+}
+
+// loaded is the header of a loaded page's answer.
+type loaded map[string]string
+
+// Header is the value of the field of that name, "" when there is none.
+func (l loaded) Header(name string) string { return l[strings.ToLower(name)] }
+
+// Release has nothing to give back.
+func (l loaded) Release() {}

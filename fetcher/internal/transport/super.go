@@ -1,0 +1,169 @@
+package transport
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// How proxies take turns and rest.
+const (
+	stickyPages     = 20               // pages of a host through one proxy, before the next one has its turn
+	maxSticky       = 65_536           // hosts whose proxy is remembered
+	firstRest       = 10 * time.Second // after a failure; doubles with each further one
+	longestRest     = 10 * time.Minute
+	toleratedMisses = 5 // hosts in a row that a proxy did not reach, before it is at fault
+)
+
+// proxies are the ways out of tier super. A host keeps its proxy for some pages, so that connections are used again and a
+// visit looks like one; then, or when the proxy fails or the site turns it away, the next one in good health takes over. A
+// proxy that fails rests for a while, and is well again with the first connection that it makes.
+type proxies struct {
+	clock clock.Clock
+	all   []*exit
+
+	mu     sync.Mutex
+	turn   int
+	places map[string]*list.Element // by host
+	recent *list.List               // of *sticky, the last used first
+}
+
+// exit is one proxy; its fields are guarded by the proxies' lock.
+type exit struct {
+	proxy     *egress.Proxy
+	failures  int // in a row
+	missed    int // hosts in a row that it did not reach
+	restUntil time.Time
+}
+
+type sticky struct {
+	host string
+	exit *exit
+	left int
+}
+
+func newProxies(ways []*egress.Proxy, clk clock.Clock) *proxies {
+	p := &proxies{clock: clk, places: map[string]*list.Element{}, recent: list.New()}
+	for _, proxy := range ways {
+		p.all = append(p.all, &exit{proxy: proxy})
+	}
+	return p
+}
+
+// pick is the host's proxy for its next request; nil when all of them rest.
+func (p *proxies) pick(host string) *exit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	if place := p.places[host]; place != nil {
+		kept := place.Value.(*sticky)
+		if kept.left > 0 && !now.Before(kept.exit.restUntil) {
+			kept.left--
+			p.recent.MoveToFront(place)
+			return kept.exit
+		}
+		p.drop(place)
+	}
+	for range p.all {
+		next := p.all[p.turn%len(p.all)]
+		p.turn++
+		if now.Before(next.restUntil) {
+			continue
+		}
+		p.places[host] = p.recent.PushFront(&sticky{host: host, exit: next, left: stickyPages - 1})
+		if p.recent.Len() > maxSticky {
+			p.drop(p.recent.Back())
+		}
+		return next
+	}
+	return nil
+}
+
+// drop needs the lock.
+func (p *proxies) drop(place *list.Element) {
+	delete(p.places, p.recent.Remove(place).(*sticky).host)
+}
+
+// report says how a request through a proxy went: an answer, whatever it says, is the proxy's recovery.
+func (p *proxies) report(host string, by *exit, err error) {
+	var failed *egress.ProxyError
+	isProxy := errors.As(err, &failed)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err == nil:
+		by.failures, by.missed, by.restUntil = 0, 0, time.Time{}
+		return
+	case !isProxy:
+		return // nobody knows whose fault it is
+	case !failed.Own:
+		p.leave(host, by)
+		if by.missed++; by.missed < toleratedMisses {
+			return
+		}
+	}
+	by.missed = 0
+	by.restUntil = p.clock.Now().Add(min(firstRest<<min(by.failures, 10), longestRest))
+	by.failures++
+}
+
+// leave makes the host take another proxy the next time. It needs the lock.
+func (p *proxies) leave(host string, by *exit) {
+	if place := p.places[host]; place != nil && place.Value.(*sticky).exit == by {
+		p.drop(place)
+	}
+}
+
+// turnedAway is for a proxy that the site does not let through. It says whether there is another one.
+func (p *proxies) turnedAway(host string, by *exit) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leave(host, by)
+	return len(p.all) > 1
+}
+
+// resting counts the proxies that are.
+func (p *proxies) resting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, e := range p.all {
+		if p.clock.Now().Before(e.restUntil) {
+			n++
+		}
+	}
+	return n
+}
+
+// errNoProxy says that all proxies rest.
+func errNoProxy() error {
+	return fault.New(fault.PageConnect, "No proxy is in good health at the moment.")
+}
+
+// maxExits bounds the proxies that one request tries. None of those that failed reached the host.
+const maxExits = 3
+
+// through makes an exchange by way of a proxy of the host's, or of another one when that fails by itself.
+func (p *proxies) through(ctx context.Context, client *egress.Client, ask *egress.Request, page *Page) (*egress.Response, error) {
+	host := model.HostOf(ask.URL)
+	for tries := 1; ; tries++ {
+		by := p.pick(host)
+		if by == nil {
+			return nil, errNoProxy()
+		}
+		ask.Proxy, page.exit = by.proxy, by
+		response, err := client.Do(ctx, ask)
+		p.report(host, by, err)
+		var failed *egress.ProxyError
+		if tries == maxExits || !errors.As(err, &failed) || !failed.Own || ctx.Err() != nil {
+			return response, err
+		}
+	}
+}

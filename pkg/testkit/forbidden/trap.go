@@ -1,0 +1,216 @@
+//go:build linux
+
+package forbidden
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Ports are those at which a trap listens, at every address.
+var Ports = []int{80, 443, 22, 6379, 8080}
+
+// Trap listens at every address of a network of its own. At the Public ones it serves; a connection to any other is a
+// catch. Beside that it sees every attempt at a connection and every datagram, to whatever port: what is not Public and was
+// not expected is a leak.
+type Trap struct {
+	listeners []net.Listener
+	server    *http.Server
+	packets   int
+	running   sync.WaitGroup
+	stop      chan struct{}
+
+	mu       sync.Mutex
+	served   int
+	caught   []string
+	leaked   map[string]int
+	expected map[netip.AddrPort]bool
+}
+
+// NewTrap begins to listen. The handler serves the Public addresses.
+func NewTrap(handler http.Handler) (_ *Trap, err error) {
+	t := &Trap{stop: make(chan struct{}), leaked: map[string]int{}, expected: map[netip.AddrPort]bool{}}
+	t.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.mu.Lock()
+		t.served++
+		t.mu.Unlock()
+		handler.ServeHTTP(w, r)
+	}), ReadHeaderTimeout: time.Minute}
+	if t.packets, err = watchPackets(); err != nil {
+		return nil, err
+	}
+	t.running.Go(t.watch)
+	for _, port := range Ports {
+		listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+		if err != nil {
+			return nil, errors.Join(err, t.Close())
+		}
+		public := &sorted{Listener: listener, trap: t}
+		t.listeners = append(t.listeners, listener)
+		t.running.Go(func() { _ = t.server.Serve(public) }) // until it is closed
+	}
+	return t, nil
+}
+
+// Expect lets the test's own servers be reached; port 0 stands for those that the system has chosen (32,768 and more).
+func (t *Trap) Expect(places ...netip.AddrPort) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, place := range places {
+		t.expected[place] = true
+	}
+}
+
+// chosenPort is the first of the ports that the system chooses, the last being chosenPort+28,231.
+const chosenPort = 32_768
+
+func (t *Trap) expects(place netip.AddrPort) bool {
+	return t.expected[place] || place.Port() >= chosenPort && place.Port() <= chosenPort+28_231 &&
+		t.expected[netip.AddrPortFrom(place.Addr(), 0)]
+}
+
+// Served counts the requests at Public addresses.
+func (t *Trap) Served() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.served
+}
+
+// Caught are the forbidden addresses that took a connection since the last call.
+func (t *Trap) Caught() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	caught := t.caught
+	t.caught = nil
+	return caught
+}
+
+// Close ends the trap. Only then Leaks knows all.
+func (t *Trap) Close() error {
+	err := t.server.Close()
+	for _, listener := range t.listeners {
+		_ = listener.Close() // the server has closed it
+	}
+	close(t.stop)
+	t.running.Wait()
+	if dropped, statErr := unix.GetsockoptTpacketStats(t.packets, unix.SOL_PACKET, unix.PACKET_STATISTICS); statErr != nil {
+		err = errors.Join(err, statErr)
+	} else if dropped.Drops > 0 {
+		err = errors.Join(err, fmt.Errorf("trap: %d packets were not seen", dropped.Drops))
+	}
+	return errors.Join(err, unix.Close(t.packets))
+}
+
+// Leaks counts the attempts at connections and the datagrams that went where nothing should go, by place.
+func (t *Trap) Leaks() map[string]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.leaked
+}
+
+// sorted is a listener that gives on the Public connections alone.
+type sorted struct {
+	net.Listener
+	trap *Trap
+}
+
+func (s *sorted) Accept() (net.Conn, error) {
+	for {
+		conn, err := s.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		at := conn.LocalAddr().(*net.TCPAddr).AddrPort()
+		if slices.Contains(Public, at.Addr().Unmap()) {
+			return conn, nil
+		}
+		s.trap.mu.Lock()
+		s.trap.caught = append(s.trap.caught, at.String())
+		s.trap.mu.Unlock()
+		_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nsecret"))
+		_ = conn.Close() // it is counted
+	}
+}
+
+// watchPackets opens a socket that sees what arrives at the loopback, which is all there is.
+func watchPackets() (int, error) {
+	protocol := binary.NativeEndian.Uint16([]byte{unix.ETH_P_ALL >> 8, unix.ETH_P_ALL & 0xff})
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, int(protocol))
+	if err != nil {
+		return -1, fmt.Errorf("trap: see packets: %w", err)
+	}
+	err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000}))
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20) != nil { // not of a user namespace
+		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 64<<20))
+	}
+	if err != nil {
+		return -1, errors.Join(fmt.Errorf("trap: see packets: %w", err), unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// watch reads packets until there are no more after the end.
+func (t *Trap) watch() {
+	packet := make([]byte, 256)
+	for {
+		n, _, err := unix.Recvfrom(t.packets, packet, unix.MSG_TRUNC)
+		if err == nil {
+			t.see(packet[:min(n, len(packet))])
+			continue
+		}
+		select {
+		case <-t.stop:
+			return
+		default:
+		}
+	}
+}
+
+func (t *Trap) see(packet []byte) {
+	if len(packet) == 0 {
+		return
+	}
+	var from, to netip.Addr
+	var protocol byte
+	var rest []byte
+	switch packet[0] >> 4 {
+	case 4:
+		head := int(packet[0]&15) * 4
+		if len(packet) < max(head, 20) {
+			return
+		}
+		from, to = netip.AddrFrom4([4]byte(packet[12:])), netip.AddrFrom4([4]byte(packet[16:]))
+		protocol, rest = packet[9], packet[head:]
+	case 6:
+		if len(packet) < 40 {
+			return
+		}
+		from, to = netip.AddrFrom16([16]byte(packet[8:])), netip.AddrFrom16([16]byte(packet[24:]))
+		protocol, rest = packet[6], packet[40:]
+	}
+	const synAndAck, syn = 0x12, 0x02
+	begins := protocol == unix.IPPROTO_UDP && len(rest) >= 8 ||
+		protocol == unix.IPPROTO_TCP && len(rest) >= 20 && rest[13]&synAndAck == syn
+	if !begins {
+		return
+	}
+	source := netip.AddrPortFrom(from, binary.BigEndian.Uint16(rest))
+	place := netip.AddrPortFrom(to, binary.BigEndian.Uint16(rest[2:]))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	answers := protocol == unix.IPPROTO_UDP && t.expects(source)
+	if slices.Contains(Public, to) || t.expects(place) || answers {
+		return
+	}
+	t.leaked[place.String()]++
+}

@@ -159,7 +159,7 @@ func TestAnswers(t *testing.T) {
 		{"a wrong type", one, "", `{"name":"B","price":"free"}`, "", 1},
 		{"a wrong type beside what is stated", one, stated, `{"price":"free"}`, `{"name":"A"}`, 0},
 		{"a wrong type where it is required", strict, stated, `{"price":"free"}`, "", 1},
-		{"more than is asked", one, "", `{"name":"B","balance":3}`, `{"name":"B"}`, 0},
+		{"more than is asked", one, "", `{"price":3,"balance":3}`, `{"name":"Heading","price":3}`, 0},
 		{"no object", one, "", `[{"name":"B"}]`, "", 1},
 		{"a number that no memory has", one, "", `{"price":1e999999999}`, "", 1},
 		{"rows, one by one", list, "", `{"rows":[{"name":"A"},{"price":1},{"name":"B","price":"x"},3,{"name":"C","price":2}]}`,

@@ -190,7 +190,7 @@ func (d *detection) html() {
 	d.shops(topic, lists)
 	next := p.next()
 	for i, l := range lists {
-		d.list(p, l, i, topic, next)
+		d.list(l, i, topic, next)
 	}
 	if product != nil {
 		score := 70.0
@@ -317,12 +317,11 @@ func (d *detection) shops(t topic, lists []list) {
 }
 
 // list proposes items that repeat.
-func (d *detection) list(p *probe, l list, place int, t topic, next *model.Pagination) {
-	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: p.config(l)}
-	telling := slices.DeleteFunc(slices.Clone(scraper.ItemsConfig), func(f model.Field) bool { return f.Name == "currency" })
-	if len(telling) < 2 {
+func (d *detection) list(l list, place int, t topic, next *model.Pagination) {
+	if !isTelling(l.config) {
 		return
 	}
+	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: l.config}
 	score := 85.0
 	switch {
 	case t.single:
@@ -359,7 +358,7 @@ func (p *probe) fieldSelector(items string, holders []*html.Node, f field) strin
 		if slices.Equal(holders, f.nodes) {
 			return items
 		}
-		if inner := p.sel.within(holders, f.nodes); inner != "" {
+		if inner := p.sel.within(holders, f.nodes, f.name == "title"); inner != "" {
 			return items + " " + inner
 		}
 		if joined := p.joined(items, holders, f); joined != "" {
@@ -374,13 +373,13 @@ func (p *probe) fieldSelector(items string, holders []*html.Node, f field) strin
 func (p *probe) joined(items string, holders []*html.Node, f field) string {
 	var whole, inner []string
 	for _, nodes := range f.parts {
-		css := p.sel.within(holders, nodes)
+		css := p.sel.within(holders, nodes, false)
 		if css == "" {
 			return ""
 		}
 		inner, whole = append(inner, css), append(whole, items+" "+css)
 	}
-	if len(inner) == 0 || !p.sel.firsts(strings.Join(inner, ", "), holders, f.nodes) {
+	if len(inner) == 0 || !p.sel.firsts(strings.Join(inner, ", "), holders, f.nodes, false) {
 		return ""
 	}
 	return strings.Join(whole, ", ")

@@ -400,13 +400,16 @@ func nameOf(n *html.Node) string {
 		}
 		parts := split(class)
 		for i := len(parts) - 1; i >= 0; i-- {
-			if word := parts[i]; len(word) > 2 && !slices.Contains(hollow, word) {
+			if word := parts[i]; len(word) > 2 && !slices.Contains(hollow, word) && !unspeakable.MatchString(word) {
 				return word
 			}
 		}
 	}
 	return ""
 }
+
+// unspeakable are words that no language has: a build made them.
+var unspeakable = regexp.MustCompile(`^[^aeiouy]{4,}$|[^aeiouy]{5}`)
 
 // hollow are words that say nothing about what an element holds.
 var hollow = []string{"product", "item", "card", "box", "wrap", "wrapper", "container", "inner", "outer", "content", "text", "block", "list",

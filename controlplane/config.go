@@ -109,9 +109,9 @@ func DefaultPrices() []model.Price {
 		{RowKey: model.Render.PriceRow(), Kind: "TIER", Label: "Render (browser)", Micros: 750},
 		{RowKey: model.Super.PriceRow(), Kind: "TIER", Label: "Super (residential proxy)", Micros: 1500},
 		{RowKey: model.RenderSuper.PriceRow(), Kind: "TIER", Label: "Render plus Super", Micros: 3750},
-		{RowKey: "plugin:/plugin/marketplace/pdp", Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150},
-		{RowKey: "plugin:/plugin/marketplace/search", Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150},
-		{RowKey: "plugin:/plugin/search", Kind: "PLUGIN", Label: "Search-engine search", Micros: 1500},
+		{RowKey: "plugin:" + model.ProductPageTag, Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150},
+		{RowKey: "plugin:" + model.ProductListTag, Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150},
+		{RowKey: "plugin:" + model.SearchTag, Kind: "PLUGIN", Label: "Search-engine search", Micros: 1500},
 		{RowKey: "plugin:" + model.WebsiteContacts, Kind: "PLUGIN", Label: "Website contacts", Micros: 150},
 	}
 }

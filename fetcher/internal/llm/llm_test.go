@@ -91,8 +91,8 @@ func TestAnswers(t *testing.T) {
 		{"no choice", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) }, "", fault.PageModel},
 		{"another protocol", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `<html>`) }, "", fault.PageModel},
 		{"error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) }, "", fault.PageModel},
-		{"wrong key", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, string(key), 401) }, "", fault.PageModel},
-		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", 307) }, "", fault.PageModel},
+		{"wrong key", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, string(key), http.StatusUnauthorized) }, "", fault.PageModel},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect) }, "", fault.PageModel},
 		{"endless", func(w http.ResponseWriter, _ *http.Request) {
 			for range maxAnswerBytes / 1000 {
 				_, _ = w.Write(bytes.Repeat([]byte("x"), 2000))
@@ -169,8 +169,10 @@ func TestCaps(t *testing.T) {
 	})
 	t.Run("day", func(t *testing.T) {
 		client, clock := endpoint(t, Config{MaxAnswer: 100, MaxDayTokens: 300, PriceIn: 1000, PriceOut: 2000, MaxDayMicros: 1_000_000}, says(`{}`, 100, 50))
-		if ask(client, 30) != "" || ask(client, 30) != "" {
-			t.Error("the cap of a day holds too early")
+		for range 2 {
+			if ask(client, 30) != "" {
+				t.Error("the cap of a day holds too early")
+			}
 		}
 		if tokens, micros := client.Spent(); tokens != 300 || micros != 400 {
 			t.Errorf("%d tokens for %d", tokens, micros)

@@ -3,8 +3,8 @@
 package netns
 
 import (
-	"errors"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"

@@ -135,6 +135,28 @@ func TestNewerName(t *testing.T) {
 	}
 }
 
+// TestWithoutSchemas: endpoints that take no schema as the form of an answer find it in the question.
+func TestWithoutSchemas(t *testing.T) {
+	var bodies []string
+	client, _ := endpoint(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bodies = append(bodies, string(body)); bytes.Contains(body, []byte(`"json_schema"`)) {
+			http.Error(w, `{"error":{"message":"This response_format type is unavailable now"}}`, 400)
+			return
+		}
+		says(`{"a":1}`, 1, 1)(w, r)
+	})
+	got, err := client.Ask(t.Context(), "be brief", "page", json.RawMessage(`{"type":"object"}`))
+	if err != nil || string(got) != `{"a":1}` || len(bodies) != 2 {
+		t.Fatalf("%s, %v after %d requests", got, err, len(bodies))
+	}
+	want := `{"model":"m","messages":[{"role":"system","content":"be brief\nThe JSON Schema of the answer:\n{\"type\":\"object\"}"},` +
+		`{"role":"user","content":"page"}],"max_tokens":4000,"response_format":{"type":"json_object"}}`
+	if diff := cmp.Diff(want, bodies[1]); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+}
+
 func TestTimeout(t *testing.T) {
 	arrived := make(chan struct{})
 	client, _ := endpoint(t, Config{Timeout: 50 * time.Millisecond, MaxAnswer: 100}, func(_ http.ResponseWriter, r *http.Request) {

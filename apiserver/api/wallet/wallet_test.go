@@ -56,7 +56,7 @@ func TestPrices(t *testing.T) {
 		Has: map[string]any{
 			"0": map[string]any{"rowKey": "tier:plain", "kind": "TIER", "label": "Plain", "sellingPriceMicros": 150},
 			"1": map[string]any{"rowKey": "tier:render", "kind": "TIER", "label": "Render", "sellingPriceMicros": 750},
-			"5": map[string]any{"rowKey": "plugin:websitecontacts", "kind": "PLUGIN", "label": "Contacts", "sellingPriceMicros": 150}},
+			"5": map[string]any{"rowKey": "plugin:websitecontacts", "kind": "PLUGIN", "label": "Website contacts", "sellingPriceMicros": 150}},
 		Lacks: []string{"6"}})
 }
 

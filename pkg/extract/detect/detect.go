@@ -184,7 +184,7 @@ func (d *detection) html() {
 	d.stated(topic)
 	lists := p.lists()
 	product := p.product(lists)
-	if has(product, "price") && !topic.listed {
+	if !topic.listed && (has(product, "price") || p.sells(lists)) {
 		topic.single = true
 	}
 	d.shops(topic, lists)
@@ -200,6 +200,40 @@ func (d *detection) html() {
 		d.try("product", score, model.Scraper{Type: model.SingleProduct, ItemsConfig: product}, nil)
 	}
 	d.schema(topic)
+	d.weigh(topic)
+}
+
+// unpriced is what a proposal without a price loses against others that have one.
+const unpriced = 20
+
+// weigh puts proposals for a product that have its price before those that have not.
+func (d *detection) weigh(t topic) {
+	if t.kind != "" && t.kind != "PRODUCT" {
+		return
+	}
+	about := func(c *Candidate) bool { return c.Strategy != "list" && c.Strategy != "fields" }
+	if !slices.ContainsFunc(d.found, func(c Candidate) bool { return about(&c) && c.hasPrice() }) {
+		return
+	}
+	for i := range d.found {
+		if c := &d.found[i]; about(c) && !c.hasPrice() {
+			c.Score -= unpriced
+		}
+	}
+}
+
+// hasPrice says whether the first row has a price.
+func (c *Candidate) hasPrice() bool {
+	var row map[string]any
+	if err := json.Unmarshal(c.SampleData[0], &row); err != nil {
+		return false // a row is an object
+	}
+	for name, value := range row {
+		if value != nil && (name == "lowPrice" || strings.HasSuffix(name, "price") || strings.HasSuffix(name, "_lowPrice")) {
+			return true
+		}
+	}
+	return false
 }
 
 // topic is what a page is about by what it states.
@@ -285,7 +319,8 @@ func (d *detection) shops(t topic, lists []list) {
 // list proposes items that repeat.
 func (d *detection) list(p *probe, l list, place int, t topic, next *model.Pagination) {
 	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: p.config(l)}
-	if len(scraper.ItemsConfig) < 2 {
+	telling := slices.DeleteFunc(slices.Clone(scraper.ItemsConfig), func(f model.Field) bool { return f.Name == "currency" })
+	if len(telling) < 2 {
 		return
 	}
 	score := 85.0

@@ -4,9 +4,12 @@ import "strings"
 
 // startTag places the start tag at hand.
 func (b *builder) startTag() {
-	if len(b.stack) > 0 && b.top().foreign {
+	switch {
+	case len(b.stack) > 0 && b.top().foreign:
 		b.startForeign()
-	} else {
+	case b.phase == inBody:
+		b.startInBody()
+	default:
 		for !b.startBeforeBody() {
 		}
 		if b.phase == inBody && !b.tok.used {

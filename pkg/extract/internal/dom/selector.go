@@ -12,11 +12,13 @@ import (
 // is safe for concurrent use.
 type Selector struct {
 	list    selectorList
-	tags    tagSet   // that matches can have
-	reads   tagSet   // whose attributes are looked at, those of matches included
-	forward bool     // whether an element matches can be told when its start tag has been read
-	roots   bool     // whether the attributes of html or body may decide
-	needles []string // one of them stands in the start tag of each match, unless it is written with &#; none if unknown
+	tags    tagSet // that matches can have
+	reads   tagSet // whose attributes are looked at, those of matches included
+	forward bool   // whether an element matches can be told when its start tag has been read
+	roots   bool   // whether the attributes of html or body may decide
+	// Whether each match has a class, and whether each has an id.
+	hasClass, hasID bool
+	needles         []string // one of them stands in the start tag of each match, unless it is written with &#; none if unknown
 }
 
 // selectorList matches what any of its selectors matches.
@@ -93,8 +95,11 @@ func CompileSelector(css string) (*Selector, error) {
 		return nil, err
 	}
 	s := &Selector{list: list, forward: list.isForward(), reads: list.reads(), roots: list.readsRoots()}
+	s.hasClass, s.hasID = true, true
 	for i := range list {
-		s.tags.addAll(list[i].compounds[0].tags())
+		first := &list[i].compounds[0]
+		s.tags.addAll(first.tags())
+		s.hasClass, s.hasID = s.hasClass && len(first.classes) > 0, s.hasID && first.hasID
 	}
 	s.reads.addAll(s.tags)
 	for i := range list {

@@ -8,34 +8,22 @@ func (b *builder) top() *open { return &b.stack[len(b.stack)-1] }
 func (b *builder) push(name string, tag tag, attrs, attrsEnd, class, id int32) Elem {
 	d := b.d
 	e := Elem(len(d.elems))
-	d.elems = append(d.elems, element{name: name, tag: tag, attrs: attrs, attrsEnd: attrsEnd, class: class, id: id,
-		parent: None, prev: None, index: 1, text: int32(len(d.texts))})
-	b.stack = append(b.stack, open{elem: e, last: None, tag: tag})
-	o := b.top()
-	if len(b.stack) > 1 {
-		t, el := &b.stack[len(b.stack)-2], &d.elems[e]
+	parent, prev, index, inside := None, None, int32(1), modes[tag]
+	if n := len(b.stack); n > 0 {
+		t := &b.stack[n-1]
 		t.kids++
-		el.parent, el.prev, el.index = t.elem, t.last, t.kids
+		parent, prev, index = t.elem, t.last, t.kids
 		t.last = e
-		o.mode = t.mode
+		if inside == modeBody {
+			inside = t.mode
+		}
 	}
-	switch tag {
-	case tTable:
-		o.mode = modeTable
-	case tTbody, tThead, tTfoot:
-		o.mode = modeTableBody
-	case tTr:
-		o.mode = modeRow
-	case tTd, tTh:
-		o.mode = modeCell
-	case tCaption:
-		o.mode = modeCaption
-	case tColgroup:
-		o.mode = modeColgroup
-	}
+	d.elems = append(d.elems, element{name: name, tag: tag, attrs: attrs, attrsEnd: attrsEnd, class: class, id: id,
+		parent: parent, prev: prev, index: index, text: int32(len(d.texts))})
+	b.stack = append(b.stack, open{elem: e, last: None, tag: tag, mode: inside})
 	b.opened[tag]++
-	b.odd = b.odd || len(b.stack) > maxDepth
-	if b.missed > 0 && b.heads.has(tag) {
+	b.odd = b.odd || len(b.stack) > maxDepth || len(d.elems) > maxParts
+	if b.heads.has(tag) {
 		b.look(e)
 	}
 	return e
@@ -45,12 +33,15 @@ func (b *builder) push(name string, tag tag, attrs, attrsEnd, class, id int32) E
 func (b *builder) look(e Elem) {
 	d := b.d
 	before := b.missed
-	for i, s := range d.wanted {
-		if d.found[i] == None && s.tags.has(d.elems[e].tag) && s.list.match(d, e) {
-			d.found[i] = e
-			b.missed--
-			b.within++
+	el := &d.elems[e]
+	for _, i := range b.sought {
+		s := d.wanted[i]
+		if s.hasClass && el.class < 0 || s.hasID && el.id < 0 || !s.tags.has(el.tag) || !s.list.match(d, e) {
+			continue
 		}
+		d.found[i] = e
+		b.missed--
+		b.within++
 	}
 	if b.missed < before {
 		b.attend()
@@ -64,10 +55,11 @@ func (b *builder) attend() {
 		b.reads, b.within, b.ahead = allTags, 1, len(b.s)+1
 		return
 	}
-	b.heads, b.reads = tagSet{}, tagSet{}
+	b.heads, b.reads, b.sought = tagSet{}, tagSet{}, b.sought[:0]
 	b.ahead = b.pos
 	for i, s := range d.wanted {
 		if d.found[i] == None {
+			b.sought = append(b.sought, i)
 			b.heads.addAll(s.tags)
 			b.reads.addAll(s.reads)
 			if len(s.needles) == 0 {
@@ -290,8 +282,17 @@ func (b *builder) closeImplied(except tag) {
 	}
 }
 
+// mayReconstruct says whether the last active formatting element has been closed by others' end tags.
+func (b *builder) mayReconstruct() bool {
+	last := len(b.active) - 1
+	return last >= 0 && !b.active[last].open && !b.active[last].marker
+}
+
 // reconstruct opens again what formatting elements have been closed by others' end tags.
 func (b *builder) reconstruct() {
+	if !b.mayReconstruct() {
+		return
+	}
 	i := len(b.active)
 	for i > 0 && !b.active[i-1].marker && !b.active[i-1].open {
 		i--
@@ -349,8 +350,7 @@ func (b *builder) addText(s string) {
 	}
 	t := b.top()
 	if !t.foreign {
-		switch t.mode {
-		case modeTable, modeTableBody, modeRow, modeColgroup:
+		if t.mode >= modeTable {
 			// Other text than white space would go before the table.
 			if strings.Trim(s, whitespace) != "" {
 				b.odd = true
@@ -382,6 +382,7 @@ func (b *builder) appendText(s string, raw bool) {
 		t.hider = t.parent
 	}
 	b.d.texts = append(b.d.texts, t)
+	b.odd = b.odd || len(b.d.texts) > maxParts
 }
 
 // textBeforeBody takes the white space that belongs before the body and opens the body if something is left.

@@ -68,11 +68,14 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			`{"buildId":"%s"}</script></body></html>`, token, build)
 		return
 	}
-	time.Sleep(50 * time.Millisecond) // a page takes its time, so that kills find some under way
 	page, next, isJSON := pageOf(site, r, string(body), token, build)
-	if page < 1 || page > chainPages {
+	if page < 1 {
 		w.WriteHeader(http.StatusNotFound)
 		return
+	}
+	select {
+	case <-time.After(50 * time.Millisecond): // so that kills find pages under way
+	case <-r.Context().Done():
 	}
 	o.mu.Lock()
 	o.requests[fmt.Sprint(site, " ", page)]++
@@ -128,8 +131,8 @@ func pageOf(site string, r *http.Request, body, token, build string) (page int, 
 }
 
 func write(w http.ResponseWriter, site string, page int, next string, isJSON bool) {
-	var names []string
-	for n := range pageItems {
+	var names []string // none behind the last page
+	for n := 0; n < pageItems && page <= chainPages; n++ {
 		names = append(names, itemName(site, page, n))
 	}
 	if !isJSON {

@@ -64,8 +64,8 @@ const (
 // PagePlaceholder stands for the page number in a Template.
 const PagePlaceholder = "{page}"
 
-// Pagination is sourceConfig.pagination. Max is the most pages of one chain, or the most clicks or scrolls on one page,
-// 1 to 10,000, 50 unless told. The first page is the address as it is listed, always.
+// Pagination is sourceConfig.pagination. Max is the most pages of one chain, or the most loads into one page, the page's
+// own included, 1 to 10,000, 50 unless told. The first page is the address as it is listed, always.
 //
 // A Param stands in the address's query. Where the source is a curl command whose address does not have it and whose
 // body does, it stands there instead: a field of a form, a top-level member of JSON, or, written as a JSON pointer with

@@ -23,6 +23,9 @@ type builder struct {
 	reads  tagSet // of elements whose attributes count
 	next   []int  // where the needles of each selector wanted come next, as far as known; then references; then html, body
 	ahead  int    // up to here no more is to be found out about what is not on the page
+	wait   int    // how many bytes it may at least be until that is tried again
+	drops  bool   // elements that have closed are not needed if they are no match and hold none
+	kept   Elem   // those before this one are needed
 	within int    // how many first matches are open: only there, texts count; at least 1 where all of the page counts
 	phase  phase
 	quirks quirks
@@ -37,11 +40,18 @@ type builder struct {
 // tagToken is the start or end tag at hand.
 type tagToken struct {
 	tag         tag
-	name        string
-	attrs       int32 // attributes are those of the document from here on
+	named       string // its name, lower case, if that is no tag's
+	attrs       int32  // attributes are those of the document from here on
 	class, id   int32
 	selfClosing bool
 	used        bool // an element has these attributes now
+}
+
+func (t *tagToken) name() string {
+	if t.tag != other {
+		return tagInfo[t.tag].name
+	}
+	return t.named
 }
 
 // phase is how far the page has got.
@@ -86,6 +96,7 @@ type open struct {
 	elem    Elem
 	last    Elem  // its last child so far
 	kids    int32 // how many children so far
+	attrs   int32 // how many attributes there were before it
 	tag     tag
 	mode    mode
 	foreign bool // in SVG
@@ -112,6 +123,7 @@ const (
 func (b *builder) run(d *Document, page string) bool {
 	*b = builder{d: d, s: page, head: None, form: None, missed: len(d.wanted), stack: b.stack[:0], active: b.active[:0],
 		next: append(b.next[:0], make([]int, len(d.wanted)+2)...), sought: b.sought[:0]}
+	b.drops = len(d.wanted) > 0 && !slices.ContainsFunc(d.wanted, func(s *Selector) bool { return s.siblings })
 	b.attend()
 	if len(page) > largePage {
 		// Once, instead of growing step by step through many times as much.
@@ -174,7 +186,7 @@ func (b *builder) closeTop() bool {
 		b.active = b.active[:last]
 	}
 	b.pos = at + end.size
-	b.pop()
+	b.popAndDrop()
 	return true
 }
 

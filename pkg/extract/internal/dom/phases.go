@@ -7,8 +7,8 @@ func (b *builder) startTag() {
 	switch {
 	case len(b.stack) > 0 && b.top().foreign:
 		b.startForeign()
-	case b.phase == inBody:
-		b.startInBody()
+	case b.phase == inBody && b.top().mode == modeBody:
+		b.startContent()
 	default:
 		for !b.startBeforeBody() {
 		}
@@ -174,7 +174,7 @@ func (b *builder) endTag() {
 
 // addRaw adds an element whose contents are text up to its end tag.
 func (b *builder) addRaw() {
-	t, name := b.tok.tag, b.tok.name
+	t, name := b.tok.tag, b.tok.name()
 	b.add()
 	text, found := b.rawContents(name)
 	if t == tScript && doubleEscaped(text) {
@@ -273,7 +273,7 @@ func (b *builder) skipStart() int {
 	case t == tSvg || t == tMath || t == tPlaintext:
 		b.odd = true
 	case t.is(rawText):
-		text, found := b.rawContents(b.tok.name)
+		text, found := b.rawContents(b.tok.name())
 		b.odd = b.odd || !found || t == tScript && doubleEscaped(text)
 		b.pos += len(text)
 	}

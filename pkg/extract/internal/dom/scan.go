@@ -36,9 +36,7 @@ func (b *builder) readTag(i int, start bool) bool {
 	t.selfClosing, t.used = false, false
 	if end, key := shortName(s[i:]); end > 0 {
 		if t.tag = tagsByName.find(key, ""); t.tag == other {
-			t.name = s[i : i+end]
-		} else {
-			t.name = tagInfo[t.tag].name
+			t.named = s[i : i+end]
 		}
 		i += end
 	} else {
@@ -48,7 +46,7 @@ func (b *builder) readTag(i int, start bool) bool {
 		b.pos = i + 1
 		return true
 	}
-	return b.readAttrs(i, start && (b.reads.has(t.tag) || t.tag.is(attributed) || len(b.stack) > 0 && b.top().foreign))
+	return b.readAttrs(i, start && (b.reads.has(t.tag) || len(b.stack) > 0 && b.top().foreign))
 }
 
 // shortName is the length and the key of the name that s begins with, 0 unless it has less than eight characters, all
@@ -84,13 +82,11 @@ func (b *builder) readName(i int) int {
 		}
 		seen |= c
 	}
-	t.name = s[from:i]
+	t.named = s[from:i]
 	if seen&upper != 0 {
-		t.name = lowerASCII(t.name)
+		t.named = lowerASCII(t.named)
 	}
-	if t.tag = tagOf(t.name); t.tag != other {
-		t.name = tagInfo[t.tag].name
-	}
+	t.tag = tagOf(t.named)
 	return i
 }
 
@@ -110,9 +106,25 @@ func (b *builder) readAttrs(i int, keep bool) bool {
 			break
 		}
 		var name, value string
-		var end int
-		name, value, i, end = readAttr(s, i)
-		if keep && name != "" && b.keepAttr(name, value) {
+		var seen uint8
+		end := i
+		for ; end < len(s) && classes[s[end]]&keyEnd == 0; end++ {
+			seen |= classes[s[end]]
+		}
+		if name = s[i:end]; end > i && strings.HasPrefix(s[end:], `="`) { // as most are written
+			n := strings.IndexByte(s[end+2:], '"')
+			if n < 0 {
+				b.odd = true
+				return false
+			}
+			value = s[end+2 : end+2+n]
+			end += 2 + n
+			i = end + 1
+		} else {
+			seen = upper // unless it is looked at
+			name, value, i, end = readAttr(s, i)
+		}
+		if keep && name != "" && b.keepAttr(name, value, seen&upper != 0) {
 			valueEnd = end
 		}
 	}
@@ -132,12 +144,6 @@ func readAttr(s string, i int) (name, value string, next, end int) {
 		i++
 	}
 	name, end = s[start:i], i
-	if i+1 < len(s) && s[i] == '=' && s[i+1] == '"' { // as most are written
-		if n := strings.IndexByte(s[i+2:], '"'); n >= 0 {
-			return name, s[i+2 : i+2+n], i + n + 3, i + 2 + n
-		}
-		return name, "", len(s), len(s)
-	}
 	for i < len(s) && classes[s[i]]&space != 0 {
 		i++
 	}
@@ -168,13 +174,10 @@ func readAttr(s string, i int) (name, value string, next, end int) {
 	return name, s[start:i], i, i
 }
 
-// keepAttr adds an attribute to the tag at hand, unless it has one of that name.
-func (b *builder) keepAttr(name, value string) bool {
-	for i := range len(name) {
-		if classes[name[i]]&upper != 0 {
-			name = lowerASCII(name)
-			break
-		}
+// keepAttr adds an attribute to the tag at hand, unless it has one of that name, which may have capital letters.
+func (b *builder) keepAttr(name, value string, capital bool) bool {
+	if capital {
+		name = lowerASCII(name)
 	}
 	have := b.d.attrs[b.tok.attrs:]
 	for i := range have {

@@ -272,6 +272,15 @@ var allTags = func() (s tagSet) {
 	return s
 }()
 
+var attributedTags = func() (s tagSet) {
+	for t := range tags {
+		if t.is(attributed) {
+			s.add(t)
+		}
+	}
+	return s
+}()
+
 func (s *tagSet) has(t tag) bool { return s[t/64]>>(t%64)&1 != 0 }
 
 func (s *tagSet) add(t tag) { s[t/64] |= 1 << (t % 64) }

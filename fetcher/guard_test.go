@@ -117,6 +117,9 @@ func (g *guarded) serve(w http.ResponseWriter, r *http.Request) {
 		asking(w, g.pages[first:last])
 		return
 	}
+	if g.serveUnits(w, r) {
+		return
+	}
 	_, _ = io.WriteString(w, "<p>public</p>")
 }
 

@@ -65,11 +65,11 @@ func TestPrompts(t *testing.T) {
 		{"a good answer", &fakeModel{answer: `{"name":"Radio","price":59}`}, `{"name":"Radio","price":59}`, ""},
 		{"an answer that obeys the page", &fakeModel{answer: `{"name":"Radio","price":"free"}`}, "", fault.PageRowRejected},
 		{"no JSON", &fakeModel{answer: `sorry`}, "", fault.PageRowRejected},
-		{"a failure", &fakeModel{err: fault.New(fault.PageModel, "down")}, "", ""},
-		{"a failure without a code", &fakeModel{err: errTest}, "", ""},
-		{"the cap", &fakeModel{err: fault.New(fault.PageModelLimit, "")}, "", ""},
-		{"too slow", &fakeModel{answer: `{}`, delay: time.Hour}, "", ""},
-		{"no model", nil, "", ""},
+		{"a failure", &fakeModel{err: fault.New(fault.PageModel, "down")}, "", fault.PageModel},
+		{"a failure without a code", &fakeModel{err: errTest}, "", fault.PageModel},
+		{"the cap", &fakeModel{err: fault.New(fault.PageModelLimit, "")}, "", fault.PageModelLimit},
+		{"too slow", &fakeModel{answer: `{}`, delay: time.Hour}, "", fault.PageModel},
+		{"no model", nil, "", fault.PageNoRows},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

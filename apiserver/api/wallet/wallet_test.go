@@ -55,9 +55,11 @@ func TestPrices(t *testing.T) {
 	s.Client.Must(t, client.PutPrices{Rows: []model.Price{{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: 150},
 		{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 750}}})
 	s.Run(t, apitest.Scenario{Name: "prices", As: apitest.Reader, Do: "GET /api/wallet/prices", Status: 200,
-		Has: map[string]any{"": []any{map[string]any{"rowKey": "tier:plain", "kind": "TIER", "label": "Plain",
-			"sellingPriceMicros": 150}, map[string]any{"rowKey": "tier:render", "kind": "TIER", "label": "Render",
-			"sellingPriceMicros": 750}}}})
+		Has: map[string]any{
+			"0": map[string]any{"rowKey": "tier:plain", "kind": "TIER", "label": "Plain", "sellingPriceMicros": 150},
+			"1": map[string]any{"rowKey": "tier:render", "kind": "TIER", "label": "Render", "sellingPriceMicros": 750},
+			"5": map[string]any{"rowKey": "plugin:websitecontacts", "kind": "PLUGIN", "label": "Website contacts", "sellingPriceMicros": 150}},
+		Lacks: []string{"6"}})
 }
 
 func TestCustomersAreApart(t *testing.T) {

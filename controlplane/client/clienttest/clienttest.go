@@ -156,7 +156,7 @@ func (c *Client) Nodes(context.Context) ([]client.NodeStatus, error) {
 	var list []client.NodeStatus
 	for _, node := range view.Nodes() {
 		status := client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version, Capacity: node.Capacity,
-			Boot: node.Boot, Draining: node.Draining, State: client.NodeAlive}
+			Tiers: node.Tiers, Boot: node.Boot, Draining: node.Draining, State: client.NodeAlive}
 		if node.Draining {
 			status.State = client.NodeDrained
 		}

@@ -20,6 +20,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -29,6 +30,8 @@ const (
 	maxSample      = 20
 	maxSampleBytes = 100_000
 	maxCandidates  = 10
+	// maxTree is less than other types read, since these parse the page again beside this one's tree.
+	maxTree = tree.MaxElements / 2
 )
 
 // Candidate is a row of a detection: a scraper without name and address, and what it makes of the page.
@@ -166,7 +169,7 @@ func (d *detection) json() {
 }
 
 func (d *detection) html() {
-	root, err := html.Parse(bytes.NewReader(d.page.Body))
+	root, err := tree.Parse(d.page.Body, maxTree)
 	if err != nil {
 		return
 	}

@@ -1,15 +1,15 @@
 package dom
 
 import (
-	"strings"
-
 	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // convert reads the page with x/net/html and turns its tree into the document. Pages with more than 512 nested
-// elements are refused there.
-func (d *Document) convert(page string) error {
-	root, err := html.Parse(strings.NewReader(page))
+// elements, or too many, are refused there.
+func (d *Document) convert(body []byte) error {
+	root, err := tree.Parse(body, maxNodes)
 	if err != nil {
 		return err
 	}

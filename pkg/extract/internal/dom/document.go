@@ -70,10 +70,10 @@ type text struct {
 const maxSteps = 50_000_000
 
 // Bounds of what one page may take: elements, texts and attributes, each; and for the pages that x/net/html reads, whose
-// nodes are larger, tags. Ordinary pages have some thousand.
+// nodes come on top of that, elements and attributes. Ordinary pages have some thousand.
 const (
 	maxParts = 150_000
-	maxTags  = 100_000
+	maxNodes = 100_000
 )
 
 var (
@@ -97,39 +97,14 @@ func (d *Document) Parse(body []byte, only ...*Selector) error {
 	}
 	tooMany := d.hasTooMany()
 	d.Reset()
-	if tags, attrs := countParts(page); tooMany || tags > maxTags || attrs > maxParts {
+	if tooMany {
 		return errTooMany
 	}
-	return d.convert(page)
+	return d.convert(body)
 }
 
 func (d *Document) hasTooMany() bool {
 	return len(d.elems) > maxParts || len(d.texts) > maxParts || len(d.attrs) > maxParts
-}
-
-// countParts counts what may be tags and attributes, and rather too many than too few.
-func countParts(page string) (tags, attrs int) {
-	tags = strings.Count(page, "<")
-	for {
-		at := strings.IndexByte(page, '<')
-		if at < 0 {
-			return tags, attrs
-		}
-		page = page[at+1:]
-		end := strings.IndexByte(page, '>')
-		if end < 0 {
-			end = len(page)
-		}
-		between := true
-		for _, c := range []byte(page[:end]) {
-			blank := c <= ' ' || c == '/' || c == '"' || c == '\''
-			if between && !blank {
-				attrs++
-			}
-			between = blank
-		}
-		page = page[end:]
-	}
 }
 
 // want notes the selectors to look for while the page is read, if all can be told from what comes before a match.

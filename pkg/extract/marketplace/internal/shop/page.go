@@ -12,6 +12,7 @@ import (
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -37,7 +38,7 @@ func Open(p page.Page) (*Page, error) {
 	default:
 		return nil, fault.New(fault.PageNotHTML, "the media type is %.100q", media)
 	}
-	root, err := html.Parse(bytes.NewReader(p.Body))
+	root, err := tree.Parse(p.Body, tree.MaxElements)
 	if err != nil {
 		return nil, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
 	}

@@ -52,8 +52,6 @@ func TestTransactions(t *testing.T) {
 
 func TestPrices(t *testing.T) {
 	s := apitest.Start(t)
-	s.Client.Must(t, client.PutPrices{Rows: []model.Price{{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: 150},
-		{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 750}}})
 	s.Run(t, apitest.Scenario{Name: "prices", As: apitest.Reader, Do: "GET /api/wallet/prices", Status: 200,
 		Has: map[string]any{
 			"0": map[string]any{"rowKey": "tier:plain", "kind": "TIER", "label": "Plain", "sellingPriceMicros": 150},

@@ -9,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // leaderPatience is how long a look at the nodes waits for the leader's answer.
@@ -62,7 +63,7 @@ func (s *Server) nodesAlone(ctx context.Context) ([]client.NodeStatus, error) {
 	list := make([]client.NodeStatus, 0, len(view.Nodes()))
 	for _, node := range view.Nodes() {
 		list = append(list, client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version,
-			Capacity: node.Capacity, Boot: node.Boot, Draining: node.Draining, State: s.presence(node.Name),
+			Capacity: node.Capacity, Tiers: tiersOf(node), Boot: node.Boot, Draining: node.Draining, State: s.presence(node.Name),
 			Shards: owned[node.Name], HeardMillis: -1, Suffrage: suffrages[node.Name]})
 	}
 	return list, nil
@@ -92,7 +93,7 @@ func (l *leadership) nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	list := make([]client.NodeStatus, 0, len(view.Nodes()))
 	for _, node := range view.Nodes() {
 		status := client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version, Capacity: node.Capacity,
-			Boot: node.Boot, Draining: node.Draining, Suffrage: suffrages[node.Name]}
+			Tiers: tiersOf(node), Boot: node.Boot, Draining: node.Draining, Suffrage: suffrages[node.Name]}
 		if seen := l.tracker.Describe(node, shards, &status); seen > 0 && status.Suffrage != client.RaftLeader {
 			status.Lag = applied - min(applied, seen)
 		}
@@ -102,6 +103,14 @@ func (l *leadership) nodes(ctx context.Context) ([]client.NodeStatus, error) {
 		list = append(list, status)
 	}
 	return list, nil
+}
+
+// tiersOf are the ways in which a node's fetcher can fetch; none without one.
+func tiersOf(node *client.Node) model.TierSet {
+	if node.Capacity == 0 {
+		return 0
+	}
+	return node.Tiers | model.TiersOf(model.Plain)
 }
 
 // onlyThis is what a node knows of the others' life when no members tell it: nothing.

@@ -54,7 +54,7 @@ func (f *Fetcher) extraction(ctx context.Context, c *chain, r *recipe, view View
 		if ctx.Err() != nil {
 			return step{}
 		}
-		if err == nil && len(c.fetch.pages) >= maxPagesOfUnit {
+		if err == nil && len(c.fetch.pages)+1 >= maxPagesOfUnit {
 			result.Ask = nil
 		}
 		if err != nil {
@@ -99,8 +99,8 @@ func (f *Fetcher) askFor(c *chain, r *recipe, url string) fault.Code {
 		return fault.PageTimeout
 	}
 	s := &c.fetch
-	s.at, s.as, s.asked, s.hops, s.permit, s.spent, s.failures, s.tier = canonical, nil, canonical, 0, false, 0, 0, 0
-	return ""
+	s.at, s.as, s.asked, s.hops, s.permit, s.spent, s.failures = canonical, nil, canonical, 0, false, 0, 0
+	return "" // by the tier that brought the unit's own page
 }
 
 // mayTry says whether the unit's limits allow another try after a wait.
@@ -177,7 +177,7 @@ func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, r
 	if code != "" && code != fault.PageNoRows {
 		return f.fail(c, code)
 	}
-	if len(result.Rows) > 0 && c.fetch.asked == "" && len(c.fetch.tries) > 0 {
+	if len(result.Rows) > 0 && len(c.fetch.tries) > 0 {
 		f.learn(c)
 	}
 	got := content{final: first.URL, rows: result.Rows, link: result.Next, cursor: result.Cursor}
@@ -225,16 +225,12 @@ func (f *Fetcher) scripted(c *chain, r *recipe, own extract.Page, code fault.Cod
 	return true
 }
 
-// price is what a page by the last try's tier is charged as: by tier plain as the run's endpoint is, if it has one.
+// price is what a unit is charged as whose own page is there: by tier plain as the run's endpoint is, if it has one.
 func (f *Fetcher) price(c *chain, view View) (row string, quantity uint32) {
-	tier := model.Plain
-	if n := len(c.fetch.tries); n > 0 {
-		tier = c.fetch.tries[n-1].Tier
-	}
 	if job := view.Job(c.task.Job); job != nil {
-		return job.Charge.Of(tier)
+		return job.Charge.Of(c.fetch.by)
 	}
-	return model.Charge{}.Of(tier)
+	return model.Charge{}.Of(c.fetch.by)
 }
 
 // endOverdue hands the waiting chains whose unit's time is over to the workers: nothing is asked any more. It needs mu.

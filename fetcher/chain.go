@@ -27,10 +27,11 @@ type chain struct {
 	invalid *fault.Code
 	kept    int64 // bytes of pages that wait for another one of their unit; guarded by mu
 
-	left    uint32   // pages that the dispatch may still fetch
-	seen    []uint64 // content hashes, as in model.Continuation
-	known   []uint64 // row hashes, as in model.Continuation
-	visited []uint64 // hashes of the addresses of this dispatch
+	left     uint32   // pages that the dispatch may still fetch
+	seen     []uint64 // content hashes, as in model.Continuation
+	known    []uint64 // row hashes, as in model.Continuation
+	rendered bool     // as in model.Continuation
+	visited  []uint64 // hashes of the addresses of this dispatch
 
 	unit  model.Unit
 	url   string // the unit's address, as listed or as the pagination made it
@@ -52,7 +53,9 @@ type fetchState struct {
 	discovery *discovery
 	values    map[string]string
 	renewed   bool
-	tier      int // place in the task's tiers
+	tier      int        // place in the task's tiers
+	by        model.Tier // what brought the unit's own page, once it is there
+	busy      int        // times in a row that the tier could take no more
 	wire      int64
 
 	until time.Time      // the unit's time is over, zero: it has no limit of its own
@@ -75,7 +78,7 @@ func (f *Fetcher) newChain(view View, s *shard, task *model.Task) *chain {
 	c := &chain{shard: s, task: task, left: task.Budget, unit: model.Unit{Seq: task.Seq}, url: task.URL}
 	if from := task.From; from != nil {
 		c.unit.Page, c.url = from.Page, from.URL
-		c.seen, c.known = slices.Clone(from.Seen), slices.Clone(from.KnownRows)
+		c.seen, c.known, c.rendered = slices.Clone(from.Seen), slices.Clone(from.KnownRows), from.Rendered
 	}
 	c.item = frontier.Item{Customer: task.Customer, Job: task.Job, Value: c}
 	canonical, err := egress.Canonical(c.url)
@@ -170,7 +173,9 @@ func (c *chain) follow(f *Fetcher, r *recipe, secret uint64, got content) model.
 	}
 	c.seen = newest(append(c.seen, got.body), model.MaxSeen)
 	c.known = newest(append(c.known, rows...), model.MaxKnownRows)
-	p.Next = &model.Continuation{Page: c.unit.Page + 1, URL: next, Seen: slices.Clone(c.seen), KnownRows: slices.Clone(c.known)}
+	c.rendered = c.fetch.by.Renders()
+	p.Next = &model.Continuation{Page: c.unit.Page + 1, URL: next, Seen: slices.Clone(c.seen), KnownRows: slices.Clone(c.known),
+		Rendered: c.rendered}
 	c.left--
 	p.Spent = c.left == 0
 	c.unit.Page, c.url, c.fetch = p.Next.Page, next, fetchState{at: next}

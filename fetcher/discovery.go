@@ -19,9 +19,12 @@ import (
 // robots.txt like any page. It is done when the values are there, whoever found them.
 type discovery struct {
 	source tokenSource
+	start  string // canonical
 	at     string // canonical: the address to ask next, where redirects have led
 	hops   int
-	permit bool // the start that robots.txt needed has been taken
+	permit bool          // the start that robots.txt needed has been taken
+	tier   int           // place in the task's tiers, -1 before the first request
+	futile model.TierSet // tiers that did not get through
 	// refused is why the page has to be asked for again, with other values than stale; "" for its first request.
 	refused fault.Code
 	stale   map[string]string
@@ -94,7 +97,7 @@ func (c *chain) beginDiscovery(source tokenSource, refused fault.Code, stale map
 	if err != nil {
 		return &Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
 	}
-	c.fetch.discovery = &discovery{source: source, at: at, refused: refused, stale: stale}
+	c.fetch.discovery = &discovery{source: source, start: at, at: at, tier: -1, refused: refused, stale: stale}
 	return nil
 }
 
@@ -115,7 +118,7 @@ func (f *Fetcher) renew(c *chain, r *recipe, failure *Failure) bool {
 }
 
 // discover makes one request of a discovery, or finds that somebody else's has brought the values.
-func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe) (step, error) {
+func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe, tiers []model.Tier) (step, error) {
 	d := c.fetch.discovery
 	values, under, own := f.tokens.join(d.source.key)
 	if under != nil && !own {
@@ -135,7 +138,7 @@ func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe) (step, erro
 	next := step{again: true, answer: frontier.Answer{Unasked: true}}
 	if own {
 		var err error
-		values, next, err = f.readTokens(ctx, c, r)
+		values, next, err = f.readTokens(ctx, c, r, tiers)
 		f.tokens.land(d.source.key, under, values, err != nil && !errors.Is(err, errStale) && ctx.Err() == nil, d.source.ttl)
 		if err != nil {
 			return next, d.failure(err)
@@ -151,8 +154,9 @@ func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe) (step, erro
 	return next, nil
 }
 
-// readTokens asks for the page of a discovery. Without values and an error it goes on with another request.
-func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe) (map[string]string, step, error) {
+// readTokens asks for the page of a discovery, by the same tiers as for any page. Without values and an error it goes on
+// with another request.
+func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe, tiers []model.Tier) (map[string]string, step, error) {
 	d, web := c.fetch.discovery, f.config.Web
 	next := step{again: true}
 	if !r.ignoreRobots {
@@ -166,12 +170,14 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe) (map[stri
 			return nil, next, nil
 		}
 	}
-	leave, err := f.tokens.permit(ctx)
-	if err != nil {
-		next.answer.Unasked = true
-		return nil, next, err
+	leave, ok := f.tokens.permit()
+	if !ok {
+		return nil, step{again: true, wait: permitWait, answer: frontier.Answer{Unasked: true}}, nil
 	}
 	defer leave()
+	if d.tier < 0 {
+		d.tier = f.hosts.first(model.HostOf(d.at), tiers, f.config.Clock.Now())
+	}
 	beforeHop := func(ctx context.Context, to string, _ *curl.Request) error {
 		if d.hops++; d.hops > maxHops {
 			return errDiscovery
@@ -181,11 +187,15 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe) (map[stri
 		}
 		return &ledAway{to: to}
 	}
-	response, err := web.Fetch(ctx, Request{URL: d.at, Tier: model.Plain, BeforeHop: beforeHop})
+	response, err := web.Fetch(ctx, Request{URL: d.at, Tier: tiers[d.tier], BeforeHop: beforeHop})
 	var led *ledAway
+	var failure *Failure
 	switch {
 	case errors.As(err, &led):
 		d.at, d.permit = led.to, false
+		return nil, next, nil
+	case errors.As(err, &failure) && failure.turnedAway() && d.climb(tiers):
+		next.answer.Host = model.HostOf(failure.Final)
 		return nil, next, nil
 	case err != nil:
 		return nil, next, err
@@ -193,7 +203,24 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe) (map[stri
 	defer response.Release()
 	next.answer.Host = model.HostOf(response.Final)
 	values, err := d.source.find(response.Body)
+	if err == nil && d.futile != 0 {
+		f.hosts.note(model.HostOf(d.start), d.futile, f.config.Clock.Now())
+	}
 	return values, next, err
+}
+
+// permitWait is how long a discovery waits when there are as many as there may be.
+const permitWait = 250 * time.Millisecond
+
+// climb begins the discovery anew with the next tier; false when there is none.
+func (d *discovery) climb(tiers []model.Tier) bool {
+	if d.tier+1 >= len(tiers) {
+		return false
+	}
+	d.futile |= model.TiersOf(tiers[d.tier])
+	d.at, d.hops, d.permit = d.start, 0, false
+	d.tier++
+	return true
 }
 
 // errDiscovery says that a discovery brought nothing.
@@ -226,8 +253,11 @@ type original struct{ code fault.Code }
 
 func (e *original) Error() string { return string(e.code) }
 
-// host is where the chain's next request goes.
+// host is where the chain's next request goes; "": to no host.
 func (c *chain) host() string {
+	if c.fetch.prompt != nil {
+		return ""
+	}
 	if d := c.fetch.discovery; d != nil {
 		return model.HostOf(d.at)
 	}

@@ -12,6 +12,7 @@ import (
 const (
 	maxRemembered = 65_536
 	rememberFor   = 30 * time.Minute
+	emptyPages    = 3 // in a row: from then on a host's pages are taken for ones that scripts make
 )
 
 // hostMemory knows which tiers do not get through to a host although a dearer one does, so that the next page begins with
@@ -28,6 +29,7 @@ type hostMemory struct {
 type hostNote struct {
 	host   string
 	futile model.TierSet
+	empty  int // pages in a row that had no rows but in a browser
 	until  time.Time
 }
 
@@ -57,18 +59,55 @@ func (m *hostMemory) first(host string, tiers []model.Tier, now time.Time) int {
 	return 0
 }
 
-// note remembers that some tiers brought nothing and another one did.
+// note remembers that some tiers did not get through and another one did.
 func (m *hostMemory) note(host string, futile model.TierSet, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	note := m.renewed(host, now)
+	note.futile |= futile
+}
+
+// noteEmpty remembers that a page of some tiers had no rows and that of a browser had some. One such page says little of
+// the others, which are to cost no more than they have to.
+func (m *hostMemory) noteEmpty(host string, tiers model.TierSet, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	note := m.renewed(host, now)
+	if note.empty++; note.empty >= emptyPages {
+		note.futile |= tiers
+	}
+}
+
+// noteFilled remembers that a page had rows without a browser.
+func (m *hostMemory) noteFilled(host string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	place := m.places[host]
+	if place == nil {
+		return
+	}
+	if note := place.Value.(*hostNote); note.futile == 0 {
+		m.drop(place)
+	} else {
+		note.empty = 0
+	}
+}
+
+// renewed is a host's note, good for a while from now. It needs the lock.
+func (m *hostMemory) renewed(host string, now time.Time) *hostNote {
+	note := &hostNote{host: host}
 	if place := m.places[host]; place != nil {
-		futile |= place.Value.(*hostNote).futile
+		if earlier := place.Value.(*hostNote); now.Before(earlier.until) {
+			note = earlier
+		}
 		m.drop(place)
 	}
-	m.places[host] = m.noted.PushFront(&hostNote{host: host, futile: futile, until: now.Add(rememberFor)})
+	note.until = now.Add(rememberFor)
+	m.places[host] = m.noted.PushFront(note)
 	if m.noted.Len() > m.most {
 		m.drop(m.noted.Back())
 	}
+	return note
 }
 
 // forget is for a host where what worked works no more: everything is tried again.

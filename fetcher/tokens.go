@@ -2,7 +2,6 @@ package fetcher
 
 import (
 	"container/list"
-	"context"
 	"maps"
 	"sync"
 	"time"
@@ -123,12 +122,12 @@ func (t *tokens) land(key tokenKey, f *flight, values map[string]string, failed 
 	}
 }
 
-// permit waits for one of the few discoveries that may be made at once; leave gives it back.
-func (t *tokens) permit(ctx context.Context) (leave func(), err error) {
+// permit takes one of the few discoveries that may be made at once; leave gives it back. It is false when none is free.
+func (t *tokens) permit() (leave func(), ok bool) {
 	select {
 	case t.permits <- struct{}{}:
-		return func() { <-t.permits }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+		return func() { <-t.permits }, true
+	default:
+		return nil, false
 	}
 }

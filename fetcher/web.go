@@ -71,5 +71,8 @@ func (e *Failure) Error() string {
 	return string(e.Code) + ": " + e.Cause.Error()
 }
 
+// turnedAway says that the site did not let the try through; another tier may be.
+func (e *Failure) turnedAway() bool { return e.Code == fault.PageBlocked || e.Status == 403 }
+
 // Unwrap is the cause.
 func (e *Failure) Unwrap() error { return e.Cause }

@@ -19,7 +19,9 @@ const (
 	maxTries   = 3 // of one tier
 	maxHops    = 10
 	firstRetry = 500 * time.Millisecond // before the second try; doubles for each further one, with jitter
-	busyPause  = time.Second            // before a tier is asked again that can take no more, with jitter
+	// Before a tier is asked again that can take no more: doubles, too. Many thousands of pages may wait for one browser.
+	firstBusy = time.Second
+	mostBusy  = 8 * time.Second
 )
 
 // maxPageRecord leaves room for what a log puts around a record.
@@ -73,8 +75,9 @@ func (f *Fetcher) work(ctx context.Context, c *chain) {
 		f.post(c, next.page, next.record)
 	}
 	if next.goesOn() {
-		c.item.Host = c.host()
-		c.item.Pace = f.paceAt(c.item.Host, pace)
+		if c.item.Host, c.item.Pace = c.host(), (Pace{}); c.item.Host != "" {
+			c.item.Pace = f.paceAt(c.item.Host, pace)
+		}
 		f.goOn(c, next)
 	}
 }
@@ -161,7 +164,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	}
 	try, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	next, response, err := f.ask(try, c, r, tiers[c.fetch.tier])
+	next, response, err := f.ask(try, c, r, tiers)
 	c.fetch.spent += f.config.Clock.Now().Sub(started)
 	var led *ledAway
 	var failure *Failure
@@ -182,7 +185,9 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		c.restart()
 		return step{again: true, answer: frontier.Answer{Host: model.HostOf(failure.Final)}}
 	case errors.Is(err, ErrBusy):
-		return step{again: true, wait: busyPause/2 + rand.N(busyPause), answer: frontier.Answer{Unasked: true}}
+		wait := min(firstBusy<<c.fetch.busy, mostBusy)
+		c.fetch.busy = min(c.fetch.busy+1, 10)
+		return step{again: true, wait: wait/2 + rand.N(wait), answer: frontier.Answer{Unasked: true}}
 	case errors.As(err, &failure):
 		failed := f.failed(ctx, c, r, view, tiers, failure)
 		failed.answer.Unasked = next.answer.Unasked
@@ -199,7 +204,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 // tiersFor are the ways in which a page may be fetched, cheapest first.
 func (f *Fetcher) tiersFor(c *chain, r *recipe) []model.Tier {
 	tiers := c.task.Tiers & f.config.Web.Tiers()
-	if r != nil && r.load.More {
+	if r != nil && r.load.More || c.rendered {
 		tiers &= model.Rendering
 	}
 	if r != nil && r.curl != nil {
@@ -210,9 +215,9 @@ func (f *Fetcher) tiersFor(c *chain, r *recipe) []model.Tier {
 
 // ask makes one try: robots.txt, then the page. Without a response and an error, the step says what comes instead; with
 // an error, whether anything was asked.
-func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tier model.Tier) (step, *Response, error) {
+func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tiers []model.Tier) (step, *Response, error) {
 	if c.fetch.discovery != nil {
-		next, err := f.discover(ctx, c, r)
+		next, err := f.discover(ctx, c, r, tiers)
 		return next, nil, err
 	}
 	web := f.config.Web
@@ -243,7 +248,7 @@ func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tier model.Tier)
 		c.fetch.hops++
 		return nil
 	}
-	response, err := web.Fetch(ctx, Request{URL: at, Tier: tier, As: as, Load: r.load, BeforeHop: beforeHop})
+	response, err := web.Fetch(ctx, Request{URL: at, Tier: tiers[c.fetch.tier], As: as, Load: r.load, BeforeHop: beforeHop})
 	return step{}, response, err
 }
 
@@ -306,7 +311,7 @@ func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, ti
 	if failure.Status != 0 {
 		next.answer.Host = model.HostOf(failure.Final)
 	}
-	another := failure.Retry || failure.Code == fault.PageBlocked || failure.Status == 403
+	another := failure.Retry || failure.turnedAway()
 	wait := firstRetry << (s.failures - 1)
 	next.wait = wait/2 + rand.N(wait)
 	switch {
@@ -339,7 +344,7 @@ func (f *Fetcher) again(c *chain) {
 // restart begins another try at the page.
 func (c *chain) restart() {
 	s := &c.fetch
-	s.hops, s.permit, s.spent = 0, false, 0
+	s.hops, s.permit, s.spent, s.busy = 0, false, 0, 0
 	s.at, s.as = c.address(), nil
 }
 
@@ -354,16 +359,27 @@ func (s *fetchState) climb(tiers []model.Tier, among model.TierSet) bool {
 	return false
 }
 
-// learn remembers the tiers that brought nothing where the last one worked.
+// learn remembers, of a unit with rows, the tiers that brought nothing where another one brought its own page.
 func (f *Fetcher) learn(c *chain) {
-	tries := c.fetch.tries
-	worked := tries[len(tries)-1].Tier
-	var futile model.TierSet
-	for _, try := range tries {
-		futile |= model.TiersOf(try.Tier)
+	host, now := model.HostOf(c.address()), f.config.Clock.Now()
+	var futile, empty model.TierSet
+	for _, try := range c.fetch.tries {
+		switch {
+		case try.Tier == c.fetch.by:
+		case fault.Code(try.Code) == fault.PageNoRows:
+			empty |= model.TiersOf(try.Tier)
+		default:
+			futile |= model.TiersOf(try.Tier)
+		}
 	}
-	if futile &^= model.TiersOf(worked); futile != 0 {
-		f.hosts.note(model.HostOf(c.address()), futile, f.config.Clock.Now())
+	if futile != 0 {
+		f.hosts.note(host, futile, now)
+	}
+	switch {
+	case empty != 0:
+		f.hosts.noteEmpty(host, empty, now)
+	case !c.fetch.by.Renders():
+		f.hosts.noteFilled(host)
 	}
 }
 
@@ -384,7 +400,7 @@ func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tier
 	f.tried(c, tiers[c.fetch.tier], "", response.Status, response.Wire)
 	asked := c.fetch.asked
 	if asked == "" {
-		asked = c.url
+		asked, c.fetch.by = c.url, tiers[c.fetch.tier]
 	}
 	next := f.extraction(ctx, c, r, view, extract.Page{URL: response.Final, ContentType: response.ContentType,
 		Body: response.Body, Asked: asked, At: f.config.Clock.Now()})

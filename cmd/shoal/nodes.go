@@ -18,8 +18,8 @@ type clusterNodesCommand struct {
 // Help teaches the command.
 func (*clusterNodesCommand) Help() string {
 	return `It shows every node as the leader sees it: its state (ALIVE, DRAINING, DRAINED, LEFT, FAILED), its part in Raft and how
-many entries it lags behind, and of fetchers the shards they own (+ those on the move), the tasks they hold, their pace and
-how long ago they were heard.
+many entries it lags behind, and of fetchers the tiers they have, the shards they own (+ those on the move), the tasks they
+hold, their pace and how long ago they were heard. Runs may use the tiers that all fetchers have.
 
 It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY.`
@@ -47,7 +47,7 @@ func (c *clusterNodesCommand) Run(ctx context.Context, t *terminal) error {
 	for i := range nodes {
 		rows[i] = nodeRow(&nodes[i])
 	}
-	return printTable(t.out, []string{"NODE", "STATE", "ROLES", "VERSION", "RAFT", "LAG", "CAPACITY", "SHARDS", "OPEN", "PAGES/S",
+	return printTable(t.out, []string{"NODE", "STATE", "ROLES", "VERSION", "RAFT", "LAG", "CAPACITY", "TIERS", "SHARDS", "OPEN", "PAGES/S",
 		"HEARD"}, rows)
 }
 
@@ -55,7 +55,7 @@ func leads(n api.Node) bool { return n.Suffrage == "LEADER" }
 
 func nodeRow(n *api.Node) []string {
 	row := []string{n.Name, n.State, strings.Join(n.Roles, ","), n.Version, strings.ToLower(n.Suffrage),
-		strconv.FormatUint(n.Lag, 10), "", "", "", "", ""}
+		strconv.FormatUint(n.Lag, 10), "", "", "", "", "", ""}
 	if n.Capacity == 0 {
 		return row
 	}
@@ -63,10 +63,10 @@ func nodeRow(n *api.Node) []string {
 	if n.Moving > 0 {
 		shards = fmt.Sprintf("%d (%d moving)", n.Shards, n.Moving)
 	}
-	row = append(row[:6], strconv.FormatUint(uint64(n.Capacity), 10), shards, count(int64(n.Open)),
+	row = append(row[:6], strconv.FormatUint(uint64(n.Capacity), 10), strings.Join(n.Tiers, ","), shards, count(int64(n.Open)),
 		strconv.FormatFloat(n.PagesPerSecond, 'f', 1, 64), "never")
 	if n.LeaseAgeMillis != nil {
-		row[10] = lasted(*n.LeaseAgeMillis) + " ago"
+		row[11] = lasted(*n.LeaseAgeMillis) + " ago"
 	}
 	return row
 }

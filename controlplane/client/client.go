@@ -63,7 +63,7 @@ type (
 	RegisterNode  = command.RegisterNodePayload
 )
 
-// Operations that have a preview.
+// OpDeleteSchema is an operation that has a preview.
 const OpDeleteSchema = command.OpDeleteSchema
 
 // Call is the idempotency of an API call. Its claim and the command's effect are one step: when the key's result is
@@ -179,9 +179,10 @@ type NodeStatus struct {
 	Name     string
 	Roles    []string
 	Version  string
-	Capacity uint32 // weight of its fetcher, 0: none
-	Boot     ids.ID // its newest start
-	Draining bool   // told to, and not taken back
+	Capacity uint32        // weight of its fetcher, 0: none
+	Tiers    model.TierSet // ways in which its fetcher can fetch
+	Boot     ids.ID        // its newest start
+	Draining bool          // told to, and not taken back
 	State    NodeState
 	Shards   int // owned
 	Moving   int // of them, those that are being handed over

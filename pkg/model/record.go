@@ -21,6 +21,9 @@ type Continuation struct {
 	// KnownRows are hashes of the rows of the chain's last pages, newest last, at most MaxKnownRows: a page that has only
 	// such rows ends the chain (decision 14).
 	KnownRows []uint64 `cbor:"4,keyasint,omitempty"`
+	// Rendered says that the chain's newest page came out of a browser. Those that follow do, too: without one they might
+	// only look empty, and end the chain.
+	Rendered bool `cbor:"5,keyasint,omitempty"`
 }
 
 // Bounds of a continuation's memory.

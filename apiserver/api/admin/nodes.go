@@ -17,6 +17,7 @@ type Node struct {
 	Roles    []string `json:"roles"`
 	Version  string   `json:"version"`
 	Capacity uint32   `json:"capacity" doc:"Weight of its fetcher when shards are dealt out, 0: it has none"`
+	Tiers    []string `json:"tiers" doc:"Ways in which its fetcher can fetch, cheapest first; empty when it has none"`
 	Boot     ids.ID   `json:"boot" doc:"Its newest start"`
 	Draining bool     `json:"draining" doc:"It was told to drain, and not taken back"`
 	State    string   `json:"state" enum:"ALIVE,DRAINING,DRAINED,LEFT,FAILED,UNKNOWN" doc:"As far as the leader knows it"`
@@ -31,9 +32,12 @@ type Node struct {
 }
 
 func newNode(n *client.NodeStatus) Node {
-	node := Node{Name: n.Name, Roles: append([]string{}, n.Roles...), Version: n.Version, Capacity: n.Capacity, Boot: n.Boot,
+	node := Node{Name: n.Name, Roles: append([]string{}, n.Roles...), Tiers: []string{}, Version: n.Version, Capacity: n.Capacity, Boot: n.Boot,
 		Draining: n.Draining, State: string(n.State), Shards: n.Shards, Moving: n.Moving, Open: n.Open,
 		PagesPerSecond: n.PagesPerSecond, Suffrage: string(n.Suffrage), Lag: n.Lag}
+	for _, tier := range n.Tiers.Tiers() {
+		node.Tiers = append(node.Tiers, tier.String())
+	}
 	if n.HeardMillis >= 0 {
 		node.LeaseAgeMillis = &n.HeardMillis
 	}

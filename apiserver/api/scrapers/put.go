@@ -79,15 +79,14 @@ func PutV2(s api.Services) *operation.Operation {
 func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper) (*client.Scraper, error) {
 	spec := model.Scraper{Name: b.Name, Type: b.Type, SourceConfig: b.SourceConfig, ItemsConfig: b.ItemsConfig,
 		Schema: b.Schema, PostProcessRules: b.PostProcessRules, Schedule: b.Schedule, Config: b.Config}
-	listed := false
+	var known *client.Scraper
 	if !b.ID.IsZero() {
-		known := from.View.Scraper(b.ID)
+		known = from.View.Scraper(b.ID)
 		if known == nil || known.Customer != from.Customer {
 			return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
 		}
-		listed = known.ListRun
 	}
-	faults := append(check(s, from, &spec, listed), rules.Check(ctx, spec.PostProcessRules, s.ExchangeRates)...)
+	faults := append(check(s, from, &spec, known), rules.Check(ctx, spec.PostProcessRules, s.ExchangeRates)...)
 	if g := from.View.Group(b.GroupRef); g == nil || g.Customer != from.Customer {
 		faults = append(faults, noGroup())
 	}

@@ -50,7 +50,7 @@ type Config struct {
 
 	Pages    int   // loaded at a time
 	Recycle  int   // pages of one process
-	Memory   int64 // bytes of one process with its children
+	Memory   int64 // bytes of one process with its children; beyond it the largest is killed
 	Bytes    int64 // received by one page, in all its requests
 	Requests int   // connections and requests of one page
 	Body     int64 // bytes of the page's text
@@ -80,7 +80,7 @@ type Browser struct {
 	slots   chan struct{}
 	ctx     context.Context
 	cancel  context.CancelFunc
-	running sync.WaitGroup // processes
+	running sync.WaitGroup // processes, and pages
 
 	mu      sync.Mutex
 	current *process // nil: none is there
@@ -134,6 +134,7 @@ func (b *Browser) take(ctx context.Context) (*process, error) {
 	p := b.current
 	p.loaded++
 	p.open++
+	b.running.Add(1)
 	b.mu.Unlock()
 	select {
 	case <-p.ready:
@@ -150,6 +151,7 @@ func (b *Browser) take(ctx context.Context) (*process, error) {
 
 // give takes a process back; the last page of one that retires ends it.
 func (b *Browser) give(p *process) {
+	defer b.running.Done()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p.open--
@@ -239,7 +241,12 @@ func (b *Browser) watch(ctx context.Context, p *process, pid int) {
 			return
 		case <-ticker.C:
 		}
-		if used := memoryOfGroup(pid); used > b.config.Memory {
+		switch used, largest := memoryOfGroup(pid); {
+		case used <= b.config.Memory:
+		case largest != pid: // a page's: the others go on
+			b.config.Logger.Warn("chromium: a page's process was killed", "megabytes", used>>20)
+			killProcess(largest)
+		default:
 			b.destroy(p, fmt.Sprintf("it uses %d MB of memory", used>>20))
 			return
 		}

@@ -8,35 +8,20 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"go.uber.org/goleak"
 
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/testkit/browser"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// executable is a Chromium on PATH. With SHOAL_BROWSER_SUITE=1 there has to be one.
-func executable(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("SHOAL_BROWSER_SUITE") != "" {
-		t.Fatal("no Chromium is on PATH")
-	}
-	t.Skip("no Chromium is on PATH")
-	return ""
-}
 
 // newBrowser opens a browser whose pages reach the hosts under .example, which is the handler.
 func newBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser {
@@ -47,7 +32,7 @@ func newBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser 
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Path, config.Client = executable(t), client
+	config.Path, config.Client = browser.Path(t), client
 	b, err := Open(config)
 	if err != nil {
 		t.Fatal(err)
@@ -229,16 +214,72 @@ func TestExcess(t *testing.T) {
 	}
 }
 
-// TestMemory: a process that grows too large is killed with its pages.
+// TestMemory: a page that grows too large ends, and its neighbours go on.
 func TestMemory(t *testing.T) {
-	b := newBrowser(t, Config{Memory: 1}, func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-r.Context().Done():
-		case <-time.After(time.Minute):
+	grown, asked := make(chan struct{}), make(chan struct{}, 1)
+	b := newBrowser(t, Config{Memory: 768 << 20}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/large":
+			_, _ = io.WriteString(w, `<p>x<script>const all = []; setInterval(() => {
+				if (all.length < 64) all.push(new Uint8Array(32 << 20).fill(1)) }, 10); fetch("/never")</script>`)
+		case "/never":
+			<-r.Context().Done()
+		case "/small":
+			_, _ = io.WriteString(w, `<p>small<script src="/wait"></script>`)
+		case "/wait":
+			asked <- struct{}{}
+			select {
+			case <-grown:
+			case <-r.Context().Done():
+			}
 		}
 	})
-	if _, err := load(t, b, Ask{URL: "http://a.example/"}); fault.CodeOf(err) != fault.Unavailable {
+	small := make(chan error)
+	go func() {
+		page, err := load(t, b, Ask{URL: "http://b.example/small"})
+		if err == nil && !strings.Contains(string(page.Body), "small") {
+			err = fmt.Errorf("body %q", page.Body)
+		}
+		small <- err
+	}()
+	<-asked
+	start := time.Now()
+	if _, err := load(t, b, Ask{URL: "http://a.example/large"}); fault.CodeOf(err) != fault.PageTooLarge {
+		t.Errorf("got %v after %v", err, time.Since(start))
+	}
+	close(grown)
+	if err := <-small; err != nil {
+		t.Errorf("its neighbour: %v", err)
+	}
+}
+
+// TestProcessOfTheBrowser: when it ends by itself, its pages fail, and the next one has another.
+func TestProcessOfTheBrowser(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hang" {
+			asked <- struct{}{}
+			<-r.Context().Done()
+		}
+		_, _ = io.WriteString(w, "<p>fine")
+	})
+	ended := make(chan error)
+	go func() {
+		_, err := load(t, b, Ask{URL: "http://a.example/hang"})
+		ended <- err
+	}()
+	<-asked
+	b.mu.Lock()
+	p := b.current
+	b.mu.Unlock()
+	<-p.ready
+	killProcess(chromedp.FromContext(p.ctx).Browser.Process().Pid)
+	if err := <-ended; fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("got %v", err)
+	}
+	if _, err := load(t, b, Ask{URL: "http://a.example/"}); err != nil {
+		t.Errorf("the next page: %v", err)
 	}
 }
 

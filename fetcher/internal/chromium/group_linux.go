@@ -20,13 +20,20 @@ func killGroup(pid int) {
 	}
 }
 
-// memoryOfGroup is the memory, in bytes, that a browser and its children have for themselves.
-func memoryOfGroup(pid int) int64 {
+// killProcess ends one of its children.
+func killProcess(pid int) {
+	if pid > 1 {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // what is gone is gone
+	}
+}
+
+// memoryOfGroup is the memory, in bytes, that a browser and its children have for themselves, and which of them has most.
+func memoryOfGroup(pid int) (bytes int64, largest int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil || pid <= 1 {
-		return 0
+		return 0, pid
 	}
-	var pages int64
+	var pages, most int64
 	for _, entry := range entries {
 		child, err := strconv.Atoi(entry.Name())
 		if err != nil {
@@ -40,9 +47,13 @@ func memoryOfGroup(pid int) int64 {
 			continue // it has ended
 		}
 		var size, resident, shared int64
-		if _, err := fmt.Sscan(string(statm), &size, &resident, &shared); err == nil {
-			pages += resident - shared
+		if _, err := fmt.Sscan(string(statm), &size, &resident, &shared); err != nil {
+			continue
+		}
+		pages += resident - shared
+		if resident-shared > most {
+			most, largest = resident-shared, child
 		}
 	}
-	return pages * int64(os.Getpagesize())
+	return pages * int64(os.Getpagesize()), largest
 }

@@ -64,19 +64,23 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 		}
 		return got, err
 	}
-	defer b.give(p)
 	g, err := openGate(ctx, b.config.Client, ask.Proxy, b.config.Requests, b.config.Bytes)
 	if err != nil {
+		b.give(p)
 		return got, fault.Wrap(fault.Unavailable, err, "The browser has no way out.")
 	}
 	pageCtx, closePage := chromedp.NewContext(p.ctx, chromedp.WithNewBrowserContext(func(c *target.CreateBrowserContextParams) {
 		c.ProxyServer, c.ProxyBypassList = "http://"+g.address(), "<-loopback>"
 	}))
-	defer b.closePage(p, g, closePage)
+	defer func() {
+		g.close()
+		go b.closePage(p, closePage) // a page that is busy takes its time to close; Close waits for it
+	}()
 	run, stop := context.WithDeadline(pageCtx, ask.Deadline)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	v := &visit{ask: &ask, got: got, gate: g, body: b.config.Body, changed: make(chan struct{}, 1), dialogs: make(chan struct{}, 1),
+	v := &visit{ask: &ask, got: got, gate: g, body: b.config.Body, stop: stop,
+		changed: make(chan struct{}, 1), dialogs: make(chan struct{}, 1),
 		stages: map[cdp.LoaderID]*stage{},
 		paused: make(chan *fetch.EventRequestPaused, b.config.Requests+1)}
 	err = v.run(run)
@@ -84,12 +88,12 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 	return got, v.verdict(ctx, p, err)
 }
 
-// closePage ends all that a page has open. A process that does not let go of it is killed.
-func (b *Browser) closePage(p *process, g *gate, closePage func()) {
-	g.close()
+// closePage closes a page, and gives back its process. A process that does not let go of it is killed.
+func (b *Browser) closePage(p *process, closePage func()) {
 	late := time.AfterFunc(closeTime, func() { b.destroy(p, "a page does not close") })
 	closePage()
 	late.Stop()
+	b.give(p)
 }
 
 func ended(ctx context.Context) error {
@@ -110,6 +114,8 @@ func (v *visit) verdict(ctx context.Context, p *process, err error) error {
 		return nil
 	case v.refused != nil: // by BeforeHop
 		return v.refused
+	case v.crashed:
+		return fault.New(fault.PageTooLarge, "The page used too much memory, or made the browser crash.")
 	case errors.As(err, &coded):
 		return coded
 	case errors.Is(ctx.Err(), context.Canceled):

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
@@ -27,6 +28,7 @@ type visit struct {
 	changed chan struct{}
 	paused  chan *fetch.EventRequestPaused
 	dialogs chan struct{}
+	stop    func() // ends what is under way
 
 	mu       sync.Mutex  // guards what follows, and got while the page loads
 	frame    cdp.FrameID // the page itself
@@ -35,6 +37,7 @@ type visit struct {
 	refused  error // by BeforeHop, or for too many hops
 	leaving  bool  // another document has been asked for
 	broken   bool  // what stands there is the browser's own page about a failure
+	crashed  bool  // the page's own process has ended
 	loader   cdp.LoaderID
 	stages   map[cdp.LoaderID]*stage // of every document that the page has been
 	over     bool                    // what is still heard comes too late
@@ -74,6 +77,10 @@ func (v *visit) hear(event any) {
 		case v.paused <- e:
 		default: // more than a page may ask for: it waits for ever
 		}
+		return
+	case *inspector.EventTargetCrashed:
+		v.crashed = true
+		v.stop() // nothing is answered any more
 		return
 	case *page.EventJavascriptDialogOpening:
 		select {

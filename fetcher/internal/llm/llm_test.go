@@ -92,7 +92,9 @@ func TestAnswers(t *testing.T) {
 		{"another protocol", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `<html>`) }, "", fault.PageModel},
 		{"error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) }, "", fault.PageModel},
 		{"wrong key", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, string(key), http.StatusUnauthorized) }, "", fault.PageModel},
-		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect) }, "", fault.PageModel},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+		}, "", fault.PageModel},
 		{"endless", func(w http.ResponseWriter, _ *http.Request) {
 			for range maxAnswerBytes / 1000 {
 				_, _ = w.Write(bytes.Repeat([]byte("x"), 2000))

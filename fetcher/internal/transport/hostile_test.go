@@ -1,35 +1,22 @@
 package transport
 
 import (
-	"bytes"
-	"compress/flate"
-	"compress/gzip"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
-	"io"
-	"math/big"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/zstd"
-
+	"shoal.dev/shoal/fetcher/internal/chromium"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/browser"
+	"shoal.dev/shoal/pkg/testkit/hostile"
 )
 
 const (
@@ -38,270 +25,14 @@ const (
 	hostileMemory = 64 << 20               // bytes, beyond what was in use before
 )
 
-// origin is a server of one connection after the other. It is tested until the other side gives up or it returns.
-type origin struct {
-	name string
-	tls  bool // it is asked by https
-	// serve has the connection as it was accepted.
-	serve func(c net.Conn)
-}
-
-// request reads the request's header.
-func request(c net.Conn) {
-	buffer := make([]byte, 8192)
-	for seen := 0; seen < len(buffer); {
-		n, err := c.Read(buffer[seen:])
-		if seen += n; err != nil || bytes.Contains(buffer[:seen], []byte("\r\n\r\n")) {
-			return
-		}
-	}
-}
-
-// says answers a request with a text, and ends.
-func says(text string) func(net.Conn) {
-	return func(c net.Conn) { request(c); _, _ = io.WriteString(c, text) }
-}
-
-const okay = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
-
-// pageOf answers with a body.
-func pageOf(body string) func(net.Conn) {
-	return says(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", okay, len(body), body))
-}
-
-// endless answers with a head, and then one text for ever.
-func endless(head, text string) func(net.Conn) {
-	text = strings.Repeat(text, 1+4096/len(text))
-	return func(c net.Conn) {
-		request(c)
-		if _, err := io.WriteString(c, head); err != nil {
-			return
-		}
-		for {
-			if _, err := io.WriteString(c, text); err != nil {
-				return
-			}
-		}
-	}
-}
-
-// drips answers byte by byte, for ever.
-func drips(head, text string) func(net.Conn) {
-	return func(c net.Conn) {
-		request(c)
-		_, err := io.WriteString(c, head)
-		for i := 0; err == nil; i++ {
-			_, err = c.Write([]byte{text[i%len(text)]})
-			waitRead(c, 20*time.Millisecond)
-		}
-	}
-}
-
-// waitRead waits, or until the other side has ended.
-func waitRead(c net.Conn, d time.Duration) {
-	_ = c.SetReadDeadline(time.Now().Add(d))
-	_, _ = c.Read(make([]byte, 1))
-}
-
-// hangs answers with a head and is silent until the other side gives up.
-func hangs(head string) func(net.Conn) {
-	return func(c net.Conn) { request(c); _, _ = io.WriteString(c, head); _, _ = io.Copy(io.Discard, c) }
-}
-
-// bomb is many zeros, compressed.
-func bomb(coding string, compress func(io.Writer) io.WriteCloser) func(net.Conn) {
-	var body bytes.Buffer
-	w := compress(&body)
-	zeros := make([]byte, 1<<20)
-	for range 200 {
-		_, _ = w.Write(zeros)
-	}
-	_ = w.Close()
-	return says(fmt.Sprintf("%sContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", okay, coding, body.Len(), body.String()))
-}
-
-func overTLS(config *tls.Config, serve func(net.Conn)) func(net.Conn) {
-	return func(c net.Conn) {
-		secure := tls.Server(c, config)
-		_ = secure.SetDeadline(time.Now().Add(10 * time.Second))
-		if secure.Handshake() == nil {
-			serve(secure)
-		}
-	}
-}
-
-func certificate(t *testing.T, until time.Time) tls.Certificate {
+func newHostileWeb(t *testing.T) (*hostile.Web, *egress.Client) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	w, err := hostile.NewWeb()
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: until.Add(-time.Hour), NotAfter: until, DNSNames: []string{"*.example"}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
-
-func hostileOrigins(t *testing.T) []origin {
-	t.Helper()
-	good := certificate(t, time.Now().Add(time.Hour))
-	many := func(n int, text string) string { return strings.Repeat(text, n) }
-	chunked := okay + "Transfer-Encoding: chunked\r\n\r\n"
-	return []origin{
-		{"endless body", false, endless(okay+"\r\n", "<p>more</p>")},
-		{"endless chunks", false, endless(chunked, "5\r\nhello\r\n")},
-		{"endless tiny chunks", false, endless(chunked, "1\r\nx\r\n")},
-		{"endless chunk extensions", false, endless(chunked+"5;", "a=b;")},
-		{"a chunk extension in each chunk", false, endless(chunked, "1;"+many(4000, "x")+"\r\nx\r\n")},
-		{"endless trailers", false, endless(chunked+"0\r\n", "A: b\r\n")},
-		{"a chunk too large to count", false, says(chunked + "FFFFFFFFFFFFFFFFFFFF\r\n")},
-		{"a chunk of less than nothing", false, says(chunked + "-5\r\nhello\r\n0\r\n\r\n")},
-		{"a chunk that ends early", false, says(chunked + "ff\r\nhello")},
-		{"gzip bomb", false, bomb("gzip", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })},
-		{"deflate bomb", false, bomb("deflate", func(w io.Writer) io.WriteCloser { f, _ := flate.NewWriter(w, 9); return f })},
-		{"brotli bomb", false, bomb("br", func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) })},
-		{"zstd bomb", false, bomb("zstd", func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w, zstd.WithWindowSize(128<<20)); return z })},
-		{"endless gzip", false, endless(okay+"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x00", "\x00\x05\x00\xfa\xffhello")},
-		{"twice compressed", false, says(okay + "Content-Encoding: gzip, gzip\r\n\r\nx")},
-		{"not compressed at all", false, says(okay + "Content-Encoding: gzip\r\n\r\n<p>plain")},
-		{"drips a status line", false, drips("", "HTTP/1.1 200 OK and so on ")},
-		{"drips a header", false, drips(okay, "X-A: b\r\n")},
-		{"drips a body", false, drips(okay+"\r\n", "<p>slow</p>")},
-		{"drips a length", false, drips(okay+"Content-Length: 100000\r\n\r\n", "x")},
-		{"endless header", false, endless(okay, "X-Field: value\r\n")},
-		{"endless field", false, endless(okay+"X-Field: ", "x")},
-		{"endless status line", false, endless("HTTP/1.1 200 ", "OK")},
-		{"giant cookies", false, says(okay + many(200, "Set-Cookie: a="+many(4000, "x")+"\r\n") + "\r\n")},
-		{"endless interim answers", false, endless("", "HTTP/1.1 100 Continue\r\n\r\n")},
-		{"endless early hints", false, endless("", "HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n")},
-		{"another protocol", false, says("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")},
-		{"leads to itself", false, says("HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n")},
-		{"leads ever on", false, func(c net.Conn) {
-			says(fmt.Sprintf("HTTP/1.1 302 Found\r\nLocation: /%d\r\nContent-Length: 0\r\n\r\n", time.Now().UnixNano()))(c)
-		}},
-		{"leads far away", false, says("HTTP/1.1 302 Found\r\nLocation: /" + many(9000, "x") + "\r\nContent-Length: 0\r\n\r\n")},
-		{"leads nowhere", false, says("HTTP/1.1 302 Found\r\nLocation: http://[::1\r\nContent-Length: 0\r\n\r\n")},
-		{"leads on with an endless body", false, endless("HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n", "x")},
-		{"a length that is too long", false, says(okay + "Content-Length: 5000\r\n\r\n<p>short")},
-		{"a length that is too short", false, says(okay + "Content-Length: 3\r\n\r\n<p>long" + many(10000, "x"))},
-		{"a length that no memory has", false, hangs(okay + "Content-Length: 9223372036854775807\r\n\r\nx")},
-		{"a length below nothing", false, says(okay + "Content-Length: -5\r\n\r\nhello")},
-		{"two lengths", false, says(okay + "Content-Length: 5\r\nContent-Length: 50\r\n\r\nhello")},
-		{"a length and chunks", false, says(okay + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")},
-		{"half closed", false, func(c net.Conn) {
-			request(c)
-			_, _ = io.WriteString(c, okay+"Content-Length: 100\r\n\r\nhalf")
-			_ = c.(*net.TCPConn).CloseWrite()
-			_, _ = io.Copy(io.Discard, c)
-		}},
-		{"silent", false, hangs("")},
-		{"silent after the header", false, hangs(okay + "Content-Length: 100\r\n\r\n")},
-		{"silent in the middle", false, hangs(okay + "Content-Length: 100\r\n\r\n<p>")},
-		{"closes at once", false, func(net.Conn) {}},
-		{"closes after the request", false, request},
-		{"resets", false, func(c net.Conn) { request(c); _ = c.(*net.TCPConn).SetLinger(0) }},
-		{"never reads", false, func(c net.Conn) { waitRead(c, 0); waitRead(c, 2*time.Second) }},
-		{"HTTP 0.9", false, says("<p>hello</p>")},
-		{"HTTP 2", false, says("\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x80\x00\x04\x00\x01\x00\x00\x00\x05\x00\xff\xff\xff")},
-		{"HTTP 9", false, says("HTTP/9.9 200 OK\r\n\r\nx")},
-		{"SSH", false, says("SSH-2.0-OpenSSH_9.2\r\n")},
-		{"no status", false, says("HTTP/1.1 \r\n\r\n")},
-		{"a status of many digits", false, says("HTTP/1.1 99999999999999999999 OK\r\n\r\n")},
-		{"nothing, with a body", false, says("HTTP/1.1 204 No Content\r\nContent-Length: 100\r\n\r\n" + many(100, "x"))},
-		{"NUL in the header", false, says("HTTP/1.1 200 OK\r\nX\x00: y\x00\r\nContent-Type: \x00\r\n\r\nx")},
-		{"plain text where TLS is", true, says(okay + "\r\nhello")},
-		{"silent where TLS is", true, hangs("")},
-		{"endless noise where TLS is", true, endless("", "\x16\x03\x03\x40\x00"+many(16384, "x"))},
-		{"a certificate that nobody signed", true, overTLS(&tls.Config{Certificates: []tls.Certificate{good}}, pageOf("<p>x"))},
-		{"a certificate that has expired", true, overTLS(&tls.Config{Certificates: []tls.Certificate{certificate(t, time.Now().Add(-time.Hour))}}, pageOf("<p>x"))},
-		{"TLS of long ago", true, overTLS(&tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}, pageOf("<p>x"))},
-		{"deep", false, pageOf(many(200_000, "<div>") + "x")},
-		{"20,000 siblings", false, pageOf("<body>" + many(20_000, "<p class=a><b>x</b>") + "</body>")},
-		{"two million siblings", false, pageOf(many(2_000_000, "<p>x"))},
-		{"a million siblings in a table", false, pageOf("<table>" + many(1_000_000, "<tr><td>"))},
-		{"siblings of many attributes", false, pageOf(many(60_000, "<p "+many(40, "a=b ")+">"))},
-		{"siblings of many attributes, misnested", false, pageOf("<table>x" + many(60_000, "<p "+many(40, "a=b ")+">"))},
-		{"a million attributes, misnested", false, pageOf("<table>x<p " + many(1_000_000, "a=b ") + ">")},
-		{"nested frames", false, pageOf(many(20_000, "<iframe src=/>") + many(5000, "<frameset>"))},
-		{"a tag of many attributes", false, pageOf("<div " + many(100_000, "a=b ") + ">x</div>")},
-		{"a giant attribute", false, pageOf(`<a href="` + many(6<<20, "x") + `">x</a>`)},
-		{"a comment without an end", false, pageOf("<p>x<!--" + many(6<<20, "-"))},
-		{"a script without an end", false, pageOf("<p>x<script>" + many(1<<20, "</scrip"))},
-		{"brackets", false, pageOf(many(4<<20, "<"))},
-		{"entities", false, pageOf(many(1<<20, "&amp;&#x41"))},
-		{"formatting that never closes", false, pageOf(many(20_000, "<b><i><a href=x>"))},
-		{"formatting in the wrong order", false, pageOf(many(5_000, "<b><i><u></b></i></u><p>"))},
-		{"tables in tables", false, pageOf(many(20_000, "<table><tr><td><a>"))},
-		{"text where tables have none", false, pageOf("<table>" + many(200_000, "x<b>"))},
-		{"lists and headings", false, pageOf(many(50_000, "<li><h1><dd>"))},
-		{"options", false, pageOf("<select>" + many(100_000, "<option><optgroup>"))},
-		{"templates", false, pageOf(many(50_000, "<template>"))},
-		{"foreign elements", false, pageOf(many(20_000, "<svg><math><mi><foreignObject>"))},
-		{"odd UTF-16", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-16\r\nContent-Length: 7\r\n\r\n<\x00p\x00>\x00x")},
-		{"bytes of no charset", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 6\r\n\r\n<p>\xff\xfe\x80")},
-		{"a charset that does not exist", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=klingon\r\nContent-Length: 4\r\n\r\n<p>\xe9")},
-		{"escapes of ISO-2022-JP", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=iso-2022-jp\r\nContent-Length: 3000000\r\n\r\n" + many(1_000_000, "\x1b$B"))},
-		{"a charset of many bytes", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=gb18030\r\nContent-Length: 4000000\r\n\r\n" + many(1_000_000, "\x81\x30\x81\x30"))},
-		{"NUL everywhere", false, pageOf(many(4<<20, "\x00"))},
-	}
-}
-
-// hostileWeb is all origins, each at a host of its own, and an honest one. accepted hears of each connection.
-type hostileWeb struct {
-	origins   []origin
-	client    *egress.Client
-	accepted  chan struct{}
-	listeners []net.Listener
-	running   sync.WaitGroup
-}
-
-func newHostileWeb(t *testing.T) *hostileWeb {
-	t.Helper()
-	w := &hostileWeb{origins: hostileOrigins(t), accepted: make(chan struct{}, 1024)}
-	honest := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<h1>honest</h1>") }))
-	places := map[string]string{"honest.example": honest.Listener.Addr().String()}
-	for i, o := range w.origins {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.listeners = append(w.listeners, listener)
-		places[fmt.Sprintf("h%d.example", i)] = listener.Addr().String()
-		w.running.Go(func() { w.accept(listener, o.serve) })
-	}
-	w.client = newEgress(t, egress.Config{Origins: places})
-	t.Cleanup(func() {
-		honest.Close()
-		for _, listener := range w.listeners {
-			listener.Close()
-		}
-		w.running.Wait()
-	})
-	return w
-}
-
-func (w *hostileWeb) accept(listener net.Listener, serve func(net.Conn)) {
-	for {
-		c, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		w.running.Go(func() {
-			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(time.Minute))
-			w.accepted <- struct{}{}
-			serve(c)
-		})
-	}
-}
-
-func (w *hostileWeb) url(i int) string {
-	if w.origins[i].tls {
-		return fmt.Sprintf("https://h%d.example/", i)
-	}
-	return fmt.Sprintf("http://h%d.example/", i)
+	t.Cleanup(func() { _ = w.Close() })
+	return w, newEgress(t, egress.Config{Origins: w.Places})
 }
 
 // peak is the most memory in use while something is done.
@@ -328,24 +59,25 @@ func peak(do func()) uint64 {
 // TestHostileOrigins: whatever an origin does, its fetch and extraction end in time, in little memory, with a page or a
 // coded error.
 func TestHostileOrigins(t *testing.T) {
-	w := newHostileWeb(t)
-	if len(w.origins) < 40 {
-		t.Errorf("only %d origins", len(w.origins))
+	w, client := newHostileWeb(t)
+	if len(w.Origins) < 40 {
+		t.Errorf("only %d origins", len(w.Origins))
 	}
-	transport := New(w.client, Config{Timeout: hostileTime})
+	transport := New(client, Config{Timeout: hostileTime})
 	extractor, err := extract.Compile(model.Recipe{Type: model.MultipleProducts, Fields: []model.Field{
 		{Name: "text", Selector: "p", Kind: model.Text}, {Name: "link", Selector: "div a[href], li > h1 + dd", Kind: model.Attr, Attr: "href"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, o := range w.origins {
-		t.Run(o.name, func(t *testing.T) {
+	for i, o := range w.Origins {
+		t.Run(o.Name, func(t *testing.T) {
+			o.Prepare()
 			var page *Page
 			var err error
 			var took time.Duration
 			used := peak(func() {
 				start := time.Now()
-				page, err = transport.Fetch(t.Context(), Request{URL: w.url(i)})
+				page, err = transport.Fetch(t.Context(), Request{URL: w.URL(i)})
 				if err == nil {
 					_, err = extractor.Extract(extract.Page{URL: page.FinalURL, ContentType: page.ContentType, Body: page.Body})
 				}
@@ -371,25 +103,25 @@ func TestHostileOrigins(t *testing.T) {
 // TestHostileOriginsKeepNobody: while every hostile origin is being fetched, and none is given up yet, an honest one is
 // fetched as ever.
 func TestHostileOriginsKeepNobody(t *testing.T) {
-	w := newHostileWeb(t)
-	transport := New(w.client, Config{Timeout: 30 * time.Second})
+	w, client := newHostileWeb(t)
+	transport := New(client, Config{Timeout: 30 * time.Second})
 	ctx, cancel := context.WithCancel(t.Context())
 	var fetches sync.WaitGroup
-	for i := range w.origins {
+	for i := range w.Origins {
 		fetches.Go(func() {
-			page, err := transport.Fetch(ctx, Request{URL: w.url(i)})
+			page, err := transport.Fetch(ctx, Request{URL: w.URL(i)})
 			if err == nil {
 				page.Release()
 			} else if failed := (*Error)(nil); !errors.As(err, &failed) && !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: %v", w.origins[i].name, err)
+				t.Errorf("%s: %v", w.Origins[i].Name, err)
 			}
 		})
 	}
-	for range w.origins {
-		<-w.accepted
+	for range w.Origins {
+		<-w.Accepted
 	}
 	for range 100 {
-		page, err := transport.Fetch(t.Context(), Request{URL: "http://honest.example/"})
+		page, err := transport.Fetch(t.Context(), Request{URL: "http://" + hostile.Honest + "/"})
 		if err != nil {
 			t.Fatalf("an honest page: %v", err)
 		}
@@ -397,4 +129,70 @@ func TestHostileOriginsKeepNobody(t *testing.T) {
 	}
 	cancel()
 	fetches.Wait()
+}
+
+// TestHostileOriginsInTheBrowser: whatever an origin does to a browser, its page ends in time, with a page or a coded error,
+// and honest pages beside it are loaded as ever.
+func TestHostileOriginsInTheBrowser(t *testing.T) {
+	path := browser.Path(t)
+	w, client := newHostileWeb(t)
+	const deadline, beside = 6 * time.Second, 3
+	b, err := chromium.Open(chromium.Config{Path: path, Client: client, Pages: beside + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	hasty, patient := New(client, Config{Timeout: deadline, Browser: b}), New(client, Config{Timeout: time.Minute, Browser: b})
+	honest := func() {
+		page, err := patient.Fetch(t.Context(), Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render})
+		if err != nil {
+			t.Errorf("an honest page: %v", err)
+			return
+		}
+		if !strings.Contains(string(page.Body), "honest") {
+			t.Errorf("an honest page is %.100q", page.Body)
+		}
+		page.Release()
+	}
+	honest() // the browser has started
+	step := 1
+	if testing.Short() {
+		step = 5
+	}
+	var next, left atomic.Int64
+	left.Store(beside)
+	var fetches sync.WaitGroup
+	for range beside {
+		fetches.Go(func() {
+			defer left.Add(-1)
+			for {
+				i := int(next.Add(int64(step))) - step
+				if i >= len(w.Origins) {
+					return
+				}
+				o := w.Origins[i]
+				o.Prepare()
+				start := time.Now()
+				page, err := hasty.Fetch(t.Context(), Request{URL: w.URL(i), Tier: model.Render})
+				took := time.Since(start)
+				if err == nil {
+					page.Release()
+				} else if failed := (*Error)(nil); !errors.As(err, &failed) {
+					t.Errorf("%s: the error has no code: %v", o.Name, err)
+				}
+				if took > deadline+hostileOver {
+					t.Errorf("%s took %v", o.Name, took)
+				}
+				t.Logf("%s: %v, %v", o.Name, took.Round(time.Millisecond), err)
+			}
+		})
+	}
+	pages := 0
+	for ; left.Load() > 0; pages++ {
+		honest()
+	}
+	fetches.Wait()
+	if honest(); pages == 0 {
+		t.Error("no honest page was loaded meanwhile")
+	}
 }

@@ -134,6 +134,7 @@ type Node struct {
 	Roles          []string `json:"roles"`
 	Version        string   `json:"version"`
 	Capacity       uint32   `json:"capacity"`
+	Tiers          []string `json:"tiers"`
 	Boot           string   `json:"boot"`
 	Draining       bool     `json:"draining"`
 	State          string   `json:"state"`

@@ -137,6 +137,7 @@ The workload of a role. Takes root, role, values (of the role), environment (mor
 must outlive the pod) and fixed (whether something else sets the number of pods).
 */}}
 {{- define "shoal.workload" -}}
+{{- $_ := set . "browser" (ternary .values.chromium dict (dig "chromium" "enabled" false .values)) -}}
 {{- $name := printf "%s-%s" (include "shoal.name" .root) .role -}}
 apiVersion: apps/v1
 kind: StatefulSet
@@ -185,7 +186,7 @@ spec:
         runAsGroup: 65532
         fsGroup: 65532
         fsGroupChangePolicy: OnRootMismatch
-        seccompProfile: {type: RuntimeDefault}
+        seccompProfile: {{ ternary (dict "type" "RuntimeDefault") .browser.seccompProfile (not .browser) | toJson }}
       affinity:
         podAntiAffinity:
           {{- $term := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" (merge
@@ -209,7 +210,8 @@ spec:
       {{- end }}
       containers:
         - name: shoal
-          image: {{ include "shoal.image" .root }}
+          image: {{ ternary (include "shoal.image" .root) (printf "%s:%s" .browser.repository
+              (.root.Values.image.tag | default .root.Chart.AppVersion)) (not .browser) }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
           args: {{ .args | default (list "serve") | toJson }}
           env:
@@ -266,11 +268,18 @@ spec:
             {{- if .root.Values.kafka.certSecret }}
             - {name: kafka-cert, mountPath: /services/kafka-cert, readOnly: true}
             {{- end }}
+            {{- if (dig "proxiesSecret" "name" "" .values) }}
+            - {name: proxies, mountPath: /services/proxies, readOnly: true}
+            {{- end }}
       volumes:
         - name: identities
           secret: {secretName: {{ .root.Values.identities.secret }}, defaultMode: 0440}
         - name: tmp
-          emptyDir: {sizeLimit: 256Mi}
+          emptyDir: {sizeLimit: {{ ternary "256Mi" "1Gi" (not .browser) }}}
+        {{- with (dig "proxiesSecret" "name" "" .values) }}
+        - name: proxies
+          secret: {secretName: {{ . }}, items: [{key: {{ $.values.proxiesSecret.key }}, path: proxies}], defaultMode: 0440}
+        {{- end }}
         {{- range $service := list "kafka" "clickhouse" "redis" }}
         {{- with (index $.root.Values $service).caSecret }}
         {{- if .name }}

@@ -1,0 +1,108 @@
+package extract
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/hostile"
+)
+
+// What one page may take of whoever reads it, whatever it is: a fetch's deadline is passed by no more than this time, and
+// a fetch has 64 MiB.
+const (
+	hostileTime   = time.Second
+	hostileMemory = 64 << 20
+)
+
+// hostileRecipes are recipes of every type, with the selectors that cost most.
+func hostileRecipes() map[string]model.Recipe {
+	text := func(selectors ...string) []model.Field {
+		var fields []model.Field
+		for _, s := range selectors {
+			fields = append(fields, model.Field{Name: "f" + string(rune('a'+len(fields))), Selector: s, Kind: model.Text})
+		}
+		return fields
+	}
+	schema := []byte(`{"type":"object","properties":{"name":{"type":"string"},"price":{"type":"number"},"sku":{"type":"string"},
+		"images":{"type":"array","items":{"type":"string"}}},"required":["name"]}`)
+	return map[string]model.Recipe{
+		"CSS": {Type: model.MultipleProducts, Fields: text("p", "div a[href]", "li > h1 + dd", "div div div b")},
+		"CSS that looks back": {Type: model.SingleProduct, Fields: text("p ~ p ~ p b", "div:has(a) b", "p:nth-last-child(7)", ":not(p):last-of-type",
+			"*:contains('zzz')")},
+		"XPath": {Type: model.MultipleProducts, Fields: text("//p", "//div//a/@href", "//td[1]")},
+		"XPath that looks back": {Type: model.SingleProduct, Fields: text("//*[count(preceding::*) > 99]", "//*//*//*[last()]",
+			"string(//body)", "//*[contains(., 'zzz')]", "count(//*[. = //b])")},
+		"JSONPath": {Type: model.MultipleProducts, Fields: text("$.items[*].a", "$.items[*].b")},
+		"JSONPath that looks everywhere": {Type: model.SingleProduct, Fields: text("$..a", "$..[?@.a > 0].b", "$..*..*..a", "$..[?match(@, 'x.*y.*z')]",
+			"$[?count($..*) > 1]")},
+		"LD+JSON":                {Type: model.ApplicationLDJSON, HiddenData: true},
+		"schema":                 {Type: model.AIConf, Schema: schema},
+		"contacts":               {Endpoint: model.WebsiteContacts},
+		"product":                {Type: model.Marketplace, Endpoint: model.ProductPageTag},
+		"products":               {Type: model.Marketplace, Endpoint: model.ProductListTag},
+		"results":                {Type: model.SearchEngineSearch, Endpoint: model.SearchTag, Search: &model.SearchEngine{Name: "e", URL: "http://e.example/?q={query}"}},
+		"detection":              {Type: model.Detection, HiddenData: true},
+		"detection of a command": {Type: model.Detection, Curl: "curl http://a.example/"},
+		"next link":              {Type: model.MultipleProducts, Fields: text("p"), Pagination: &model.Pagination{Type: model.NextLink, Selector: "//a[@rel='next']"}},
+	}
+}
+
+// TestEveryTypeOnHostilePages: whatever a page is, each type reads it in bounded time and memory.
+func TestEveryTypeOnHostilePages(t *testing.T) {
+	for _, p := range hostile.Pages() {
+		body := []byte(p.Body())
+		t.Run(p.Name, func(t *testing.T) {
+			for name, recipe := range hostileRecipes() {
+				extractor, err := Compile(recipe)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				page := Page{URL: "http://a.example/", Asked: "http://a.example/", ContentType: p.ContentType, Body: body, At: time.Unix(1_800_000_000, 0)}
+				var took time.Duration
+				used := peak(func() {
+					began := time.Now()
+					result, extractErr := extractor.Extract(page)
+					if extractErr == nil && result.Ask != nil {
+						_, extractErr = extractor.Extract(page, Page{Code: fault.PageTimeout})
+					}
+					took, err = time.Since(began), extractErr
+				})
+				if err != nil && fault.CodeOf(err) == fault.Internal {
+					t.Errorf("%s: the error has no code: %v", name, err)
+				}
+				if took > hostileTime && !testing.Short() { // the race detector, which comes with -short, needs more of both
+					t.Errorf("%s took %v", name, took.Round(time.Millisecond))
+				}
+				if used > hostileMemory && !testing.Short() {
+					t.Errorf("%s took %d MB", name, used>>20)
+				}
+			}
+		})
+	}
+}
+
+// peak is the most memory in use while something is done.
+func peak(do func()) uint64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	before, most := stats.HeapAlloc+stats.StackInuse, uint64(0)
+	done := make(chan struct{})
+	go func() { defer close(done); do() }()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return most - min(most, before)
+		case <-ticker.C:
+			runtime.ReadMemStats(&stats)
+			most = max(most, stats.HeapAlloc+stats.StackInuse)
+		}
+	}
+}

@@ -76,6 +76,9 @@ func Compile(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List) {
 	}}, nil
 }
 
+// maxTags bounds the pages that are looked through for what repeats itself: every proposal is tried beside the tree.
+const maxTags = 50_000
+
 // detection is the work on one page.
 type detection struct {
 	recipe  model.Recipe
@@ -166,8 +169,9 @@ func (d *detection) json() {
 }
 
 func (d *detection) html() {
-	root, err := html.Parse(bytes.NewReader(d.page.Body))
+	root, err := structured.Parse(d.page.Body, maxTags)
 	if err != nil {
+		d.own()
 		return
 	}
 	base, err := url.Parse(d.page.URL)

@@ -19,7 +19,7 @@ import (
 
 // Bounds of what is read of one page. What lies beyond is left out, and Data.Cut says so.
 const (
-	maxTags   = 200_000    // of a page, end tags included, and as many attributes: a tree of more takes too much memory
+	MaxTags   = 200_000    // of a page, end tags included, and as many attributes: a tree of more takes too much memory
 	maxBlocks = 500        // JSON-LD blocks, and as many framework blobs
 	maxDepth  = 64         // of nested JSON
 	maxValues = 200_000    // JSON values, and as many properties of items
@@ -169,23 +169,33 @@ func (d *Data) MetaValue(names ...string) string {
 // errTooManyTags says that a page's tree would not fit into the memory that a page may have.
 var errTooManyTags = errors.New("structured: the page has too many tags or attributes")
 
-// Read reads an HTML page in UTF-8. Addresses are resolved against pageURL, or the page's base element. Pages with more
-// than maxTags tags or 512 nested elements are refused.
+// Read reads an HTML page in UTF-8. Addresses are resolved against pageURL, or the page's base element. Pages that are too
+// large for Parse are refused.
 func Read(body []byte, pageURL string) (*Data, error) {
+	root, err := Parse(body, MaxTags)
+	if err != nil {
+		return nil, err
+	}
+	return ReadTree(root, pageURL), nil
+}
+
+// Parse makes the tree of an HTML page in UTF-8. Pages with more than maxTags tags, or attributes, or 512 nested elements
+// are refused.
+func Parse(body []byte, maxTags int) (*html.Node, error) {
 	// The parser copies what it keeps.
 	page := strings.TrimPrefix(unsafe.String(unsafe.SliceData(body), len(body)), "\ufeff")
-	if !fits(page) {
+	if !fits(page, maxTags) {
 		return nil, errTooManyTags
 	}
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
 		return nil, fmt.Errorf("structured: %w", err)
 	}
-	return ReadTree(root, pageURL), nil
+	return root, nil
 }
 
 // fits says whether a page has no more tags and attributes than are read. What looks like them in scripts counts too.
-func fits(page string) bool {
+func fits(page string, maxTags int) bool {
 	if len(page) <= maxTags {
 		return true
 	}

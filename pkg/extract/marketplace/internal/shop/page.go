@@ -36,7 +36,7 @@ func Open(p page.Page) (*Page, error) {
 	default:
 		return nil, fault.New(fault.PageNotHTML, "the media type is %.100q", media)
 	}
-	root, err := html.Parse(bytes.NewReader(p.Body))
+	root, err := structured.Parse(p.Body, structured.MaxTags)
 	if err != nil {
 		return nil, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -104,16 +105,12 @@ type Services struct {
 
 // DefaultPrices is the price table of the specification (2.9).
 func DefaultPrices() []model.Price {
-	return []model.Price{
+	return append([]model.Price{
 		{RowKey: model.Plain.PriceRow(), Kind: "TIER", Label: "Plain", Micros: 150},
 		{RowKey: model.Render.PriceRow(), Kind: "TIER", Label: "Render (browser)", Micros: 750},
 		{RowKey: model.Super.PriceRow(), Kind: "TIER", Label: "Super (residential proxy)", Micros: 1500},
 		{RowKey: model.RenderSuper.PriceRow(), Kind: "TIER", Label: "Render plus Super", Micros: 3750},
-		{RowKey: "plugin:/plugin/marketplace/pdp", Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150},
-		{RowKey: "plugin:/plugin/marketplace/search", Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150},
-		{RowKey: "plugin:/plugin/search", Kind: "PLUGIN", Label: "Search-engine search", Micros: 1500},
-		{RowKey: "plugin:" + model.WebsiteContacts, Kind: "PLUGIN", Label: "Website contacts", Micros: 150},
-	}
+	}, extract.Prices()...)
 }
 
 // check names every setting that is missing or out of range.

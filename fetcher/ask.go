@@ -163,16 +163,19 @@ func (f *Fetcher) unread(ctx context.Context, c *chain, r *recipe, view View, co
 // delivered makes the page of a unit whose pages are complete, last the newest of them.
 func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, result extract.Result) step {
 	f.metrics.parsed(result.Parser)
-	f.metrics.rejected.Add(float64(result.Rejected))
-	if len(result.Rows) == 0 && result.Rejected > 0 {
-		return f.fail(c, fault.PageRowRejected)
-	}
 	first := last
 	if len(c.fetch.pages) > 0 {
 		first = c.fetch.pages[0]
 	}
-	if f.scripted(c, r, first, &result) {
-		return step{again: true}
+	code := fault.Code("")
+	if len(result.Rows) == 0 {
+		if code = without(last, result); f.scripted(c, r, first, code) {
+			return step{again: true}
+		}
+	}
+	f.metrics.rejected.Add(float64(result.Rejected))
+	if code != "" && code != fault.PageNoRows {
+		return f.fail(c, code)
 	}
 	if len(result.Rows) > 0 && len(c.fetch.tries) > 0 {
 		f.learn(c)
@@ -190,17 +193,30 @@ func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, r
 	return step{page: &p}
 }
 
-// scripted goes on with a browser where a page without rows may be one whose scripts make them.
-func (f *Fetcher) scripted(c *chain, r *recipe, own extract.Page, result *extract.Result) bool {
-	if len(result.Rows) > 0 || result.Rejected > 0 || c.unit.Page > 0 || c.fetch.asked != "" || len(c.fetch.tries) == 0 ||
-		!strings.Contains(own.ContentType, "html") || !f.mayTry(c, r, 0) {
+// without is why a unit has no row: its pages hold none, or none that fits the schema, or what they do not state was
+// asked of a language model that gave no answer.
+func without(last extract.Page, result extract.Result) fault.Code {
+	switch {
+	case last.Code == fault.PageModel || last.Code == fault.PageModelLimit:
+		return last.Code
+	case result.Rejected > 0:
+		return fault.PageRowRejected
+	}
+	return fault.PageNoRows
+}
+
+// scripted goes on with a browser where a page without rows may be one whose scripts make them. code is why it has none:
+// where a model should have answered, no browser is at fault.
+func (f *Fetcher) scripted(c *chain, r *recipe, own extract.Page, code fault.Code) bool {
+	if code == fault.PageModel || code == fault.PageModelLimit || c.unit.Page > 0 || c.fetch.asked != "" ||
+		len(c.fetch.tries) == 0 || !strings.Contains(own.ContentType, "html") || !f.mayTry(c, r, 0) {
 		return false
 	}
 	tiers := f.tiersFor(c, r)
 	if tiers[c.fetch.tier].Renders() || !c.fetch.climb(tiers, model.Rendering) {
 		return false
 	}
-	c.fetch.tries[len(c.fetch.tries)-1].Code = string(fault.PageNoRows)
+	c.fetch.tries[len(c.fetch.tries)-1].Code = string(code)
 	c.fetch.pages = nil
 	f.mu.Lock()
 	f.forget(c)

@@ -20,8 +20,8 @@ type metrics struct {
 	parses  [extract.Parsers]prometheus.Counter
 	seconds prometheus.Histogram // of a page, from its first request
 
-	rejected  prometheus.Counter            // rows that do not fit their schema
-	questions map[string]prometheus.Counter // to the language model, by page code of what came
+	rejected  prometheus.Counter                // rows that do not fit their schema
+	questions map[fault.Code]prometheus.Counter // to the language model, by why it gave no answer; "" when it did
 }
 
 // byTierAndOutcome has a row for each tier, and one for pages that no tier was tried for.
@@ -64,11 +64,11 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 		m.parses[p] = parses.WithLabelValues(p.String())
 	}
 	m.rejected = to.Counters("shoal_fetcher_rejected_rows_total", "Rows that do not fit their scraper's schema.").WithLabelValues()
-	m.questions = map[string]prometheus.Counter{}
+	m.questions = map[fault.Code]prometheus.Counter{}
 	questions := to.Counters("shoal_fetcher_model_questions_total", "Questions to the language model, by outcome.", "outcome")
 	m.questions[""] = questions.WithLabelValues("answered")
 	for _, code := range []fault.Code{fault.PageModel, fault.PageModelLimit, fault.PageTimeout} {
-		m.questions[string(code)] = questions.WithLabelValues(string(code))
+		m.questions[code] = questions.WithLabelValues(string(code))
 	}
 	errors := to.Counters("shoal_fetcher_page_errors_total", "Pages that ended with an error, by page code.", "code")
 	for code, entry := range fault.Catalog() {

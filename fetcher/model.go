@@ -43,13 +43,13 @@ func NewModel(config ModelConfig, out *egress.Client, c clock.Clock, to *telemet
 // questionWait is how long a page waits when the model is asked as much as it may be.
 const questionWait = 250 * time.Millisecond
 
-// question puts the chain's prompt to the model, under the lease of a request. The answer, or why there is none, is the
-// unit's next page. A step instead: the model has no place free, and the chain comes again; or the lease has lapsed.
+// question puts the chain's prompt to the model, under the lease of a request. The answer, or why there is none
+// (model_unavailable, model_limit_reached; no_rows without a model), is the unit's next page. A step instead: the model has no place free, and the chain comes again; or the lease has lapsed.
 func (f *Fetcher) question(ctx context.Context, c *chain) (extract.Page, *step) {
 	answer := extract.Page{URL: c.fetch.at, ContentType: "application/json"}
-	if f.config.Model == nil {
-		answer.Code = fault.PageModel
-		return f.answered(c, answer), nil
+	if f.config.Model == nil { // nothing that could answer another time
+		answer.Code = fault.PageNoRows
+		return c.answered(f, answer), nil
 	}
 	select {
 	case f.asking <- struct{}{}:
@@ -67,23 +67,26 @@ func (f *Fetcher) question(ctx context.Context, c *chain) (extract.Page, *step) 
 	if ctx.Err() != nil {
 		return extract.Page{}, &step{}
 	}
+	outcome := fault.Code("")
 	if answer.Body = body; err != nil {
-		answer.Code = codeOf(err)
-		if answer.Code == fault.PageUnparsable { // no code of its own
-			answer.Code = fault.PageModel
+		outcome, answer.Code = fault.CodeOf(err), fault.PageModel // its time running out is not the page's
+		switch outcome {
+		case fault.PageModelLimit:
+			answer.Code = outcome
+		case fault.PageTimeout:
+		default: // none of its own
+			outcome = fault.PageModel
 		}
-		f.config.Logger.Warn("fetcher: the model gave no answer", "code", answer.Code, "error", err)
+		f.config.Logger.Warn("fetcher: the model gave no answer", "code", outcome, "error", err)
 	}
-	return f.answered(c, answer), nil
+	f.metrics.questions[outcome].Inc()
+	return c.answered(f, answer), nil
 }
 
 // answered notes that the chain's prompt is done with.
-func (f *Fetcher) answered(c *chain, p extract.Page) extract.Page {
+func (c *chain) answered(f *Fetcher, p extract.Page) extract.Page {
 	c.fetch.prompt = nil
 	p.At = f.config.Clock.Now()
-	if counter := f.metrics.questions[string(p.Code)]; counter != nil {
-		counter.Inc()
-	}
 	return p
 }
 

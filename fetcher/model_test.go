@@ -65,10 +65,10 @@ func TestPrompts(t *testing.T) {
 		{"a good answer", &fakeModel{answer: `{"name":"Radio","price":59}`}, `{"name":"Radio","price":59}`, ""},
 		{"an answer that obeys the page", &fakeModel{answer: `{"name":"Radio","price":"free"}`}, "", fault.PageRowRejected},
 		{"no JSON", &fakeModel{answer: `sorry`}, "", fault.PageRowRejected},
-		{"a failure", &fakeModel{err: fault.New(fault.PageModel, "down")}, "", fault.PageNoRows},
-		{"a failure without a code", &fakeModel{err: errTest}, "", fault.PageNoRows},
-		{"the cap", &fakeModel{err: fault.New(fault.PageModelLimit, "")}, "", fault.PageNoRows},
-		{"too slow", &fakeModel{answer: `{}`, delay: time.Hour}, "", fault.PageNoRows},
+		{"a failure", &fakeModel{err: fault.New(fault.PageModel, "down")}, "", fault.PageModel},
+		{"a failure without a code", &fakeModel{err: errTest}, "", fault.PageModel},
+		{"the cap", &fakeModel{err: fault.New(fault.PageModelLimit, "")}, "", fault.PageModelLimit},
+		{"too slow", &fakeModel{answer: `{}`, delay: time.Hour}, "", fault.PageModel},
 		{"no model", nil, "", fault.PageNoRows},
 	} {
 		t.Run(c.name, func(t *testing.T) {

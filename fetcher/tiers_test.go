@@ -71,7 +71,6 @@ func TestNoRowsWithAPrompt(t *testing.T) {
 		"later":                {none, true, stated, "plain no_rows render tier:render"},
 		"nothing there either": {none, true, shell, "plain no_rows render no_rows"},
 		"no model":             {nil, false, stated, "plain no_rows render tier:render"},
-		"a model that fails":   {&fakeModel{err: errTest}, false, stated, "plain no_rows render tier:render"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

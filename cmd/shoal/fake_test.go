@@ -283,6 +283,7 @@ func (e *errs) Write(p []byte) (int, error) {
 }
 
 func newBench(t *testing.T) *bench {
+	t.Setenv("PATH", "") // whatever browser this machine has
 	b := &bench{t: t, api: newFakeAPI(t), data: t.TempDir()}
 	b.write(keyFile, testKey+"\n")
 	b.write(addressFile, b.api.URL+"\n")

@@ -63,7 +63,7 @@ type (
 	RegisterNode  = command.RegisterNodePayload
 )
 
-// Operations that have a preview.
+// OpDeleteSchema is an operation that has a preview.
 const OpDeleteSchema = command.OpDeleteSchema
 
 // Call is the idempotency of an API call. Its claim and the command's effect are one step: when the key's result is

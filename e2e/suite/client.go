@@ -152,6 +152,7 @@ func (c Client) PutScraper(ctx context.Context, s Scraper) (id string, err error
 // Launched answers a launch.
 type Launched struct {
 	JobID, ScraperID, Status       string
+	Tag, Message                   string
 	LinksQueued, DuplicatesDropped int
 }
 
@@ -172,11 +173,23 @@ func (c Client) RunList(ctx context.Context, query url.Values, list io.Reader) (
 	return out, json.NewDecoder(answer.Body).Decode(&out)
 }
 
-// Contacts launches a list run of website contacts.
-func (c Client) Contacts(ctx context.Context, group, name string, urls []string) (Launched, error) {
+// Tagged launches a list run that an endpoint reads.
+func (c Client) Tagged(ctx context.Context, group, name, tag string, urls []string) (Launched, error) {
 	var out Launched
 	err := c.Call(ctx, "POST", "/api/scraper/url-list-run", nil,
-		map[string]any{"groupId": group, "name": name, "endpointTag": "websitecontacts", "urls": urls}, &out)
+		map[string]any{"groupId": group, "name": name, "endpointTag": tag, "urls": urls}, &out)
+	return out, err
+}
+
+// Contacts launches a list run of website contacts.
+func (c Client) Contacts(ctx context.Context, group, name string, urls []string) (Launched, error) {
+	return c.Tagged(ctx, group, name, model.WebsiteContacts, urls)
+}
+
+// RunAgain launches a list scraper again: all of its addresses, or those that were never charged.
+func (c Client) RunAgain(ctx context.Context, scraper string, all bool) (Launched, error) {
+	var out Launched
+	err := c.Call(ctx, "POST", "/api/scraper/url-list-run", nil, map[string]any{"scraperId": scraper, "force": all, "rerun": !all}, &out)
 	return out, err
 }
 

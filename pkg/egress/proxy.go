@@ -225,7 +225,7 @@ func exchangeBytes(conn net.Conn, ask, answer []byte) error {
 
 // skipSOCKSAddress reads over the address that the proxy connected from.
 func skipSOCKSAddress(conn net.Conn, kind byte) error {
-	size := 0
+	var size int
 	switch kind {
 	case socksIPv4:
 		size = 4

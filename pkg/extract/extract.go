@@ -1,6 +1,6 @@
 // Package extract owns page → rows: it checks and compiles a scraper's recipe once per revision, and turns what a fetch
-// delivered into rows and the next link of a pagination chain. It fetches nothing, stores nothing, and does not know
-// what a row costs. One folder per scraper type; catalog.go lists them.
+// delivered into rows and the next link of a pagination chain. It fetches nothing, stores nothing, and charges
+// nothing: of prices it knows the rows of its endpoints (Prices). One folder per scraper type; catalog.go lists them.
 package extract
 
 import (

@@ -72,6 +72,7 @@ const (
 	PreviewRequired       Code = "PREVIEW_REQUIRED"
 	CascadeDrift          Code = "CASCADE_COUNT_DRIFT"
 	OtherServices         Code = "other_services"
+	ScraperChanged        Code = "scraper_changed"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -165,6 +166,7 @@ var catalog = map[Code]Entry{
 	PreviewRequired:       {409, "A preview is required"},
 	CascadeDrift:          {409, "What hangs on it has changed"},
 	OtherServices:         {409, "Another log or row store than the cluster's"},
+	ScraperChanged:        {409, "The scraper was changed meanwhile"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

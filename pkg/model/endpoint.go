@@ -1,5 +1,7 @@
 package model
 
+import "strings"
+
 // Tags of endpoints: what reads pages instead of fields, and has a price row "plugin:" + tag.
 const (
 	ProductPageTag  = "/plugin/marketplace/pdp" // of MARKETPLACE, unless told otherwise
@@ -7,6 +9,9 @@ const (
 	SearchTag       = "/plugin/search"  // of SEARCH_ENGINE_SEARCH
 	WebsiteContacts = "websitecontacts" // specification 4.14, for list runs alone
 )
+
+// pluginTags begin so.
+const pluginTags = "/plugin/"
 
 // Endpoint is what reads pages under a tag of its own.
 type Endpoint struct {
@@ -21,12 +26,20 @@ type Endpoint struct {
 	MaxLinks int
 }
 
+// EndpointRow is the price row of a tag, "" for none.
+func EndpointRow(tag string) string {
+	if tag == "" {
+		return ""
+	}
+	return "plugin:" + tag
+}
+
 // EndpointOf is the endpoint of a tag.
 func EndpointOf(tag string) (Endpoint, bool) {
-	e := Endpoint{Tag: tag, Charge: Charge{Row: "plugin:" + tag}}
-	switch tag {
-	case ProductPageTag, ProductListTag, SearchTag:
-	case WebsiteContacts:
+	e := Endpoint{Tag: tag, Charge: Charge{Row: EndpointRow(tag)}}
+	switch {
+	case strings.HasPrefix(tag, pluginTags):
+	case tag == WebsiteContacts:
 		e.Charge.Quantity, e.Charge.PaidOnly = 2, true
 		e.Daily = DailyLimits{Reads: 2000, Uncharged: 800, PerDomain: 3}
 		e.Tiers, e.Restricted, e.MaxLinks = TiersOf(Plain), true, 5000

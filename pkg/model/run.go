@@ -82,7 +82,7 @@ type SchemaRef struct {
 type ScraperConfig struct {
 	RetentionCount *int        `json:"retentionCount,omitempty" cbor:"1,keyasint,omitempty" doc:"Keep only the newest runs, at least 1; not in this version"`
 	Politeness     *Politeness `json:"politeness,omitempty" cbor:"2,keyasint,omitempty"`
-	EndpointTag    string      `json:"endpointTag,omitempty" cbor:"3,keyasint,omitempty" doc:"Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told"`
+	EndpointTag    string      `json:"endpointTag,omitempty" cbor:"3,keyasint,omitempty" doc:"Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays"`
 	Tiers          []string    `json:"tiers,omitempty" cbor:"4,keyasint,omitempty" doc:"Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out"`
 }
 
@@ -170,7 +170,8 @@ type Price struct {
 type Charge struct {
 	// Row is the price row of a page by tier plain in place of the tier's own, "" for that one. Dearer tiers cost their own.
 	Row string `cbor:"1,keyasint,omitempty"`
-	// Quantity is how many times its price row a page costs; 0 means 1.
+	// Quantity is how many times its price row a page costs; 0 means 1. More than 1 goes with PaidOnly: a free request pays
+	// for one.
 	Quantity uint32 `cbor:"2,keyasint,omitempty"`
 	// PaidOnly says that free requests do not pay.
 	PaidOnly bool `cbor:"3,keyasint,omitempty"`

@@ -22,17 +22,8 @@ func (r *rig) topUp(t *testing.T, amount int64) {
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: amount})
 }
 
-// startPriced is an API whose price table has website contacts.
-func startPriced(t *testing.T) *rig {
-	t.Helper()
-	r := start(t)
-	r.Client.Must(t, client.PutPrices{Rows: []model.Price{{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: 150},
-		{RowKey: "plugin:websitecontacts", Kind: "PLUGIN", Label: "Website contacts", Micros: 150}}})
-	return r
-}
-
 func TestContacts(t *testing.T) {
-	r := startPriced(t)
+	r := start(t)
 	r.topUp(t, 10_000)
 	body := r.contacts("urls", []string{"https://shop.test", "https://Shop.test:443/", "https://other.test/a"})
 	first := r.Call(t, apitest.Scenario{As: apitest.LLM, Do: listPath, Body: body})
@@ -64,7 +55,7 @@ func TestContacts(t *testing.T) {
 }
 
 func TestContactsRefuses(t *testing.T) {
-	r := startPriced(t)
+	r := start(t)
 	r.topUp(t, 10_000)
 	many := make([]string, 5_001)
 	for i := range many {
@@ -92,6 +83,12 @@ func TestContactsRefuses(t *testing.T) {
 		{"single label", []any{"urls", []string{"http://intranet/"}}, 400, "INVALID_URL", "urls[0]"},
 		{"internal name", []any{"urls", []string{"https://wiki.corp/"}}, 400, "INVALID_URL", "urls[0]"},
 		{"no scheme", []any{"urls", []string{"shop.test"}}, 400, "INVALID_URL", "urls[0]"},
+		{"no slashes", []any{"urls", []string{"https:shop.test/"}}, 400, "INVALID_URL", "urls[0]"},
+		{"one slash", []any{"urls", []string{"https:/shop.test/"}}, 400, "INVALID_URL", "urls[0]"},
+		{"backslashes", []any{"urls", []string{`https:\\shop.test/`}}, 400, "INVALID_URL", "urls[0]"},
+		{"empty label", []any{"urls", []string{"https://shop../"}}, 400, "INVALID_URL", "urls[0]"},
+		{"empty first label", []any{"urls", []string{"https://.shop.test/"}}, 400, "INVALID_URL", "urls[0]"},
+		{"local name", []any{"urls", []string{"https://printer.local/"}}, 400, "INVALID_URL", "urls[0]"},
 		{"another scheme", []any{"urls", []string{"ftp://shop.test/"}}, 400, "INVALID_URL", "urls[0]"},
 		{"password", []any{"urls", []string{"https://u:p@shop.test/"}}, 400, "INVALID_URL", "urls[0]"},
 	} {
@@ -101,17 +98,69 @@ func TestContactsRefuses(t *testing.T) {
 	for _, as := range []string{apitest.User, apitest.Reader, apitest.SignIn} {
 		r.Run(t, apitest.Scenario{Name: "as " + as, As: as, Do: listPath, Body: r.contacts(), Status: 403, Code: "scope_rejected"})
 	}
+	for _, stream := range []struct{ media, line string }{
+		{"text/uri-list", "https://shop-%d.test/\n"}, {"application/x-ndjson", `{"url":"https://shop-%d.test/"}` + "\n"}} {
+		body := ""
+		for i := range 5_001 {
+			body += fmt.Sprintf(stream.line, i)
+		}
+		do := listPath + "?endpointTag=websitecontacts&name=list&groupId=" + r.group.String()
+		r.Run(t, apitest.Scenario{Name: "too many as " + stream.media, As: apitest.LLM, Do: do, Header: media(stream.media), Body: body,
+			Status: 400, Code: "LIST_TOO_LARGE"})
+	}
 	r.nothingLeft(t)
 	if r.Client.View().ScraperByName("alice", "list") != nil {
 		t.Error("a scraper was saved")
+	}
+	r.Run(t, apitest.Scenario{Name: "as many as may be", As: apitest.LLM, Do: listPath, Body: r.contacts("urls", many[:5_000]), Status: 200,
+		Has: map[string]any{"linksQueued": 5_000}})
+}
+
+// The scraper of a list of websites can be renamed, and nothing else be made of it: neither another recipe, nor a run by
+// itself, which would be without the scope, the price and the limits of website contacts.
+func TestContactsStayContacts(t *testing.T) {
+	r := start(t)
+	r.topUp(t, 10_000)
+	first := r.Call(t, apitest.Scenario{As: apitest.LLM, Do: listPath, Body: r.contacts()})
+	r.finish(t, first.Text("jobId"), 2, 0, 1)
+	id := first.Text("scraperId")
+	read := apitest.Scenario{As: apitest.User, Do: "GET /api/scraper/" + id, Status: 200,
+		Has: map[string]any{"type": "SINGLE_PRODUCT", "config.endpointTag": "websitecontacts"}}
+	r.Run(t, read)
+	put := func(name, members string, status int, field any) apitest.Scenario {
+		sc := apitest.Scenario{Name: name, As: apitest.User, Do: "PUT /api/scraper", Header: key(name), Status: status,
+			Body: fmt.Sprintf(`{"id":%q,"name":"renamed","groupRef":%q,%s}`, id, r.group, members)}
+		if status != 200 {
+			sc.Code, sc.Has = "schema_validation_failed", map[string]any{"errors.0.field": field}
+		}
+		return sc
+	}
+	const field = `[{"name":"a","selector":"h1","kind":"TEXT"}]`
+	r.Run(t,
+		put("renamed", `"type":"SINGLE_PRODUCT","sourceConfig":{},"config":{"endpointTag":"websitecontacts"}`, 200, nil), read,
+		put("an address beside the list", `"type":"SINGLE_PRODUCT","sourceConfig":{"url":"https://shop.test/"}`, 200, nil), read,
+		put("fields", `"type":"SINGLE_PRODUCT","sourceConfig":{},"itemsConfig":`+field, 400, "itemsConfig"),
+		put("pages", `"type":"SINGLE_PRODUCT","sourceConfig":{"pagination":{"type":"URL_PAGE_PARAM","param":"p"}}`, 400, "sourceConfig.pagination"),
+		put("a plugin", `"type":"MARKETPLACE","sourceConfig":{}`, 400, "type"),
+		put("a search", `"type":"SEARCH_ENGINE_SEARCH","sourceConfig":{"queries":["a"]}`, 400, "type"),
+		apitest.Scenario{Name: "run by itself", As: apitest.LLM, Do: "GET /api/scraper/" + id + "/run", Status: 400, Code: "type_not_runnable"},
+		apitest.Scenario{Name: "sample", As: apitest.LLM, Do: "GET /api/scraper/" + id + "/get-sample-data", Status: 400, Code: "type_not_runnable"},
+		apitest.Scenario{Name: "as a template", As: apitest.LLM, Do: listPath, Body: r.body("itemsConfig", nil, "templateScraperId", id, "name", "other"),
+			Status: 400, Code: "invalid_request", Has: map[string]any{"errors.0.field": "templateScraperId"}},
+	)
+	again := r.Call(t, apitest.Scenario{As: apitest.LLM, Do: listPath, Body: fmt.Sprintf(`{"scraperId":%q,"force":true}`, id)})
+	jobID, _ := ids.Parse(again.Text("jobId"))
+	endpoint, _ := model.EndpointOf(model.WebsiteContacts)
+	if job := r.Client.View().Job(jobID); again.Text("tag") != model.WebsiteContacts || job.Charge != endpoint.Charge || job.Daily != endpoint.Daily {
+		t.Errorf("%s: job %+v", again.Body, job)
 	}
 }
 
 // Who never topped up gets a run with a message: nothing is fetched or charged, and free requests stay.
 func TestContactsWithoutTopUp(t *testing.T) {
-	r := startPriced(t)
+	r := start(t)
 	a := r.Call(t, apitest.Scenario{As: apitest.LLM, Do: listPath, Body: r.contacts()})
-	if a.Status != 200 || a.Text("status") != "FAILED" {
+	if a.Status != 200 || a.Text("status") != "FAILED" || !strings.Contains(a.Text("message"), "not part of the free requests") {
 		t.Fatalf("list run: %s", a.Body)
 	}
 	id, _ := ids.Parse(a.Text("jobId"))
@@ -135,7 +184,7 @@ func TestContactsWithoutTopUp(t *testing.T) {
 
 // A rerun takes the websites that were not charged, also those that have a row.
 func TestContactsAgain(t *testing.T) {
-	r := startPriced(t)
+	r := start(t)
 	r.topUp(t, 10_000)
 	urls := []string{"https://a.test/", "https://b.test/", "https://c.test/"}
 	first := r.Call(t, apitest.Scenario{As: apitest.LLM, Do: listPath, Body: r.contacts("urls", urls)})

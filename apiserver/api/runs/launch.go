@@ -151,7 +151,7 @@ func (l *launch) canonical(url string) (string, error) {
 	}
 	canonical, err := egress.Canonical(url)
 	if err == nil && l.website {
-		err = checkWebsite(canonical)
+		err = checkWebsite(url, canonical)
 	}
 	return canonical, err
 }
@@ -159,17 +159,23 @@ func (l *launch) canonical(url string) (string, error) {
 // notPublic are top-level names that no public domain has.
 var notPublic = []string{"localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "private", "arpa", "onion"}
 
-// checkWebsite is the rule for the addresses of website contacts: the default port and a public domain name.
-func checkWebsite(canonical string) error {
+// checkWebsite is the rule for the addresses of website contacts: http:// or https://, the default port and a public domain
+// name. Others may leave out what browsers add.
+func checkWebsite(url, canonical string) error {
 	authority, host := model.HostOf(canonical), egress.Host(canonical)
-	switch labels := strings.Split(strings.TrimSuffix(host, "."), "."); {
-	case authority != host && !strings.HasPrefix(authority, "["):
+	scheme, _, _ := strings.Cut(canonical, "://")
+	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
+	top := labels[len(labels)-1]
+	switch {
+	case len(url) < len(scheme)+3 || !strings.EqualFold(url[:len(scheme)+3], scheme+"://"):
+		return fault.New(fault.InvalidURL, "The address does not start with http:// or https://.")
+	case strings.HasPrefix(authority, "["):
+	case authority != host:
 		return fault.New(fault.InvalidURL, "The address has a port of its own.")
-	case strings.HasPrefix(authority, "["), len(labels) < 2, labels[len(labels)-1][0] <= '9',
-		slices.Contains(notPublic, labels[len(labels)-1]):
-		return fault.New(fault.InvalidURL, "The address names no public domain.")
+	case len(labels) > 1 && top != "" && top[0] > '9' && !slices.Contains(labels, "") && !slices.Contains(notPublic, top):
+		return nil
 	}
-	return nil
+	return fault.New(fault.InvalidURL, "The address names no public domain.")
 }
 
 // maxShown is how much of a refused address an error shows, in bytes.

@@ -45,7 +45,8 @@ type ListRunStarted struct {
 	Tag               *string        `json:"tag"`
 	LinksQueued       uint32         `json:"linksQueued"`
 	DuplicatesDropped uint32         `json:"duplicatesDropped" doc:"Addresses that the list had already"`
-	Status            model.JobState `json:"status" doc:"PENDING"`
+	Status            model.JobState `json:"status" doc:"PENDING; FAILED for website contacts of a customer who has never topped up"`
+	Message           string         `json:"message,omitempty" doc:"Why the run has failed at once"`
 }
 
 type listRunRequest struct {
@@ -118,11 +119,15 @@ func StartList(s api.Services) *operation.Operation {
 			"is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list " +
 			"makes its scraper; with scraperId it runs again: rerun takes what was never charged, force all, from urls or, " +
 			"without urls, from the newest run's list. The bytes of a streamed list are not compared when an " +
-			"Idempotency-Key is used again. With endpointTag websitecontacts the rows are the e-mail addresses that each " +
-			"website publishes; a customer who has never topped up gets a run that has failed with a message.",
+			"Idempotency-Key is used again. With endpointTag websitecontacts each website has one row: website, " +
+			"email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and " +
+			"NO_EMAIL_PUBLISHED cost two credits; EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY " +
+			"and DAILY_LIMIT_REACHED (2,000 websites a day, 800 that end uncharged, 3 reads of a domain; UTC) cost nothing. A " +
+			"customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are " +
+			"those of MARKETPLACE, described at PUT /api/scraper.",
 		Access: auth.Write, Rate: limits.ListRun, Idempotency: operation.Optional, Timeout: listRunTime,
 		Errors: append([]fault.Code{fault.InvalidURL, fault.ListTooLarge, fault.TagNotResolved, fault.GroupNotFound,
-			fault.ScraperNotFound, fault.NameTaken, fault.ListAlreadyRun, fault.SchemaValidation, fault.UploadTooSlow},
+			fault.ScraperNotFound, fault.NameTaken, fault.ListAlreadyRun, fault.TypeNotRunnable, fault.SchemaValidation, fault.UploadTooSlow},
 			launchErrors...),
 	}, func(ctx context.Context, from *operation.Caller, in *listRunRequest) (ListRunStarted, error) {
 		l, replay, err := begin(ctx, s, from, listRunID)
@@ -143,7 +148,7 @@ func StartList(s api.Services) *operation.Operation {
 
 func newListRun(l *client.Launched) ListRunStarted {
 	started := ListRunStarted{JobID: l.Job, ScraperID: l.Scraper, LinksQueued: l.Links, DuplicatesDropped: l.Dropped,
-		Status: l.State}
+		Status: l.State, Message: l.Message}
 	if l.Tag != "" {
 		tag := l.Tag
 		started.Tag = &tag
@@ -257,10 +262,11 @@ func (p *plan) makeScraper() error {
 	if v.ScraperByName(p.from.Customer, b.Name) != nil {
 		return fault.Invalid(fault.NameTaken, "name", "a scraper has this name; with its scraperId its list runs again")
 	}
-	p.endpoint, _ = model.EndpointOf(b.EndpointTag)
-	spec := model.Scraper{Name: b.Name, Type: b.Type, ItemsConfig: b.ItemsConfig}
+	spec, tag := model.Scraper{Name: b.Name, Type: b.Type, ItemsConfig: b.ItemsConfig}, ""
 	switch {
-	case slices.Contains(extract.Tags(), b.EndpointTag):
+	case b.EndpointTag == model.WebsiteContacts:
+		spec.Type, tag = model.SingleProduct, b.EndpointTag
+	case b.EndpointTag != "":
 		spec.Type, spec.Config = model.Marketplace, &model.ScraperConfig{EndpointTag: b.EndpointTag}
 	case spec.Type == "":
 		spec.Type = model.SingleProduct
@@ -278,15 +284,16 @@ func (p *plan) makeScraper() error {
 		}
 		spec.Name, spec.Schedule, spec.SourceConfig = b.Name, "", model.SourceConfig{Pagination: spec.SourceConfig.Pagination}
 	}
-	recipe, known := v.RecipeOf(p.from.Customer, &spec, p.endpoint.Tag)
+	recipe, known := v.RecipeOf(p.from.Customer, &spec, tag)
 	if !known {
 		return fault.Invalid(fault.SchemaGone, "templateScraperId", "the scraper's schema is not there any more")
 	}
 	if faults := extract.Validate(recipe); len(faults) > 0 {
 		return faults
 	}
+	p.endpoint, _ = model.EndpointOf(recipe.Endpoint) // a template's own counts, too
 	p.scraper = &client.PutScraper{Create: true, ID: p.IDs.New(), Customer: p.from.Customer, Group: b.GroupID, Spec: spec,
-		ListRun: true, Tag: p.endpoint.Tag}
+		ListRun: true, Tag: tag}
 	return nil
 }
 
@@ -297,6 +304,10 @@ func (p *plan) findScraper() error {
 	if err != nil {
 		return err
 	}
+	recipe := known.Spec.Recipe()
+	if known.Tag != "" {
+		recipe.Endpoint = known.Tag
+	}
 	switch {
 	case !known.ListRun:
 		return fault.Invalid(fault.InvalidRequest, "scraperId", "is not the scraper of a list run")
@@ -304,10 +315,10 @@ func (p *plan) findScraper() error {
 		return fault.Invalid(fault.InvalidRequest, "groupId", "the scraper belongs to another group")
 	case b.Name != "" && b.Name != known.Spec.Name:
 		return fault.Invalid(fault.InvalidRequest, "name", "the scraper has another name")
-	case b.EndpointTag != "" && b.EndpointTag != known.Tag:
+	case b.EndpointTag != "" && b.EndpointTag != recipe.Endpoint:
 		return fault.Invalid(fault.InvalidRequest, "endpointTag", "the scraper has another tag")
 	}
-	p.endpoint, _ = model.EndpointOf(known.Tag)
+	p.endpoint, _ = model.EndpointOf(recipe.Endpoint)
 	// A run that drains may still be charged for addresses, which a rerun must know.
 	if open := p.from.View.OpenJobsOf(known.ID); len(open) > 0 {
 		if known.Tag == model.WebsiteContacts {

@@ -87,6 +87,53 @@ func TestListRunOfAPlugin(t *testing.T) {
 	)
 }
 
+// What a list is charged as follows from what reads it: from a template's plugin, too, and from the plugin that its scraper
+// has now.
+func TestListRunIsChargedAsItIsRead(t *testing.T) {
+	r := start(t)
+	const pdp, list = "/plugin/marketplace/pdp", "/plugin/marketplace/search"
+	charged := func(name string, run apitest.Answer, tag string) {
+		t.Helper()
+		id, err := ids.Parse(run.Text("jobId"))
+		if err != nil {
+			t.Fatalf("%s: %s", name, run.Body)
+		}
+		job := r.Client.View().Job(id)
+		row, _ := job.Charge.Of(model.Plain)
+		recipe := r.Client.View().Recipe(job.Scraper, job.Revision)
+		if got, _ := run.At("tag"); got != nil && got != tag || got == nil && tag != "" || recipe == nil || recipe.Recipe.Endpoint != tag || tag != "" && row != "plugin:"+tag {
+			t.Errorf("%s: charged as %+v, read by %+v: %s", name, job.Charge, recipe, run.Body)
+		}
+		r.finish(t, run.Text("jobId"), int(job.Links), 0)
+	}
+	put := func(header, id, body string) string {
+		t.Helper()
+		made := r.Call(t, apitest.Scenario{As: apitest.User, Do: "PUT /api/scraper", Header: key(header),
+			Body: fmt.Sprintf(`{"id":%q,"groupRef":%q,%s}`, id, r.group, body)})
+		if made.Status != 200 {
+			t.Fatalf("%s", made.Body)
+		}
+		return made.Text("id")
+	}
+	template := put("a", "", `"name":"template","type":"MARKETPLACE","sourceConfig":{"url":"https://shop.test/"},"config":{"endpointTag":"`+list+`"}`)
+	first := r.list(t, r.body("templateScraperId", template, "itemsConfig", nil))
+	charged("a template's plugin", first, list)
+	id := first.Text("scraperId")
+	force := fmt.Sprintf(`{"scraperId":%q,"force":true}`, id)
+	charged("again", r.list(t, force), list)
+	put("b", id, `"name":"list","type":"MARKETPLACE","sourceConfig":{},"config":{"endpointTag":"`+pdp+`"}`)
+	charged("with another plugin", r.list(t, force), pdp)
+	put("c", id, `"name":"list","type":"SINGLE_PRODUCT","sourceConfig":{},"itemsConfig":[{"name":"a","selector":"h1","kind":"TEXT"}]`)
+	charged("with fields", r.list(t, force), "")
+	r.Run(t, apitest.Scenario{Name: "as a search", As: apitest.User, Do: "PUT /api/scraper", Header: key("d"), Status: 400,
+		Code: "schema_validation_failed", Has: map[string]any{"errors.0.field": "type"},
+		Body: fmt.Sprintf(`{"id":%q,"groupRef":%q,"name":"list","type":"SEARCH_ENGINE_SEARCH","sourceConfig":{"queries":["a"]}}`, id, r.group)})
+	put("e", "", `"name":"other","type":"MARKETPLACE","sourceConfig":{"url":"https://shop.test/"}`)
+	r.Client.Must(t, client.PutPrices{Rows: []model.Price{{RowKey: "tier:plain", Micros: 150}, {RowKey: "tier:render", Micros: 750}}})
+	r.Run(t, apitest.Scenario{Name: "a plugin without a price", As: apitest.User, Do: listPath, Status: 400, Code: "type_not_runnable",
+		Body: r.body("itemsConfig", nil, "endpointTag", pdp, "name", "unpriced")})
+}
+
 // Every refused list names what is at fault and leaves nothing behind.
 func TestListRunRefuses(t *testing.T) {
 	r := start(t)

@@ -65,7 +65,7 @@ func Start(s api.Services) *operation.Operation {
 		if err != nil {
 			return Run{}, err
 		}
-		recipe := scraper.Spec.Recipe()
+		recipe := scraper.Spec.Recipe() // no list run's: it has no tag
 		endpoint, _ := model.EndpointOf(recipe.Endpoint)
 		launched, err := l.commit(ctx, client.LaunchRun{Scraper: scraper.ID, Links: t.links, MaxCharge: in.MaxCharge,
 			Charge: endpoint.Charge, Search: engine, Tiers: tiers,
@@ -87,7 +87,7 @@ func runnable(from *operation.Caller, id ids.ID) (*client.Scraper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if scrapers.StartURL(&scraper.Spec) == "" && len(scraper.Spec.SourceConfig.Queries) == 0 {
+	if scraper.ListRun {
 		return nil, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
 			"the scraper of a list run has no start address; run its list through POST /api/scraper/url-list-run")
 	}

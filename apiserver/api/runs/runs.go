@@ -22,7 +22,7 @@ type Run struct {
 
 // launchErrors are what LaunchRun and the claim before it can answer.
 var launchErrors = []fault.Code{fault.ScraperAlreadyRunning, fault.TierUnavailable, fault.WalletInsufficient, fault.LimitReached,
-	fault.IdempotencyInFlight, fault.IdempotencyOverflow, fault.SchemaGone}
+	fault.IdempotencyInFlight, fault.IdempotencyOverflow, fault.SchemaGone, fault.ScraperChanged}
 
 // affordable refuses a launch that cannot fetch a single page before anything is taken in. The command decides.
 func affordable(v *client.View, customer string) error {

@@ -180,10 +180,15 @@ func readTrial(ctx context.Context, store rowstore.Store, job *client.Job) ([]js
 			return nil, fmt.Errorf("errors of job %s: %w", job.ID, err)
 		case len(failed) == 0:
 			return nil, fault.New(fault.Unavailable, "the run was stopped")
-		case failed[0].Code == string(fault.PageNoRows):
-			return rows, nil
 		}
-		return nil, unreachable(fault.Code(failed[0].Code), failed[0].Status)
+		switch code := fault.Code(failed[0].Code); code {
+		case fault.PageNoRows, fault.PageRowRejected:
+			return rows, nil
+		case fault.PageModel, fault.PageModelLimit:
+			return nil, fault.New(fault.Unavailable, "%s (%s)", fault.Lookup(code).Title, code)
+		default:
+			return nil, unreachable(code, failed[0].Status)
+		}
 	}
 	horizon, err := store.Horizon(ctx)
 	if err != nil {

@@ -40,10 +40,15 @@ func (c *checker) missing(field, what string) {
 	c.faults = append(c.faults, fault.Invalid(fault.NotSupported, field, "%s not supported by this version; leave it out", what))
 }
 
-// check is everything that is wrong with a scraper, each fault with its field; listed says that its addresses are in a
-// list instead of sourceConfig.url.
-func check(s api.Services, from *operation.Caller, spec *model.Scraper, listed bool) fault.List {
+// check is everything that is wrong with a scraper, each fault with its field; known is the one that it replaces, nil for a
+// new one. The scraper of a list run has its addresses in a list instead of sourceConfig.url.
+func check(s api.Services, from *operation.Caller, spec *model.Scraper, known *client.Scraper) fault.List {
 	c := &checker{services: s, view: from.View, customer: from.Customer}
+	listed, tag := false, ""
+	if known != nil {
+		listed, tag = known.ListRun, known.Tag
+		c.stays(spec, known)
+	}
 	if strings.TrimSpace(spec.Name) == "" {
 		c.invalid("name", "must not be blank")
 	}
@@ -54,17 +59,27 @@ func check(s api.Services, from *operation.Caller, spec *model.Scraper, listed b
 	} else if p := spec.SourceConfig.Pagination; p != nil {
 		c.within("sourceConfig.pagination.max", p.Max, 1, model.MaxMaxPages)
 	}
-	c.recipe(spec)
+	c.recipe(spec, tag)
 	if spec.Schedule != "" {
 		c.missing("schedule", "schedules are")
 	}
 	if spec.Config != nil {
 		c.config(spec.Config)
-		if spec.Config.EndpointTag != "" && spec.Type != model.Marketplace {
+		if given := spec.Config.EndpointTag; given != "" && given != tag && spec.Type != model.Marketplace {
 			c.invalid("config.endpointTag", "only scrapers of the type MARKETPLACE have one")
 		}
 	}
 	return c.faults
+}
+
+// stays refuses to make of a list run's scraper what its list cannot be read by.
+func (c *checker) stays(spec *model.Scraper, known *client.Scraper) {
+	switch {
+	case known.ListRun && spec.Type == model.SearchEngineSearch:
+		c.invalid("type", "the scraper of a list run reads addresses, not queries")
+	case known.Tag != "" && spec.Type != known.Spec.Type:
+		c.invalid("type", "the addresses of this scraper are read by the tag %s; its type stays %s", known.Tag, known.Spec.Type)
+	}
 }
 
 func (c *checker) source(source *model.SourceConfig, listed bool) {
@@ -226,9 +241,9 @@ func (c *checker) within(field string, n *int, least, most int) {
 	}
 }
 
-// recipe checks type and fields by the code that will use them.
-func (c *checker) recipe(spec *model.Scraper) {
-	recipe, known := c.view.RecipeOf(c.customer, spec, "")
+// recipe checks type and fields by the code that will use them. tag is what reads the pages instead, if anything does.
+func (c *checker) recipe(spec *model.Scraper, tag string) {
+	recipe, known := c.view.RecipeOf(c.customer, spec, tag)
 	switch {
 	case spec.Schema != nil && spec.Type != model.AIConf:
 		c.invalid("schema", "only AI_CONF has a schema")

@@ -19,7 +19,13 @@ const putDescription = "The full body is sent always. An id that is not one of t
 	"is refused with not_supported or type_not_runnable rather than kept and ignored. MARKETPLACE and SEARCH_ENGINE_SEARCH have " +
 	"fields of their own. Rows of a shop are: position (in a list), title, url, price, priceMax, listPrice, currency, availability, " +
 	"condition, brand, sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description, platform. Rows of a " +
-	"search are: position, title, url, snippet, kind, query, page."
+	"search are: position, title, url, snippet, kind, query, page. APPLICATION_LD_JSON has a row for each thing that a page " +
+	"states (a Product, each element of an ItemList, each variant of a ProductGroup) with its properties as columns: those of " +
+	"items within it are joined with an underscore (offers_price, brand_name), several values are an array, references are " +
+	"followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its " +
+	"schema. A row that does not fit the schema is dropped, not stored and not charged; a page that has no other ends with the error " +
+	"row_rejected, with model_unavailable or model_limit_reached where the language model that was asked for what the page does " +
+	"not state gave no answer, and with no_rows where the page states nothing and there is no model."
 
 var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable, fault.NotSupported, fault.NotFound,
 	fault.NameTaken, fault.LimitReached, fault.SchemaGone}
@@ -73,15 +79,14 @@ func PutV2(s api.Services) *operation.Operation {
 func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper) (*client.Scraper, error) {
 	spec := model.Scraper{Name: b.Name, Type: b.Type, SourceConfig: b.SourceConfig, ItemsConfig: b.ItemsConfig,
 		Schema: b.Schema, PostProcessRules: b.PostProcessRules, Schedule: b.Schedule, Config: b.Config}
-	listed := false
+	var known *client.Scraper
 	if !b.ID.IsZero() {
-		known := from.View.Scraper(b.ID)
+		known = from.View.Scraper(b.ID)
 		if known == nil || known.Customer != from.Customer {
 			return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
 		}
-		listed = known.ListRun
 	}
-	faults := append(check(s, from, &spec, listed), rules.Check(ctx, spec.PostProcessRules, s.ExchangeRates)...)
+	faults := append(check(s, from, &spec, known), rules.Check(ctx, spec.PostProcessRules, s.ExchangeRates)...)
 	if g := from.View.Group(b.GroupRef); g == nil || g.Customer != from.Customer {
 		faults = append(faults, noGroup())
 	}

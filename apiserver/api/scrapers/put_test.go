@@ -176,9 +176,6 @@ func TestPutRefuses(t *testing.T) {
 			at + "selector " + at + "param " + at + "start " + at + "step " + at + "max"},
 		{"next link", []any{"sourceConfig", page(`{"type":"NEXT_LINK","param":"p","max":0}`)}, invalid,
 			at + "param " + at + "max " + at + "selector"},
-		{"load more", []any{"sourceConfig", page(`{"type":"LOAD_MORE","step":1}`)}, invalid, at + "selector " + at + "step"},
-		{"scrolling", []any{"sourceConfig", page(`{"type":"INFINITE_SCROLL","selector":"a","max":0}`)}, invalid,
-			at + "selector " + at + "max"},
 		{"no pagination", []any{"sourceConfig", page(`{"type":"NONE","max":3}`)}, invalid, at + "max"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

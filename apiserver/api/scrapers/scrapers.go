@@ -85,6 +85,10 @@ func newRecipe(v *client.View, s *client.Scraper) Recipe {
 	if r.Config == nil {
 		r.Config = &model.ScraperConfig{}
 	}
+	if s.Tag != "" {
+		config := *r.Config
+		config.EndpointTag, r.Config = s.Tag, &config
+	}
 	if job := v.Job(s.LastJob); job != nil {
 		state := job.State
 		r.LastRunState = &state

@@ -12,6 +12,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/fsm"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -32,13 +33,13 @@ type Client struct {
 	down   error
 }
 
-// New makes a cluster of 4 shards with the price of plain pages.
+// New makes a cluster of 4 shards with prices of plain and rendered pages and of all endpoints.
 func New(t testing.TB, c clock.Clock) *Client {
 	t.Helper()
 	fake := &Client{clock: c, fsm: fsm.New()}
 	fake.Must(t, command.CreateClusterPayload{ID: ids.ID{1}, Shards: 4, FreeGrant: FreeGrant,
-		Prices: []model.Price{{RowKey: model.Plain.PriceRow(), Kind: "TIER", Label: "Plain", Micros: 150},
-			{RowKey: model.Render.PriceRow(), Kind: "TIER", Label: "Render", Micros: 750}}})
+		Prices: append([]model.Price{{RowKey: model.Plain.PriceRow(), Kind: "TIER", Label: "Plain", Micros: 150},
+			{RowKey: model.Render.PriceRow(), Kind: "TIER", Label: "Render", Micros: 750}}, extract.Prices()...)})
 	return fake
 }
 

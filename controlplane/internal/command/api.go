@@ -113,7 +113,8 @@ func (ReleaseClaimPayload) Number() Number { return ReleaseClaim }
 // LaunchRunPayload makes a run of a finished link list. With NewScraper the run's scraper is made in the same step (a
 // list run). A run that only money pays for, of a customer who never topped up, has failed at once. Result: Launched.
 // Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN, scraper_already_running, WALLET_INSUFFICIENT_BALANCE,
-// limit_reached (1,000 runs of a customer not closed); of a trial also trial_limit_reached.
+// limit_reached (1,000 runs of a customer not closed), type_not_runnable (no price), scraper_changed (Charge is of another
+// endpoint than the recipe's); of a trial also trial_limit_reached.
 type LaunchRunPayload struct {
 	Job           ids.ID             `cbor:"1,keyasint"`
 	Entry         ids.ID             `cbor:"2,keyasint"` // its ledger entry
@@ -156,7 +157,8 @@ type Launched struct {
 	Links   uint32         `cbor:"4,keyasint"`
 	Dropped uint32         `cbor:"5,keyasint,omitempty"`
 	State   model.JobState `cbor:"6,keyasint"`
-	Queued  int64          `cbor:"7,keyasint"` // Unix milliseconds
+	Queued  int64          `cbor:"7,keyasint"`           // Unix milliseconds
+	Message string         `cbor:"8,keyasint,omitempty"` // why it has failed at once
 }
 
 // StopRunPayload stops the scraper's active runs, or the one named by Job alone: their state is final at once, they drain

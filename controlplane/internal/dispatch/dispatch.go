@@ -224,13 +224,13 @@ func (d *Dispatcher) Feed(job ids.ID, links []rowstore.Link) {
 	r.reading = false
 	for _, l := range links {
 		r.scanned = l.Seq + 1
+		if r.domains != nil {
+			r.domains[l.Seq] = d.cfg.DomainOf(l.URL)
+		}
 		if r.ended || r.outs[l.Seq] != nil || (r.skip != nil && r.skip(l.Seq)) {
 			continue
 		}
 		r.buffer = append(r.buffer, link{seq: l.Seq, url: l.URL})
-		if r.domains != nil {
-			r.domains[l.Seq] = d.cfg.DomainOf(l.URL)
-		}
 	}
 }
 

@@ -23,6 +23,10 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 			return none, fault.New(fault.ScraperAlreadyRunning, "job %s of this scraper is still running", job.ID)
 		}
 	}
+	recipe, _ := tx.RecipeOf(scraper.Customer, &scraper.Spec, scraper.Tag) // launchedScraper has seen its schema
+	if err := chargedBy(recipe, p.Charge); err != nil {
+		return none, err
+	}
 	prices, unpaid, err := fundedPrices(tx, &p)
 	if err != nil {
 		return none, err
@@ -32,7 +36,7 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	}
 	job := newJob(tx, &p, prices)
 	job.Group, job.Scraper, job.Revision = scraper.Group, scraper.ID, scraper.Revision
-	job.MaxPages = uint32(scraper.Spec.Recipe().Pagination.MaxPages())
+	job.MaxPages = uint32(recipe.Pagination.MaxPages())
 	if unpaid {
 		job.State, job.Message = model.Failed, neverToppedUp
 	}
@@ -40,8 +44,17 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	latest := *tx.Scraper(scraper.ID)
 	latest.LastJob = p.Job
 	tx.PutScraper(&latest)
-	return command.Launched{Job: p.Job, Scraper: scraper.ID, Tag: scraper.Tag, Links: p.Links, Dropped: p.Dropped,
-		State: job.State, Queued: tx.Now}, nil
+	return command.Launched{Job: p.Job, Scraper: scraper.ID, Tag: recipe.Endpoint, Links: p.Links, Dropped: p.Dropped,
+		State: job.State, Queued: tx.Now, Message: job.Message}, nil
+}
+
+// chargedBy refuses a run whose charge is not that of its recipe's endpoint: the scraper was changed while the run was
+// being launched, and its pages would be read under one tag and paid under another.
+func chargedBy(recipe model.Recipe, charge model.Charge) error {
+	if charge.Row != model.EndpointRow(recipe.Endpoint) {
+		return fault.New(fault.ScraperChanged, "the scraper was changed while the run was being launched; launch it again")
+	}
+	return nil
 }
 
 // neverToppedUp is the message of a run that only money pays for, of a customer who never topped up.
@@ -76,6 +89,9 @@ func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.Pric
 	wallet := tx.Wallet(p.Customer)
 	if wallet == nil || prices == nil {
 		return nil, false, fault.New(fault.Unauthorized, "the customer has no wallet")
+	}
+	if _, ok := priceOf(prices, p.Charge.Row); p.Charge.Row != "" && !ok {
+		return nil, false, fault.New(fault.TypeNotRunnable, "the price table has no row %s", p.Charge.Row)
 	}
 	p.Tiers = priced(prices, p.Tiers, p.Charge)
 	cheapest, ok := cheapestPrice(prices, p.Tiers, p.Charge)
@@ -151,12 +167,11 @@ func priced(table *state.PriceTable, tiers model.TierSet, charge model.Charge) (
 
 // cheapestPrice is the lowest price of a page among the tiers that have one.
 func cheapestPrice(table *state.PriceTable, tiers model.TierSet, charge model.Charge) (micros int64, ok bool) {
-	for _, tier := range tiers.Tiers() {
-		if price, found := pagePrice(table, tier, charge); found && (!ok || price < micros) {
-			micros, ok = price, true
-		}
+	list := cheapestFirst(table, tiers, charge)
+	if len(list) == 0 {
+		return 0, false
 	}
-	return micros, ok
+	return pagePrice(table, list[0], charge)
 }
 
 func stopRun(tx *state.Tx, p command.StopRunPayload) (command.Stopped, error) {

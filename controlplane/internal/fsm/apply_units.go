@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"cmp"
 	"slices"
 
 	"shoal.dev/shoal/controlplane/internal/command"
@@ -136,19 +137,17 @@ func (b *batch) admit(r *ledgerOfRun, out *state.Out, domain uint64) (verdict ve
 	return verdict
 }
 
-// fund decides what is held for a unit: free requests first, then the price of the dearest tier that money reaches for.
+// fund decides what is held for a unit: free requests first, then the price of the dearest tier that money reaches for. An
+// endpoint's row may make tier plain dearer than another, so tiers are given up by their price.
 func (b *batch) fund(r *ledgerOfRun, wallet *state.Wallet, out *state.Out, want uint32) bool {
 	free := uint32(0)
 	if !r.job.Charge.PaidOnly {
 		free = uint32(min(int64(want), max(wallet.Free, 0)))
 	}
-	tiers := r.job.Tiers.Tiers()
+	tiers := cheapestFirst(r.prices, r.job.Tiers, r.job.Charge)
 	for n := len(tiers); n > 0; n-- {
 		allowed := model.TiersOf(tiers[:n]...)
-		worst, ok := dearestPrice(r.prices, allowed, r.job.Charge)
-		if !ok {
-			continue
-		}
+		worst, _ := pagePrice(r.prices, tiers[n-1], r.job.Charge)
 		paid := uint32(min(int64(want-free), b.affordable(r, wallet, worst)))
 		if free+paid == 0 {
 			continue
@@ -177,13 +176,15 @@ func (b *batch) capped(r *ledgerOfRun) bool {
 	return ok && r.job.MaxCharge != nil && *r.job.MaxCharge-r.job.Charged-r.run.Reserved < cheapest
 }
 
-func dearestPrice(table *state.PriceTable, tiers model.TierSet, charge model.Charge) (micros int64, ok bool) {
-	for _, tier := range tiers.Tiers() {
-		if price, found := pagePrice(table, tier, charge); found {
-			micros, ok = max(micros, price), true
-		}
-	}
-	return micros, ok
+// cheapestFirst are the tiers that have a price, by what a page by them costs; of equal ones the first that is tried.
+func cheapestFirst(table *state.PriceTable, tiers model.TierSet, charge model.Charge) []model.Tier {
+	list := priced(table, tiers, charge).Tiers()
+	slices.SortStableFunc(list, func(a, b model.Tier) int {
+		left, _ := pagePrice(table, a, charge)
+		right, _ := pagePrice(table, b, charge)
+		return cmp.Compare(left, right)
+	})
+	return list
 }
 
 func grantOf(job ids.ID, seq uint32, o *state.Out) command.Grant {

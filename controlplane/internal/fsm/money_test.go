@@ -9,15 +9,38 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
-// prices of the property test: two tiers a factor of five apart, and website contacts.
+// testPrices are those of tests with few tiers: two a factor of five apart, and website contacts.
 var testPrices = []model.Price{
 	{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: 150},
 	{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 750},
 	{RowKey: "plugin:websitecontacts", Kind: "PLUGIN", Label: "Website contacts", Micros: 150},
+}
+
+// testTags are those of all endpoints, and of none.
+var testTags = []string{"", model.ProductPageTag, model.ProductListTag, model.SearchTag, model.WebsiteContacts}
+
+// drawPrices is a price table: that of the specification, or one with any price in any row, and rows missing.
+func drawPrices(t *rapid.T) []model.Price {
+	micros := map[string]int64{"tier:plain": 150, "tier:render": 750, "tier:super": 1500, "tier:render+super": 3750,
+		"plugin:/plugin/marketplace/pdp": 150, "plugin:/plugin/marketplace/search": 150, "plugin:/plugin/search": 1500,
+		"plugin:websitecontacts": 150}
+	usual := rapid.Bool().Draw(t, "usual prices")
+	var rows []model.Price
+	for _, key := range slices.Sorted(maps.Keys(micros)) {
+		price := model.Price{RowKey: key, Micros: micros[key]}
+		if !usual {
+			price.Micros = rapid.SampledFrom([]int64{-1, 0, 1, 150, 151, 750, 2000}).Draw(t, key)
+		}
+		if price.Micros >= 0 {
+			rows = append(rows, price)
+		}
+	}
+	return rows
 }
 
 // testLimits are small enough to be reached.
@@ -33,14 +56,21 @@ type money struct {
 	scrapers  map[ids.ID]ids.ID // job → scraper
 	receipts  []model.Receipt   // everything ever settled, to be repeated
 	delivered map[ids.ID]map[model.Unit]bool
+	lines     map[ids.ID]map[string]state.Line // what honest receipts come to, by job and price row
+	dishonest map[ids.ID]bool                  // jobs that were given receipts which no fetcher would give
 	toppedUp  bool
 }
 
 const customer = "c"
 
 func newMoney(t *rapid.T) *money {
-	d := &money{m: New(), now: 1, scrapers: map[ids.ID]ids.ID{}, delivered: map[ids.ID]map[model.Unit]bool{}}
-	d.must(t, command.CreateClusterPayload{ID: d.ids.New(), Shards: 1, FreeGrant: 5, Prices: testPrices})
+	return newMoneyAt(t, testPrices)
+}
+
+func newMoneyAt(t *rapid.T, prices []model.Price) *money {
+	d := &money{m: New(), now: 1, scrapers: map[ids.ID]ids.ID{}, delivered: map[ids.ID]map[model.Unit]bool{},
+		lines: map[ids.ID]map[string]state.Line{}, dishonest: map[ids.ID]bool{}}
+	d.must(t, command.CreateClusterPayload{ID: d.ids.New(), Shards: 1, FreeGrant: 5, Prices: prices})
 	d.must(t, command.OpenCustomerPayload{Customer: customer, Entry: d.ids.New()})
 	return d
 }
@@ -98,37 +128,88 @@ func (d *money) tomorrow(t *rapid.T) {
 	d.must(t, command.TickPayload{})
 }
 
+// reprice sets other prices: those of runs that are there stay.
+func (d *money) reprice(t *rapid.T) { d.must(t, command.PutPricesPayload{Rows: drawPrices(t)}) }
+
+// specOf is a scraper whose pages are read under a tag, and the tag that its record has.
+func specOf(name, tag string, pages int) (spec model.Scraper, recordTag string) {
+	spec = model.Scraper{Name: name, Type: model.SingleProduct,
+		SourceConfig: model.SourceConfig{Pagination: &model.Pagination{Type: model.NextLink, Max: &pages}}}
+	switch tag {
+	case model.ProductPageTag, model.ProductListTag:
+		spec.Type, spec.Config = model.Marketplace, &model.ScraperConfig{EndpointTag: tag}
+	case model.SearchTag:
+		spec.Type = model.SearchEngineSearch
+	case model.WebsiteContacts:
+		spec.SourceConfig.Pagination, recordTag = nil, tag
+	}
+	return spec, recordTag
+}
+
 func (d *money) launch(t *rapid.T) {
 	scraper, group := d.ids.New(), d.ids.New()
 	d.must(t, command.PutGroupPayload{Create: true, ID: group, Customer: customer, Name: group.String()})
-	pages := rapid.SampledFrom([]int{1, 3, 40}).Draw(t, "pages")
-	d.must(t, command.PutScraperPayload{Create: true, ID: scraper, Customer: customer, Group: group, Spec: model.Scraper{
-		Name: scraper.String(), Type: model.SingleProduct,
-		SourceConfig: model.SourceConfig{Pagination: &model.Pagination{Type: model.NextLink, Max: &pages}}}})
+	tag := rapid.SampledFrom(testTags).Draw(t, "tag")
+	spec, recordTag := specOf(scraper.String(), tag, rapid.SampledFrom([]int{1, 3, 40}).Draw(t, "pages"))
+	d.must(t, command.PutScraperPayload{Create: true, ID: scraper, Customer: customer, Group: group, Spec: spec,
+		ListRun: recordTag != "", Tag: recordTag})
 	launch := command.LaunchRunPayload{Job: d.ids.New(), Entry: d.ids.New(), Customer: customer, Scraper: scraper,
 		List: d.ids.New(), Links: rapid.Uint32Range(1, 6).Draw(t, "links"),
-		Tiers: rapid.SampledFrom([]model.TierSet{model.TiersOf(model.Plain), model.TiersOf(model.Render),
-			model.TiersOf(model.Plain, model.Render), model.AllTiers, model.TiersOf(model.Super)}).Draw(t, "tiers")}
-	if contacts := rapid.Bool().Draw(t, "contacts"); contacts {
-		endpoint, _ := model.EndpointOf(model.WebsiteContacts)
-		launch.Tiers, launch.Charge, launch.Daily = endpoint.Tiers, endpoint.Charge, testLimits
+		Tiers: model.TierSet(rapid.IntRange(1, int(model.AllTiers)).Draw(t, "tiers"))}
+	if tag == model.SearchTag {
+		launch.Search = &model.SearchEngine{Name: "e", URL: "https://e.test/?q={query}", PageParam: "p"}
 	}
 	if rapid.Bool().Draw(t, "capped") {
 		limit := rapid.Int64Range(0, 4000).Draw(t, "cap")
 		launch.MaxCharge = &limit
 	}
-	if result := d.do(launch); result.Err == nil {
-		for _, tier := range d.m.Store().View().Job(launch.Job).Tiers.Tiers() {
-			if _, found := priceOf(&state.PriceTable{Rows: testPrices}, tier.PriceRow()); !found {
-				t.Fatalf("the run may use %s, which has no price", tier)
-			}
-		}
-		d.jobs = append(d.jobs, launch.Job)
-		d.scrapers[launch.Job] = scraper
-		if failed := result.Value.(command.Launched).State == model.Failed; failed != (launch.Charge.PaidOnly && !d.toppedUp) {
-			t.Fatalf("launch %+v: failed %v, topped up %v", launch, failed, d.toppedUp)
+	if tag != model.WebsiteContacts && rapid.IntRange(0, 3).Draw(t, "trial") == 0 {
+		recipe := spec.Recipe()
+		recipe.Pagination, launch.Links, launch.Search = nil, 1, nil
+		launch.Trial = &command.Trial{Source: rapid.SampledFrom([]model.Source{model.SourceSample, model.SourcePreviewURL,
+			model.SourcePreviewCurl}).Draw(t, "source"), Recipe: recipe, Group: group}
+	}
+	other := rapid.SampledFrom(testTags).Draw(t, "another tag")
+	if endpoint, _ := model.EndpointOf(other); other != tag {
+		launch.Charge = endpoint.Charge
+		if err := d.do(launch).Err; fault.CodeOf(err) != fault.ScraperChanged {
+			t.Fatalf("a run under %q at the price of %q: %v", tag, other, err)
 		}
 	}
+	endpoint, _ := model.EndpointOf(tag)
+	if launch.Charge = endpoint.Charge; endpoint.Tiers != 0 {
+		launch.Tiers, launch.Daily = endpoint.Tiers, testLimits
+	}
+	result := d.do(launch)
+	if result.Err != nil {
+		return
+	}
+	job := d.m.Store().View().Job(launch.Job)
+	if _, found := priceOf(d.pricesOf(job), job.Charge.Row); !found && tag != "" {
+		t.Fatalf("%q runs without a price", tag)
+	}
+	for _, tier := range job.Tiers.Tiers() {
+		if _, found := pagePrice(d.pricesOf(job), tier, job.Charge); !found {
+			t.Fatalf("the run may use %s, which has no price", tier)
+		}
+	}
+	d.jobs = append(d.jobs, launch.Job)
+	d.scrapers[launch.Job] = scraper
+	if failed := result.Value.(command.Launched).State == model.Failed; failed != (launch.Charge.PaidOnly && !d.toppedUp) {
+		t.Fatalf("launch %+v: failed %v, topped up %v", launch, failed, d.toppedUp)
+	}
+	if job.State.Final() || launch.MaxCharge != nil || d.wallet().Out > 0 {
+		return
+	}
+	// What may begin has money for a page.
+	window := d.must(t, command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: launch.Job, Seqs: []uint32{0}, Domains: []uint64{0}}}})
+	if granted := window.(command.Window).Grants; len(granted) != 1 {
+		t.Fatalf("%+v begins and gets no page out of %+v", job, d.wallet())
+	}
+}
+
+func (d *money) pricesOf(job *state.Job) *state.PriceTable {
+	return d.m.Store().View().Prices(job.Prices)
 }
 
 func (d *money) extend(t *rapid.T) {
@@ -144,6 +225,95 @@ func (d *money) extend(t *rapid.T) {
 	}
 }
 
+// deliver gives the receipt that a fetcher gives of a page that is due: by a tier that its dispatch allows, under the row
+// and as often as the run's endpoint says. What was reserved must pay for all of it.
+func (d *money) deliver(t *rapid.T) {
+	job := d.pick(t)
+	if job == nil {
+		return
+	}
+	outs := d.outs(job.ID)
+	if len(outs) == 0 {
+		return
+	}
+	seq := rapid.SampledFrom(slices.Sorted(maps.Keys(outs))).Draw(t, "seq")
+	out := outs[seq]
+	receipt := model.Receipt{Job: job.ID, Unit: model.Unit{Seq: seq, Page: out.Start}, Outcome: model.Delivered, Items: 1,
+		Last: job.MaxPages == 1 || rapid.Bool().Draw(t, "last"), Next: &model.Continuation{Page: out.Start + 1, URL: "u"}}
+	unpaid := out.Limited || job.Charge.PaidOnly && rapid.IntRange(0, 2).Draw(t, "unpaid") == 0
+	if !unpaid {
+		tier := rapid.SampledFrom(out.Tiers.Tiers()).Draw(t, "tier")
+		receipt.PriceRow, receipt.Quantity = job.Charge.Of(tier)
+	}
+	price, _ := priceOf(d.pricesOf(job), receipt.PriceRow)
+	d.receipts = append(d.receipts, receipt)
+	d.settled(receipt)
+	want, line := price.Micros*int64(receipt.Quantity), d.line(job.ID, receipt.PriceRow)
+	switch {
+	case unpaid:
+	case out.Free > 0:
+		want = 0
+		line.FreePages++
+	default:
+		line.Pages += uint64(receipt.Quantity)
+		line.Amount -= want
+	}
+	if !unpaid {
+		d.lines[job.ID][receipt.PriceRow] = line
+	}
+	d.must(t, command.SettlePayload{Receipts: []model.Receipt{receipt}})
+	if after := d.m.Store().View().Job(job.ID); after.Charged-job.Charged != want || after.Delivered != job.Delivered+1 {
+		t.Fatalf("%+v of %+v cost %d, want %d", receipt, out, after.Charged-job.Charged, want)
+	}
+}
+
+// line is what a job's honest receipts of a price row come to.
+func (d *money) line(job ids.ID, row string) state.Line {
+	if d.lines[job] == nil {
+		d.lines[job] = map[string]state.Line{}
+	}
+	return d.lines[job][row]
+}
+
+func (d *money) settled(receipt model.Receipt) {
+	if d.delivered[receipt.Job] == nil {
+		d.delivered[receipt.Job] = map[model.Unit]bool{}
+	}
+	d.delivered[receipt.Job][receipt.Unit] = true
+}
+
+// covers demands that what is held for a page pays for it by any tier that its dispatch allows, and that the entries of
+// jobs that saw none but honest receipts say what these come to.
+func (d *money) covers(t *rapid.T) {
+	view := d.m.Store().View()
+	for _, id := range d.jobs {
+		job := view.Job(id)
+		for seq, o := range d.outs(id) {
+			if !o.Limited && (o.Tiers == 0 || o.Tiers&^job.Tiers != 0) {
+				t.Fatalf("seq %d of %+v is out by the tiers %s", seq, job, o.Tiers)
+			}
+			for _, tier := range o.Tiers.Tiers() {
+				if price, _ := pagePrice(d.pricesOf(job), tier, job.Charge); !o.Limited && price > o.Price {
+					t.Fatalf("%d are held for a page that costs %d by %s: %+v", o.Price, price, tier, job)
+				}
+			}
+		}
+		if d.dishonest[id] {
+			continue
+		}
+		entry := view.Entry(job.Entry)
+		for _, line := range entry.Lines {
+			want := d.line(id, line.RowKey)
+			if line.Pages != want.Pages || line.FreePages != want.FreePages || line.Amount != want.Amount {
+				t.Fatalf("line %+v, the receipts come to %+v", line, want)
+			}
+		}
+		if len(entry.Lines) != len(d.lines[id]) || entry.Amount != -job.Charged {
+			t.Fatalf("entry %+v of %+v, the receipts come to %+v", entry, job, d.lines[id])
+		}
+	}
+}
+
 // settle gives a receipt of a page that may or may not be due, or repeats an old one.
 func (d *money) settle(t *rapid.T) {
 	job := d.pick(t)
@@ -151,8 +321,9 @@ func (d *money) settle(t *rapid.T) {
 		return
 	}
 	receipt := model.Receipt{Job: job.ID, Unit: model.Unit{Seq: rapid.Uint32Range(0, 6).Draw(t, "seq")},
-		Outcome:  rapid.SampledFrom([]model.Outcome{1, 1, 1, 2, 3, 4, 5}).Draw(t, "outcome"),
-		PriceRow: rapid.SampledFrom([]string{"tier:plain", "tier:render", "tier:none", "plugin:websitecontacts"}).Draw(t, "row"),
+		Outcome: rapid.SampledFrom([]model.Outcome{1, 1, 1, 2, 3, 4, 5}).Draw(t, "outcome"),
+		PriceRow: rapid.SampledFrom([]string{"tier:plain", "tier:render", "tier:none", "plugin:websitecontacts",
+			"plugin:/plugin/search"}).Draw(t, "row"),
 		Quantity: rapid.SampledFrom([]uint32{1, 1, 0, 2}).Draw(t, "quantity"),
 		Last:     rapid.Bool().Draw(t, "last"), Next: &model.Continuation{Page: 1, URL: "u"}}
 	if o, ok := d.outs(job.ID)[receipt.Unit.Seq]; ok && rapid.IntRange(0, 3).Draw(t, "due") > 0 {
@@ -160,10 +331,20 @@ func (d *money) settle(t *rapid.T) {
 	} else {
 		receipt.Unit.Page = rapid.Uint32Range(0, 5).Draw(t, "page")
 	}
-	if len(d.receipts) > 0 && rapid.IntRange(0, 3).Draw(t, "repeat") == 0 {
-		receipt = rapid.SampledFrom(d.receipts).Draw(t, "old")
-	}
 	d.receipts = append(d.receipts, receipt)
+	d.dishonest[job.ID] = true
+	d.give(t, receipt)
+}
+
+// repeat gives a receipt again: of a page that was settled nothing changes.
+func (d *money) repeat(t *rapid.T) {
+	if len(d.receipts) > 0 {
+		d.give(t, rapid.SampledFrom(d.receipts).Draw(t, "old"))
+	}
+}
+
+// give settles a receipt that may cost what is held for its page at most, and nothing twice.
+func (d *money) give(t *rapid.T, receipt model.Receipt) {
 	before, held := d.m.Store().View().Job(receipt.Job), d.outs(receipt.Job)[receipt.Unit.Seq].Price
 	d.must(t, command.SettlePayload{Receipts: []model.Receipt{receipt}})
 	after := d.m.Store().View().Job(receipt.Job)
@@ -173,15 +354,13 @@ func (d *money) settle(t *rapid.T) {
 		}
 		return
 	}
-	if d.delivered[receipt.Job] == nil {
-		d.delivered[receipt.Job] = map[model.Unit]bool{}
-	}
 	if receipt.Outcome != model.Delivered || d.delivered[receipt.Job][receipt.Unit] {
 		t.Fatalf("%+v was charged twice, or not delivered", receipt)
 	}
-	d.delivered[receipt.Job][receipt.Unit] = true
-	if price, _ := priceOf(&state.PriceTable{Rows: testPrices}, receipt.PriceRow); after.Charged-before.Charged > min(price.Micros*int64(receipt.Quantity), held) {
-		t.Fatalf("%+v cost %d with %d held", receipt, after.Charged-before.Charged, held)
+	d.settled(receipt)
+	price, _ := priceOf(d.pricesOf(before), receipt.PriceRow)
+	if cost := after.Charged - before.Charged; cost > min(price.Micros*int64(receipt.Quantity), held) {
+		t.Fatalf("%+v cost %d with %d held", receipt, cost, held)
 	}
 }
 
@@ -199,7 +378,7 @@ func (d *money) redispatch(t *rapid.T) {
 
 func (d *money) stop(t *rapid.T) {
 	if job := d.pick(t); job != nil {
-		d.must(t, command.StopRunPayload{Customer: customer, Scraper: d.scrapers[job.ID]})
+		d.must(t, command.StopRunPayload{Customer: customer, Job: job.ID})
 	}
 }
 
@@ -286,25 +465,44 @@ func (d *money) check(t *rapid.T) {
 	}
 }
 
+// crawling demands of a step that it takes no wallet below zero.
+func (d *money) crawling(step func(*rapid.T)) func(*rapid.T) {
+	return func(t *rapid.T) {
+		before := d.wallet().Available
+		step(t)
+		if after := d.wallet().Available; after < min(before, 0) {
+			t.Fatalf("crawling took what is available from %d to %d", before, after)
+		}
+	}
+}
+
+// steps are all that happens but for settling.
+func (d *money) steps() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"adjust": d.adjust, "reprice": d.reprice, "launch": d.launch, "extend": d.crawling(d.extend),
+		"extend again": d.crawling(d.extend), "redispatch": d.crawling(d.redispatch), "stop": d.stop, "close": d.close,
+		"tomorrow": d.tomorrow, "deliver": d.crawling(d.deliver), "deliver again": d.crawling(d.deliver),
+		"repeat": d.crawling(d.repeat),
+		"":       func(t *rapid.T) { d.check(t); d.covers(t) },
+	}
+}
+
 // TestMoney: whatever comes in whatever order, the books balance, no unit is charged twice, and no crawl takes a wallet
 // below zero (an operator's adjustment may).
 func TestMoney(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := newMoney(t)
-		crawling := func(step func(*rapid.T)) func(*rapid.T) {
-			return func(t *rapid.T) {
-				before := d.wallet().Available
-				step(t)
-				if after := d.wallet().Available; after < min(before, 0) {
-					t.Fatalf("crawling took what is available from %d to %d", before, after)
-				}
-			}
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"adjust": d.adjust, "launch": d.launch, "extend": crawling(d.extend), "settle": crawling(d.settle),
-			"settle again": crawling(d.settle), "redispatch": crawling(d.redispatch), "stop": d.stop, "close": d.close,
-			"tomorrow": d.tomorrow,
-			"":         d.check,
-		})
+		d := newMoneyAt(t, drawPrices(t))
+		steps := d.steps()
+		steps["settle"], steps["settle again"] = d.crawling(d.settle), d.crawling(d.settle)
+		t.Repeat(steps)
+	})
+}
+
+// TestReservationsCover: of every endpoint, by every tier that a dispatch allows, at every price table, what is reserved
+// pays for what its receipts cost, to the last micro-cent, and the entry says what they come to.
+func TestReservationsCover(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := newMoneyAt(t, drawPrices(t))
+		t.Repeat(d.steps())
 	})
 }

@@ -57,11 +57,30 @@ func (w *world) check() error {
 		if err := w.checkEntries(view, wallet); err != nil {
 			return err
 		}
+		if daily := view.Daily(wallet.Customer); daily != nil {
+			if err := checkDaily(daily); err != nil {
+				return err
+			}
+		}
 		money += wallet.Available + wallet.Reserved
 		requests += wallet.Free + wallet.FreeHeld
 	}
 	if money != 0 || requests != 0 {
 		return fmt.Errorf("postings sum to %d micro-cents and %d free requests", money, requests)
+	}
+	return nil
+}
+
+// checkDaily: no daily limit is overshot, whatever becomes of what is out.
+func checkDaily(d *state.Daily) error {
+	var reads uint32
+	for _, domain := range d.Domains {
+		if reads += domain.Reads; domain.Reads > limits.PerDomain {
+			return fmt.Errorf("a domain is read too often: %+v", d)
+		}
+	}
+	if d.Reads != reads || d.Reads > limits.Reads || d.Uncharged+d.Out > limits.Uncharged {
+		return fmt.Errorf("daily limits are overshot: %+v", d)
 	}
 	return nil
 }
@@ -80,12 +99,14 @@ func (w *world) checkEntries(view *state.View, wallet *state.Wallet) error {
 			return true
 		}
 		job := view.Job(e.Job)
-		var pages, amount int64
+		var amount int64
 		for _, line := range e.Lines {
-			pages += int64(line.Pages + line.FreePages)
 			amount += line.Amount
+			if line.Amount != -int64(line.Pages)*line.UnitPrice {
+				failed = fmt.Errorf("line %+v of job %s", line, job.ID)
+			}
 		}
-		if amount != e.Amount || -amount != job.Charged || pages != int64(job.Delivered) {
+		if amount != e.Amount || -amount != job.Charged {
 			failed = fmt.Errorf("entry %+v does not fit job %+v", e, job)
 		}
 		if int(job.Delivered) > len(w.delivered[job.ID]) {
@@ -204,7 +225,10 @@ func (w *world) verifyRun(job *state.Job, truth *runTruth) error {
 	if wallet.Reserved != 0 || wallet.FreeHeld != 0 || wallet.Out != 0 {
 		return fmt.Errorf("wallet still holds something: %+v", wallet)
 	}
-	if job.State == model.Stopped {
+	if err := w.recount(job); err != nil {
+		return err
+	}
+	if job.State == model.Stopped || job.Message != "" && job.Pages == 0 {
 		return nil
 	}
 	errors := uint32(0)
@@ -219,6 +243,28 @@ func (w *world) verifyRun(job *state.Job, truth *runTruth) error {
 	}
 	if job.Errors != errors || job.Success+job.Errors != job.Links {
 		return fmt.Errorf("want %d failed links", errors)
+	}
+	return nil
+}
+
+// recount holds a run's entry against its page records: what each price row was charged for, and no free request pays
+// where only money does.
+func (w *world) recount(job *state.Job) error {
+	view := w.machine.Store().View()
+	entry, quantity := view.Entry(job.Entry), map[string]int64{}
+	for _, record := range w.store.records[job.ID] {
+		if record.Outcome == model.Delivered && record.Quantity > 0 {
+			quantity[record.PriceRow] += int64(record.Quantity)
+		}
+	}
+	for _, line := range entry.Lines {
+		if int64(line.Pages+line.FreePages) != quantity[line.RowKey] || line.FreePages > 0 && job.Charge.PaidOnly {
+			return fmt.Errorf("line %+v, the records have %v", line, quantity)
+		}
+		delete(quantity, line.RowKey)
+	}
+	if len(quantity) > 0 {
+		return fmt.Errorf("not in the entry: %v", quantity)
 	}
 	return nil
 }

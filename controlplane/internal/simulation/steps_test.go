@@ -128,8 +128,10 @@ func (w *world) fetch(s int) {
 	if page.Last && truth.bad {
 		page.Outcome, page.Code = model.Errored, "timeout"
 	} else {
-		page.Outcome, page.PriceRow, page.Quantity = model.Delivered, "tier:plain", 1
-		page.Rows = [][]byte{[]byte(page.Fetch.String())}
+		page.Outcome, page.Rows = model.Delivered, [][]byte{[]byte(page.Fetch.String())}
+		if tiers := o.task.Tiers.Tiers(); job != nil && !truth.free && !o.task.Limited {
+			page.PriceRow, page.Quantity = job.Charge.Of(tiers[w.r.IntN(len(tiers))])
+		}
 	}
 	o.page++
 	o.left--
@@ -306,13 +308,13 @@ func (w *world) handOver(s int) error {
 	return err
 }
 
-// order is what customers do in the middle of things: stop, top up, launch.
+// order is what customers do in the middle of things: stop, top up, wait, launch.
 func (w *world) order() error {
 	if len(w.runs) == 0 {
 		return nil
 	}
 	truth := w.runs[w.r.IntN(len(w.runs))]
-	switch w.r.IntN(3) {
+	switch w.r.IntN(4) {
 	case 0:
 		if truth.launched {
 			_, err := w.propose(context.Background(), command.StopRunPayload{Customer: truth.customer, Scraper: truth.scraper})
@@ -320,6 +322,8 @@ func (w *world) order() error {
 		}
 	case 1:
 		return w.topUp(truth.customer, int64(w.r.IntN(5*price)+1))
+	case 2:
+		w.now += day / 3
 	}
 	return w.launch(truth)
 }

@@ -24,13 +24,28 @@ import (
 const (
 	shards = 2
 	price  = 150
+	day    = 24 * 60 * 60 * 1000 // in milliseconds
 )
+
+// prices of every tier and every endpoint: one endpoint is dearer than a browser.
+var prices = []model.Price{
+	{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: price},
+	{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 4*price + 7},
+	{RowKey: "tier:super", Kind: "TIER", Label: "Super", Micros: 10 * price},
+	{RowKey: "plugin:" + model.ProductPageTag, Kind: "PLUGIN", Label: "Marketplace", Micros: price},
+	{RowKey: "plugin:" + model.SearchTag, Kind: "PLUGIN", Label: "Search", Micros: 9 * price},
+	{RowKey: "plugin:" + model.WebsiteContacts, Kind: "PLUGIN", Label: "Contacts", Micros: price},
+}
+
+// limits of website contacts are small enough to be reached.
+var limits = model.DailyLimits{Reads: 9, Uncharged: 3, PerDomain: 4}
 
 // link is the truth about one start address.
 type link struct {
 	host  int
 	pages int  // of its chain
 	bad   bool // its last page fails for good
+	free  bool // a website that is not charged
 	// changing: each fetch of a page may find the chain's end there, or that it goes on.
 	changing bool
 }
@@ -42,6 +57,8 @@ type runTruth struct {
 	customer string
 	list     ids.ID
 	links    []link
+	tag      string // of its endpoint, "" for none
+	tiers    model.TierSet
 	launched bool
 }
 
@@ -106,7 +123,7 @@ func newWorld(seed uint64) (*world, error) {
 		w.open[s] = map[seqKey]*openTask{}
 	}
 	_, err := w.propose(context.Background(), command.CreateClusterPayload{ID: w.ids.New(), Shards: shards,
-		FreeGrant: int64(w.r.IntN(4)), Prices: []model.Price{{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: price}}})
+		FreeGrant: int64(w.r.IntN(4)), Prices: prices})
 	if err != nil {
 		return nil, err
 	}
@@ -135,27 +152,49 @@ func (w *world) addCustomer(ref string) error {
 		return err
 	}
 	for n := range 1 + w.r.IntN(2) {
-		truth := &runTruth{job: w.ids.New(), scraper: w.ids.New(), customer: ref, list: w.ids.New()}
-		maxPages := []int{1, 1, 30}[w.r.IntN(3)]
-		for range 1 + w.r.IntN(12) {
-			l := link{host: w.r.IntN(3), pages: 1, bad: w.r.IntN(10) == 0}
-			if maxPages > 1 {
-				l.pages = []int{1, 1, 2, 3, 5, 12, 25}[w.r.IntN(7)]
-				l.changing = w.r.IntN(4) == 0
-			}
-			truth.links = append(truth.links, l)
+		truth := w.newRun(ref)
+		put := command.PutScraperPayload{Create: true, ID: truth.scraper, Customer: ref, Group: group,
+			Spec: model.Scraper{Name: "s" + strconv.Itoa(n), Type: model.SingleProduct}}
+		maxPages := 30
+		switch truth.tag {
+		case model.ProductPageTag:
+			put.Spec.Type, maxPages = model.Marketplace, 1
+		case model.SearchTag:
+			put.Spec.Type, maxPages = model.SearchEngineSearch, 1
+		case model.WebsiteContacts:
+			put.ListRun, put.Tag, maxPages = true, truth.tag, 1
 		}
-		spec := model.Scraper{Name: "s" + strconv.Itoa(n), Type: model.SingleProduct}
-		if maxPages > 1 {
-			spec.SourceConfig.Pagination = &model.Pagination{Type: model.NextLink, Max: &maxPages}
+		if maxPages > 1 && slices.ContainsFunc(truth.links, func(l link) bool { return l.pages > 1 }) {
+			put.Spec.SourceConfig.Pagination = &model.Pagination{Type: model.NextLink, Max: &maxPages}
 		}
-		_, err := w.propose(ctx, command.PutScraperPayload{Create: true, ID: truth.scraper, Customer: ref, Group: group, Spec: spec})
-		if err != nil {
+		if _, err := w.propose(ctx, put); err != nil {
 			return err
 		}
 		w.runs = append(w.runs, truth)
 	}
 	return nil
+}
+
+// newRun is a run to be: of an endpoint or of none, over one to twelve links.
+func (w *world) newRun(customer string) *runTruth {
+	truth := &runTruth{job: w.ids.New(), scraper: w.ids.New(), customer: customer, list: w.ids.New()}
+	truth.tag = []string{"", "", "", "", model.ProductPageTag, model.SearchTag, model.WebsiteContacts, model.WebsiteContacts}[w.r.IntN(8)]
+	truth.tiers = model.TiersOf(model.Plain)
+	endpoint, _ := model.EndpointOf(truth.tag)
+	if endpoint.Tiers == 0 && w.r.IntN(3) == 0 {
+		truth.tiers = model.TiersOf(model.Plain, model.Render, model.Super)
+	}
+	chains := truth.tag == "" && w.r.IntN(3) == 0
+	for range 1 + w.r.IntN(12) {
+		l := link{host: w.r.IntN(3), pages: 1, bad: truth.tag != model.WebsiteContacts && w.r.IntN(10) == 0}
+		l.free = truth.tag == model.WebsiteContacts && w.r.IntN(3) == 0
+		if chains {
+			l.pages = []int{1, 1, 2, 3, 5, 12, 25}[w.r.IntN(7)]
+			l.changing = w.r.IntN(4) == 0
+		}
+		truth.links = append(truth.links, l)
+	}
+	return truth
 }
 
 func (w *world) topUp(ref string, micros int64) error {
@@ -175,8 +214,12 @@ func (w *world) launch(truth *runTruth) error {
 		urls = append(urls, fmt.Sprintf("http://h%d/%s/%d", l.host, truth.job, seq))
 	}
 	w.store.lists[truth.list] = urls
+	endpoint, _ := model.EndpointOf(truth.tag)
 	payload := command.LaunchRunPayload{Job: truth.job, Entry: w.ids.New(), Customer: truth.customer, Scraper: truth.scraper,
-		List: truth.list, Links: uint32(len(urls)), Tiers: model.TiersOf(model.Plain)}
+		List: truth.list, Links: uint32(len(urls)), Tiers: truth.tiers, Charge: endpoint.Charge}
+	if endpoint.Daily != (model.DailyLimits{}) {
+		payload.Daily = limits
+	}
 	if w.r.IntN(3) == 0 {
 		limit := int64(w.r.IntN(10*price) + 1)
 		payload.MaxCharge = &limit
@@ -213,10 +256,11 @@ func (w *world) lead() error {
 	w.term++
 	view := func() *state.View { return w.machine.Store().View() }
 	d := dispatch.New(dispatch.Config{Leader: w.term, Shards: shards, Window: w.window,
-		HostOf:  func(url string) string { return strings.SplitN(url, "/", 4)[2] },
-		ShardOf: func(host string) int { return int(host[1]-'0') % shards },
-		Pace:    func(*state.View, *state.Job) float64 { return 1 },
-		Now:     func() time.Time { return time.UnixMilli(w.now) }, View: view})
+		HostOf:   func(url string) string { return strings.SplitN(url, "/", 4)[2] },
+		ShardOf:  func(host string) int { return int(host[1]-'0') % shards },
+		DomainOf: func(url string) uint64 { return uint64(strings.SplitN(url, "/", 4)[2][1]) },
+		Pace:     func(*state.View, *state.Job) float64 { return 1 },
+		Now:      func() time.Time { return time.UnixMilli(w.now) }, View: view})
 	for _, job := range view().OpenJobs() {
 		w.machine.Store().ReadRun(job.ID, func(run *state.Run) { d.Adopt(job, run) })
 	}

@@ -176,11 +176,13 @@ type message struct {
 }
 
 type format struct {
-	Type       string `json:"type"`
-	JSONSchema struct {
-		Name   string          `json:"name"`
-		Schema json.RawMessage `json:"schema"`
-	} `json:"json_schema"`
+	Type       string      `json:"type"`
+	JSONSchema *jsonSchema `json:"json_schema,omitempty"`
+}
+
+type jsonSchema struct {
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
 }
 
 // answer is what of an answer matters.
@@ -197,27 +199,28 @@ type answer struct {
 	} `json:"usage"`
 }
 
-// call makes the exchange; an endpoint that wants the newer name of a member is asked again with that.
+// call makes the exchange. An endpoint that wants the newer name of a member is asked again by that, one that does not
+// take the schema as the form of an answer with the schema in the question.
 func (c *Client) call(ctx context.Context, system, user string, schema json.RawMessage) (*answer, error) {
-	q := question{Model: c.config.Model, Messages: []message{{"system", system}, {"user", user}}}
-	q.ResponseFormat.Type = "json_schema"
-	q.ResponseFormat.JSONSchema.Name, q.ResponseFormat.JSONSchema.Schema = "answer", schema
+	bare := false
 	for {
 		newer := c.newName.Load()
-		q.MaxTokens, q.MaxCompletionTokens = c.config.MaxAnswer, 0
-		if newer {
-			q.MaxTokens, q.MaxCompletionTokens = 0, c.config.MaxAnswer
-		}
-		body, err := json.Marshal(q)
+		body, err := json.Marshal(c.question(system, user, schema, newer, bare))
 		if err != nil {
 			return nil, fault.Wrap(fault.PageModel, err, "the question cannot be written")
 		}
 		status, text, err := c.exchange(ctx, body)
+		refuses := func(member string) bool {
+			return (status == 400 || status == 422) && bytes.Contains(text, []byte(member))
+		}
 		switch {
 		case err != nil:
 			return nil, err
-		case status == 400 && !newer && bytes.Contains(text, []byte("max_completion_tokens")):
+		case !newer && refuses("max_completion_tokens"):
 			c.newName.Store(true)
+			continue
+		case !bare && (refuses("response_format") || refuses("json_schema")):
+			bare = true
 			continue
 		case status != 200:
 			return nil, fault.New(fault.PageModel, "the model's endpoint answered with status %d", status)
@@ -228,6 +231,22 @@ func (c *Client) call(ctx context.Context, system, user string, schema json.RawM
 		}
 		return a, nil
 	}
+}
+
+// question is what is asked: by the newer name of a member, and with the schema in the question, where the endpoint wants
+// that.
+func (c *Client) question(system, user string, schema json.RawMessage, newer, bare bool) *question {
+	q := &question{Model: c.config.Model, MaxTokens: c.config.MaxAnswer}
+	if newer {
+		q.MaxTokens, q.MaxCompletionTokens = 0, c.config.MaxAnswer
+	}
+	q.ResponseFormat = format{Type: "json_schema", JSONSchema: &jsonSchema{"answer", schema}}
+	if bare {
+		q.ResponseFormat = format{Type: "json_object"}
+		system += "\nThe JSON Schema of the answer:\n" + string(schema)
+	}
+	q.Messages = []message{{"system", system}, {"user", user}}
+	return q
 }
 
 // exchange sends a request and gives a copy of the answer's body.

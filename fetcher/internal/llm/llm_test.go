@@ -91,8 +91,10 @@ func TestAnswers(t *testing.T) {
 		{"no choice", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) }, "", fault.PageModel},
 		{"another protocol", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `<html>`) }, "", fault.PageModel},
 		{"error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) }, "", fault.PageModel},
-		{"wrong key", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, string(key), 401) }, "", fault.PageModel},
-		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", 307) }, "", fault.PageModel},
+		{"wrong key", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, string(key), http.StatusUnauthorized) }, "", fault.PageModel},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+		}, "", fault.PageModel},
 		{"endless", func(w http.ResponseWriter, _ *http.Request) {
 			for range maxAnswerBytes / 1000 {
 				_, _ = w.Write(bytes.Repeat([]byte("x"), 2000))
@@ -133,6 +135,28 @@ func TestNewerName(t *testing.T) {
 	}
 }
 
+// TestWithoutSchemas: endpoints that take no schema as the form of an answer find it in the question.
+func TestWithoutSchemas(t *testing.T) {
+	var bodies []string
+	client, _ := endpoint(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bodies = append(bodies, string(body)); bytes.Contains(body, []byte(`"json_schema"`)) {
+			http.Error(w, `{"error":{"message":"This response_format type is unavailable now"}}`, 400)
+			return
+		}
+		says(`{"a":1}`, 1, 1)(w, r)
+	})
+	got, err := client.Ask(t.Context(), "be brief", "page", json.RawMessage(`{"type":"object"}`))
+	if err != nil || string(got) != `{"a":1}` || len(bodies) != 2 {
+		t.Fatalf("%s, %v after %d requests", got, err, len(bodies))
+	}
+	want := `{"model":"m","messages":[{"role":"system","content":"be brief\nThe JSON Schema of the answer:\n{\"type\":\"object\"}"},` +
+		`{"role":"user","content":"page"}],"max_tokens":4000,"response_format":{"type":"json_object"}}`
+	if diff := cmp.Diff(want, bodies[1]); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+}
+
 func TestTimeout(t *testing.T) {
 	arrived := make(chan struct{})
 	client, _ := endpoint(t, Config{Timeout: 50 * time.Millisecond, MaxAnswer: 100}, func(_ http.ResponseWriter, r *http.Request) {
@@ -169,8 +193,10 @@ func TestCaps(t *testing.T) {
 	})
 	t.Run("day", func(t *testing.T) {
 		client, clock := endpoint(t, Config{MaxAnswer: 100, MaxDayTokens: 300, PriceIn: 1000, PriceOut: 2000, MaxDayMicros: 1_000_000}, says(`{}`, 100, 50))
-		if ask(client, 30) != "" || ask(client, 30) != "" {
-			t.Error("the cap of a day holds too early")
+		for range 2 {
+			if ask(client, 30) != "" {
+				t.Error("the cap of a day holds too early")
+			}
 		}
 		if tokens, micros := client.Spent(); tokens != 300 || micros != 400 {
 			t.Errorf("%d tokens for %d", tokens, micros)

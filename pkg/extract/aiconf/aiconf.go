@@ -10,8 +10,8 @@
 // codes only with their check digit. What does not fit the schema does not count as stated.
 //
 // What is missing then is asked of the language model, with the page as text (markdown) and the schema as the form of the
-// answer. The page is data there: it stands between marks that it cannot know, and an answer that does not fit the schema
-// is dropped as a whole. What the page states is never changed by an answer. Without an answer the page's own words stand.
+// answer. The page is data there: it stands between marks that it cannot know, and a row of the answer that does not fit
+// the schema is dropped. What the page states is never changed by an answer. Without an answer the page's own words stand.
 //
 // # One row or many
 //
@@ -28,6 +28,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
@@ -80,11 +81,15 @@ func (c *conf) read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 	}
 	rejected := 0
 	if len(pages) > 1 && pages[1].Code == "" {
-		if answers, ok := c.answers(pages[1].Body, isList); ok {
-			list, r.firm = c.merge(list, answers, isList), true
-		} else if !r.firm {
-			rejected++
+		answers, unfit := c.answers(pages[1].Body, isList)
+		switch {
+		case len(answers) > 0:
+			list = c.merge(list, answers, isList)
+			r.firm = r.firm || slices.ContainsFunc(answers, func(answer row) bool { return len(answer) > 0 })
+		case r.firm && !isList:
+			unfit = 0 // what the page states makes the row
 		}
+		rejected = unfit
 	}
 	if !r.firm {
 		return rows.More{Rejected: rejected}, nil
@@ -166,10 +171,11 @@ func (c *conf) settle(r row) []byte {
 	return c.json(r, true)
 }
 
-// answers are the rows of a model's answer; false if it is none, or does not fit the schema.
-func (c *conf) answers(body []byte, isList bool) ([]row, bool) {
+// answers are the rows of a model's answer that fit the schema, and how many do not; an answer of another form is one
+// of these.
+func (c *conf) answers(body []byte, isList bool) (answers []row, unfit int) {
 	if len(body) > rows.MaxRowBytes {
-		return nil, false
+		return nil, 1
 	}
 	parts := []json.RawMessage{bytes.TrimSpace(body)}
 	if isList {
@@ -177,35 +183,43 @@ func (c *conf) answers(body []byte, isList bool) ([]row, bool) {
 			Rows []json.RawMessage `json:"rows"`
 		}
 		if err := json.Unmarshal(body, &list); err != nil {
-			return nil, false
+			return nil, 1
 		}
 		parts = list.Rows
 	}
-	var answers []row
 	for _, part := range parts {
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(part, &members); err != nil {
-			return nil, false
+		if answer := c.answer(part); answer != nil {
+			answers = append(answers, answer)
+		} else {
+			unfit++
 		}
-		for i := range c.fields { // "not on the page" is often said as null
-			f := &c.fields[i]
-			if value := members[f.Name]; string(value) == "null" && (len(f.Types) == 0 || !f.Is("null")) {
-				delete(members, f.Name)
-			}
-		}
-		text, err := json.Marshal(members)
-		if err != nil || c.schema.Validate(text) != nil {
-			return nil, false
-		}
-		answer := row{}
-		for i := range c.fields {
-			if value := members[c.fields[i].Name]; value != nil {
-				answer[c.fields[i].Name] = value
-			}
-		}
-		answers = append(answers, answer)
 	}
-	return answers, true
+	return answers, unfit
+}
+
+// answer is one row of a model's answer, nil if it does not fit the schema.
+func (c *conf) answer(part json.RawMessage) row {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(part, &members); err != nil {
+		return nil
+	}
+	for i := range c.fields { // "not on the page" is often said as null
+		f := &c.fields[i]
+		if value := members[f.Name]; string(value) == "null" && (len(f.Types) == 0 || !f.Is("null")) {
+			delete(members, f.Name)
+		}
+	}
+	text, err := json.Marshal(members)
+	if err != nil || c.schema.Validate(text) != nil {
+		return nil
+	}
+	answer := row{}
+	for i := range c.fields {
+		if value := members[c.fields[i].Name]; value != nil {
+			answer[c.fields[i].Name] = value
+		}
+	}
+	return answer
 }
 
 // merge fills what is missing in rows. Answers that belong to none are rows of their own.

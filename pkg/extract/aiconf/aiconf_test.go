@@ -142,6 +142,41 @@ func TestMark(t *testing.T) {
 	}
 }
 
+// TestAnswers: rows of an answer are held against the schema one by one, and an answer that says nothing makes no row.
+func TestAnswers(t *testing.T) {
+	const one = `{"properties":{"name":{"type":"string"},"price":{"type":"number"}}}`
+	const strict = `{"properties":{"name":{"type":"string"},"price":{"type":"number"}},"required":["price"]}`
+	const list = `{"type":"array","items":{"properties":{"name":{"type":"string"},"price":{"type":"number"}},"required":["name"]}}`
+	const stated = `<script type="application/ld+json">{"@type":"Product","name":"A"}</script>`
+	for _, c := range []struct {
+		name, schema, page, answer string
+		rows                       string
+		rejected                   int
+	}{
+		{"says nothing", one, "", `{}`, "", 0},
+		{"says null", one, "", `{"name":null,"price":null}`, "", 0},
+		{"fills what is missing", one, stated, `{"name":"B","price":3}`, `{"name":"A","price":3}`, 0},
+		{"a wrong type", one, "", `{"name":"B","price":"free"}`, "", 1},
+		{"a wrong type beside what is stated", one, stated, `{"price":"free"}`, `{"name":"A"}`, 0},
+		{"a wrong type where it is required", strict, stated, `{"price":"free"}`, "", 1},
+		{"more than is asked", one, "", `{"price":3,"balance":3}`, `{"name":"Heading","price":3}`, 0},
+		{"no object", one, "", `[{"name":"B"}]`, "", 1},
+		{"a number that no memory has", one, "", `{"price":1e999999999}`, "", 1},
+		{"rows, one by one", list, "", `{"rows":[{"name":"A"},{"price":1},{"name":"B","price":"x"},3,{"name":"C","price":2}]}`,
+			`{"name":"A"}{"name":"C","price":2}`, 3},
+		{"no rows", list, "", `{"rows":[]}`, "", 0},
+		{"rows that are none", list, "", `{"rows":{"name":"A"}}`, "", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			first := page.Page{URL: "https://x.example/", ContentType: "text/html", Body: []byte(c.page + "<h1>Heading</h1><p>Text.")}
+			more, got := read(t, compile(t, c.schema), first, page.Page{Body: []byte(c.answer)})
+			if text := string(bytes.Join(got, nil)); text != c.rows || more.Rejected != c.rejected {
+				t.Errorf("got %s, %d rejected", text, more.Rejected)
+			}
+		})
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	schemas := []string{
 		`{"properties":{"name":{"type":"string"},"price":{"type":"number"},"_offer":{"properties":{"price":{},"stock":{"type":"boolean"}}},"images":{"type":"array","items":{"type":"string","format":"uri"}}},"required":["name"]}`,

@@ -1,10 +1,9 @@
 package aiconf
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
-
-	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
@@ -35,8 +34,9 @@ func (r *reader) ask(list []row, isList bool) *page.Prompt {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	// A page cannot hold a mark that is made of all of it.
-	mark := fmt.Sprintf("PAGE-%016x", xxh3.HashString(text))
+	// A page cannot hold a mark that is made of all of it, by a hash that nobody can steer.
+	sum := sha256.Sum256([]byte(r.data.Title + "\n" + text))
+	mark := fmt.Sprintf("PAGE-%x", sum[:16])
 	var user strings.Builder
 	if isList {
 		user.WriteString("Answer with all the things that this page lists, in its order, as the member rows.\n")

@@ -1,6 +1,6 @@
 // Package contacts owns the extraction of website contacts (specification 4.14): which e-mail addresses a business
 // publishes on its own site, from the home page and up to two contact-type pages that it links to. It guesses nothing,
-// decodes no protection, runs no script, and knows neither limits nor prices.
+// decodes no protection, runs no script, and knows no daily limits.
 package contacts
 
 import (
@@ -37,8 +37,28 @@ const (
 	maxAddresses = 100              // of a row
 )
 
-// Compile makes the extraction. Of the recipe nothing but its endpoint counts.
-func Compile(model.Recipe) (rows.Maker, fault.List) {
+// Price is the row of the price table for a credit; a website that is charged costs two.
+func Price() model.Price {
+	return model.Price{RowKey: model.EndpointRow(model.WebsiteContacts), Kind: "PLUGIN", Label: "Website contacts", Micros: 150}
+}
+
+// Compile makes the extraction. It has columns of its own and reads a website as one page.
+func Compile(r model.Recipe) (rows.Maker, fault.List) {
+	var faults fault.List
+	for _, member := range []struct {
+		field string
+		given bool
+	}{
+		{"itemsConfig", len(r.Fields) > 0}, {"sourceConfig.pagination", r.Pagination.MaxPages() > 1},
+		{"sourceConfig.curl", r.Curl != ""}, {"schema", len(r.Schema) > 0},
+	} {
+		if member.given {
+			faults = append(faults, fault.Invalid(fault.SchemaValidation, member.field, "website contacts have none; leave it out"))
+		}
+	}
+	if len(faults) > 0 {
+		return rows.Maker{}, faults
+	}
 	return rows.Maker{Read: read, Unfetched: unfetched, Failures: true, Fetches: maxFetches, Within: maxTime}, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -29,6 +30,8 @@ const (
 	maxSample      = 20
 	maxSampleBytes = 100_000
 	maxCandidates  = 10
+	// maxTree is less than other types read, since these parse the page again beside this one's tree.
+	maxTree = tree.MaxElements / 2
 )
 
 // Candidate is a row of a detection: a scraper without name and address, and what it makes of the page.
@@ -75,9 +78,6 @@ func Compile(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List) {
 		return rows.More{}, nil
 	}}, nil
 }
-
-// maxTags bounds the pages that are looked through for what repeats itself: every proposal is tried beside the tree.
-const maxTags = 50_000
 
 // detection is the work on one page.
 type detection struct {
@@ -169,7 +169,7 @@ func (d *detection) json() {
 }
 
 func (d *detection) html() {
-	root, err := structured.Parse(d.page.Body, maxTags)
+	root, err := tree.Parse(d.page.Body, maxTree)
 	if err != nil {
 		d.own()
 		return
@@ -185,7 +185,7 @@ func (d *detection) html() {
 	d.stated(topic)
 	lists := p.lists()
 	product := p.product(lists)
-	if has(product, "price") && !topic.listed {
+	if !topic.listed && (has(product, "price") || p.sells(lists)) {
 		topic.single = true
 	}
 	d.shops(topic, lists)
@@ -201,6 +201,40 @@ func (d *detection) html() {
 		d.try("product", score, model.Scraper{Type: model.SingleProduct, ItemsConfig: product}, nil)
 	}
 	d.schema(topic)
+	d.weigh(topic)
+}
+
+// unpriced is what a proposal without a price loses against others that have one.
+const unpriced = 20
+
+// weigh puts proposals for a product that have its price before those that have not.
+func (d *detection) weigh(t topic) {
+	if t.kind != "" && t.kind != "PRODUCT" {
+		return
+	}
+	about := func(c *Candidate) bool { return c.Strategy != "list" && c.Strategy != "fields" }
+	if !slices.ContainsFunc(d.found, func(c Candidate) bool { return about(&c) && c.hasPrice() }) {
+		return
+	}
+	for i := range d.found {
+		if c := &d.found[i]; about(c) && !c.hasPrice() {
+			c.Score -= unpriced
+		}
+	}
+}
+
+// hasPrice says whether the first row has a price.
+func (c *Candidate) hasPrice() bool {
+	var row map[string]any
+	if err := json.Unmarshal(c.SampleData[0], &row); err != nil {
+		return false // a row is an object
+	}
+	for name, value := range row {
+		if value != nil && (name == "lowPrice" || strings.HasSuffix(name, "price") || strings.HasSuffix(name, "_lowPrice")) {
+			return true
+		}
+	}
+	return false
 }
 
 // topic is what a page is about by what it states.
@@ -286,7 +320,8 @@ func (d *detection) shops(t topic, lists []list) {
 // list proposes items that repeat.
 func (d *detection) list(p *probe, l list, place int, t topic, next *model.Pagination) {
 	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: p.config(l)}
-	if len(scraper.ItemsConfig) < 2 {
+	telling := slices.DeleteFunc(slices.Clone(scraper.ItemsConfig), func(f model.Field) bool { return f.Name == "currency" })
+	if len(telling) < 2 {
 		return
 	}
 	score := 85.0

@@ -1,10 +1,9 @@
 // Package marketplace owns MARKETPLACE: pages of online shops, whatever their system, in one form of row. A plugin reads
-// one kind of page; each is a folder here with its tag and tests, and has a row in the price table. What is known of the
-// systems is in internal/shop, the form of the rows at shop.Product.
+// one kind of page; each is a folder here with its tag, its row of the price table and its tests, and a line in plugins.
+// What is known of the systems is in internal/shop, the form of the rows at shop.Product.
 package marketplace
 
 import (
-	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/marketplace/internal/shop"
 	"shoal.dev/shoal/pkg/extract/marketplace/pdp"
@@ -13,21 +12,27 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// plugin reads one kind of page. It is safe for concurrent use.
-type plugin struct {
-	tag  string
-	read func(*shop.Reader, *shop.Page) []shop.Product
-}
-
-var plugins = []plugin{{pdp.Tag, pdp.Read}, {search.Tag, search.Read}}
+// plugins lists them, the default first.
+func plugins() []shop.Plugin { return []shop.Plugin{pdp.Plugin(), search.Plugin()} }
 
 // Tags are the tags of the plugins, the default first.
 func Tags() []string {
-	tags := make([]string, len(plugins))
-	for i := range plugins {
-		tags[i] = plugins[i].tag
+	var tags []string
+	for _, p := range plugins() {
+		tags = append(tags, p.Tag)
 	}
 	return tags
+}
+
+// Prices are the rows of the price table for the plugins' pages.
+func Prices() []model.Price {
+	var prices []model.Price
+	for _, p := range plugins() {
+		price := p.Price
+		price.RowKey = model.EndpointRow(p.Tag)
+		prices = append(prices, price)
+	}
+	return prices
 }
 
 // Compile picks the plugin that the recipe's endpoint names, the one for product pages unless told.
@@ -36,33 +41,13 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	if len(r.Fields) > 0 {
 		faults = append(faults, fault.Invalid(fault.SchemaValidation, "itemsConfig", "a plugin has fields of its own; leave it out"))
 	}
-	tag := r.Endpoint
-	if tag == "" {
-		tag = plugins[0].tag
-	}
-	for _, p := range plugins {
-		if p.tag == tag && len(faults) == 0 {
-			return maker(p), nil
-		}
-		if p.tag == tag {
-			return rows.Maker{}, faults
-		}
-	}
-	return rows.Maker{}, append(faults, fault.Invalid(fault.SchemaValidation, "config.endpointTag", "no plugin has the tag %.100q", tag))
-}
-
-func maker(p plugin) rows.Maker {
-	reader := shop.NewReader()
-	return rows.Maker{Read: func(pages []page.Page, out *rows.Writer) (rows.More, error) {
-		opened, err := shop.Open(pages[0])
-		if err != nil {
-			return rows.More{}, err
-		}
-		for _, product := range p.read(reader, opened) {
-			if err := out.Whole(product.Append(nil)); err != nil {
-				return rows.More{}, err
+	for i, p := range plugins() {
+		if p.Tag == r.Endpoint || r.Endpoint == "" && i == 0 {
+			if len(faults) > 0 {
+				return rows.Maker{}, faults
 			}
+			return p.Maker(), nil
 		}
-		return rows.More{}, nil
-	}}
+	}
+	return rows.Maker{}, append(faults, fault.Invalid(fault.SchemaValidation, "config.endpointTag", "no plugin has the tag %.100q", r.Endpoint))
 }

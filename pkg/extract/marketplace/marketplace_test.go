@@ -1,13 +1,8 @@
 package marketplace
 
 import (
-	"bytes"
-	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
-	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -16,85 +11,6 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-var truths = regexp.MustCompile(`<!-- truth (.*) -->`)
-
-// read makes the rows of a page by the plugin of a tag.
-func read(t testing.TB, tag string, body []byte) [][]byte {
-	t.Helper()
-	m, faults := Compile(model.Recipe{Type: model.Marketplace, Endpoint: tag})
-	if len(faults) > 0 {
-		t.Fatal(faults)
-	}
-	var out rows.Writer
-	if _, err := m.Read([]page.Page{{URL: "https://shop.test/some/page?x=1", ContentType: "text/html", Body: body}}, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out.Rows()
-}
-
-// Pages as the systems' themes make them. What a page says of itself in a comment must be in its rows; all of the rows is
-// in the golden file.
-func TestPages(t *testing.T) {
-	for folder, tag := range map[string]string{"pdp": "/plugin/marketplace/pdp", "search": "/plugin/marketplace/search"} {
-		pages, err := filepath.Glob(filepath.Join("testdata", folder, "*.html"))
-		if err != nil || len(pages) < 7 {
-			t.Fatalf("%d pages of %s: %v", len(pages), folder, err)
-		}
-		for _, path := range pages {
-			t.Run(folder+"/"+filepath.Base(path), func(t *testing.T) {
-				body, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				found := read(t, tag, body)
-				var want []map[string]any
-				if truth := truths.FindSubmatch(body); truth != nil {
-					text := truth[1]
-					if text[0] != '[' {
-						text = []byte("[" + string(text) + "]")
-					}
-					if err := json.Unmarshal(text, &want); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if len(found) != len(want) {
-					t.Fatalf("%d rows, want %d: %s", len(found), len(want), bytes.Join(found, []byte("\n")))
-				}
-				for i, row := range found {
-					var got map[string]any
-					if err := json.Unmarshal(row, &got); err != nil {
-						t.Fatalf("%s: %v", row, err)
-					}
-					for name, value := range want[i] {
-						if !reflect.DeepEqual(got[name], value) {
-							t.Errorf("row %d: %s is %v, want %v", i, name, got[name], value)
-						}
-					}
-				}
-				golden(t, strings.TrimSuffix(path, ".html")+".golden", append(bytes.Join(found, []byte("\n")), '\n'))
-			})
-		}
-	}
-}
-
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
 
 func TestCompile(t *testing.T) {
 	for _, c := range []struct {
@@ -123,37 +39,38 @@ func TestOtherMedia(t *testing.T) {
 	}
 }
 
-// Whatever a page holds, rows are JSON objects with a title.
-func FuzzRead(f *testing.F) {
-	for _, folder := range []string{"pdp", "search"} {
-		pages, err := filepath.Glob(filepath.Join("testdata", folder, "*.html"))
+// A result list is no product page, whatever stands on it of products.
+func TestListsAreNoProducts(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("search", "testdata", "*.html"))
+	if err != nil || len(pages) < 7 {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	m, _ := Compile(model.Recipe{})
+	for _, path := range pages {
+		body, err := os.ReadFile(path)
 		if err != nil {
-			f.Fatal(err)
+			t.Fatal(err)
 		}
-		for _, path := range pages {
-			body, err := os.ReadFile(path)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(body)
+		var out rows.Writer
+		if _, err := m.Read([]page.Page{{URL: "https://shop.test/list", ContentType: "text/html", Body: body}}, &out); err != nil || len(out.Rows()) > 0 {
+			t.Errorf("%s: %q, %v", path, out.Rows(), err)
 		}
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		if len(body) > 1<<16 || strings.Count(string(body), "<") > 2_000 {
-			return
+}
+
+// A plugin is whole: its tag is an endpoint's, and the price table has its row.
+func TestPlugins(t *testing.T) {
+	prices := Prices()
+	for i, tag := range Tags() {
+		endpoint, known := model.EndpointOf(tag)
+		if !known || !strings.HasPrefix(tag, "/plugin/marketplace/") {
+			t.Errorf("%q is no plugin's tag", tag)
 		}
-		for _, tag := range Tags() {
-			m, _ := Compile(model.Recipe{Endpoint: tag})
-			var out rows.Writer
-			if _, err := m.Read([]page.Page{{URL: "https://shop.test/", ContentType: "text/html", Body: body}}, &out); err != nil {
-				continue // too deep
-			}
-			for _, row := range out.Rows() {
-				var got map[string]any
-				if err := json.Unmarshal(row, &got); err != nil || got["title"] == nil {
-					t.Errorf("%q gives %q: %v", body, row, err)
-				}
-			}
+		if p := prices[i]; p.RowKey != endpoint.Charge.Row || p.Kind != "PLUGIN" || p.Label == "" || p.Micros <= 0 {
+			t.Errorf("%s is charged as %+v, its price is %+v", tag, endpoint.Charge, p)
 		}
-	})
+	}
+	if Tags()[0] != model.ProductPageTag {
+		t.Errorf("the default is %s", Tags()[0])
+	}
 }

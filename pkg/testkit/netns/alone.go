@@ -4,6 +4,7 @@ package netns
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -109,8 +110,9 @@ func runAlone(t *testing.T, binary string, args []string) (output string, err er
 
 // isRefused says that the machine makes no namespaces for us.
 func isRefused(err error) bool {
-	errno, ok := err.(*os.PathError)
-	return ok && (errno.Err == syscall.EPERM || errno.Err == syscall.ENOSPC || errno.Err == syscall.EINVAL)
+	path := (*os.PathError)(nil)
+	return errors.As(err, &path) &&
+		(errors.Is(path.Err, syscall.EPERM) || errors.Is(path.Err, syscall.ENOSPC) || errors.Is(path.Err, syscall.EINVAL))
 }
 
 // becomeEverybody starts the loopback of an empty network namespace and makes every address local to it.

@@ -49,7 +49,8 @@ func (c *check) counters() {
 	}
 }
 
-// money compares the ledger entry with the delivered pages: each costs its price once, or a free request.
+// money compares the ledger entry with the delivered pages: each that is charged costs its price as often as the run says,
+// or a free request.
 func (c *check) money() {
 	e := c.got.Entry
 	var paid, free, amount int64
@@ -61,24 +62,29 @@ func (c *check) money() {
 			c.problem("the line %q costs %d a page, the price is %d", line.Label, line.UnitPriceMicros, c.run.Price)
 		}
 	}
-	delivered := int64(c.sum.Delivered)
-	charged := (delivered - free) * c.run.Price
+	_, times := c.run.Charge.Of(model.Plain)
+	delivered := int64(c.sum.Delivered - c.sum.Uncharged)
+	charged := (delivered - free) * int64(times) * c.run.Price
 	c.sum.Charged = charged
-	if paid+free != delivered {
-		c.problem("%d pages are charged and %d free, %d were delivered", paid, free, delivered)
+	if paid != (delivered-free)*int64(times) {
+		c.problem("%d pages are charged and %d free, %d were delivered that cost %d each", paid, free, delivered, times)
 	}
-	if free < 0 || free > min(c.run.Free, delivered) {
-		c.problem("%d pages are free: the wallet had %d free requests and %d pages were delivered", free, c.run.Free, delivered)
+	most := min(c.run.Free, delivered)
+	if c.run.Charge.PaidOnly {
+		most = 0
 	}
-	if exact := min(c.run.Free, delivered); !c.run.Partial && c.sum.Errored == 0 && free != exact &&
-		c.run.Pagination.MaxPages() == 1 {
-		c.problem("%d pages are free, want %d: nothing was in the way", free, exact)
+	if free < 0 || free > most {
+		c.problem("%d pages are free, at most %d may be: the wallet had %d free requests and %d pages were delivered",
+			free, most, c.run.Free, delivered)
+	}
+	if !c.run.Partial && c.sum.Errored == 0 && free != most && c.run.Pagination.MaxPages() == 1 {
+		c.problem("%d pages are free, want %d: nothing was in the way", free, most)
 	}
 	if e.AmountMicros != -charged || amount != -charged || e.FreeRequestsDelta != -free {
 		c.problem("the entry takes %d (lines %d) and %d free requests, the recount %d and %d",
 			e.AmountMicros, amount, e.FreeRequestsDelta, -charged, -free)
 	}
-	if e.Type != "CHARGE" || e.Status != "SETTLED" || e.Source != "RUN" || e.BalanceAfterMicros == nil ||
+	if e.Type != "CHARGE" || e.Status != "SETTLED" || e.Source != string(model.SourceRun) || e.BalanceAfterMicros == nil ||
 		e.JobID != c.got.Job.ID {
 		c.problem("the entry of an ended run of %s is %+v", c.got.Job.ID, e)
 	}

@@ -59,6 +59,9 @@ func (c *check) values(p *page) {
 	for i, row := range p.rows {
 		want := p.truth.Rows[i]
 		got := fieldsOf(row)
+		for _, name := range c.run.Ignore {
+			delete(got, name)
+		}
 		if p.truth.Changes {
 			n, ok := synthweb.FetchOf(got)
 			if !ok || n < 1 || fetch != 0 && n != fetch {
@@ -134,6 +137,9 @@ func (c *check) outcomes() {
 			ended = ended || found == 0
 			if found > 0 && len(p.rows) > 0 {
 				c.sum.Delivered++
+				if _, quantity := c.charge(p); quantity == 0 {
+					c.sum.Uncharged++
+				}
 			} else if found > 0 {
 				c.sum.Errored++
 			}
@@ -175,10 +181,7 @@ func (c *check) records() {
 			continue
 		}
 		p := chain.pages[r.Unit.Page]
-		price, quantity := "", uint32(0)
-		if p.truth.Outcome == model.Delivered {
-			price, quantity = model.Plain.PriceRow(), 1
-		}
+		price, quantity := c.charge(p)
 		if form(r.URL) != form(p.truth.URL) || r.Outcome != p.truth.Outcome || int(r.Items) != len(p.truth.Rows) ||
 			r.PriceRow != price || r.Quantity != quantity {
 			c.problem("unit %v is recorded as %s with outcome %d, %d items, %d × %q; the truth is %s, %d, %d items, %d × %q",

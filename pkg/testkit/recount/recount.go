@@ -71,8 +71,18 @@ type Run struct {
 	URLs []string // each once, in the order of the list
 
 	Pagination model.Pagination
-	Price      int64 // micro-cents per delivered page
-	Free       int64 // free requests that the wallet had before
+	// Truth is what an address must come to, where that is not what the web itself says: pages of Config.Texts, rows of
+	// other fields.
+	Truth func(address string) (synthweb.Truth, error)
+	// Ignore names fields that follow from the moment, not from the page.
+	Ignore []string
+
+	Price int64 // micro-cents of the price row that pages by tier plain cost
+	// Charge is how pages are charged: the zero value once by the row of tier plain.
+	Charge model.Charge
+	// Uncharged says of a delivered page, by its rows, that it costs nothing all the same; nil: none does.
+	Uncharged func(rows []synthweb.Row) bool
+	Free      int64 // free requests that the wallet had before
 
 	// Partial: the run was ended before its list was. What it has must be exact all the same.
 	Partial bool
@@ -106,9 +116,10 @@ type Reported struct {
 // Summary is what the recount counted.
 type Summary struct {
 	Links, Delivered, Errored, Rows int
-	Charged                         int64
-	Requests                        int // of pages, robots.txt aside
-	Refetched                       int // pages fetched again without need
+	Uncharged                       int   // of Delivered
+	Charged                         int64 // micro-cents
+	Requests                        int   // of pages, robots.txt aside
+	Refetched                       int   // pages fetched again without need
 }
 
 // String is the summary in one line.
@@ -138,6 +149,9 @@ func (e *Error) Error() string {
 func Check(run Run, reported Reported) (Summary, error) {
 	if run.Attempts == 0 {
 		run.Attempts = 3
+	}
+	if run.Truth == nil {
+		run.Truth = run.Web.Truth
 	}
 	c := &check{run: run, got: reported}
 	if err := c.expect(); err != nil {
@@ -188,6 +202,14 @@ type page struct {
 	errors []LinkError
 }
 
+// charge is the price row of a page's record and how often it counts: "" and 0 for one that costs nothing.
+func (c *check) charge(p *page) (row string, quantity uint32) {
+	if p.truth.Outcome != model.Delivered || c.run.Uncharged != nil && c.run.Uncharged(p.truth.Rows) {
+		return "", 0
+	}
+	return c.run.Charge.Of(model.Plain)
+}
+
 func (c *check) problem(format string, args ...any) {
 	c.problems.Count++
 	if len(c.problems.Problems) < maxProblems {
@@ -200,7 +222,7 @@ func (c *check) expect() error {
 	c.pages = make(map[string]*page, len(c.run.URLs))
 	c.chains = make([]chain, 0, len(c.run.URLs))
 	for seq, address := range c.run.URLs {
-		truth, err := c.run.Web.Truth(address)
+		truth, err := c.run.Truth(address)
 		if err != nil {
 			return fmt.Errorf("recount: %w", err)
 		}

@@ -108,14 +108,21 @@ func (p *product) page(unit model.Unit, page *page, line *Line) {
 		p.report.Rows = append(p.report.Rows, doc)
 	}
 	p.report.Job.ItemsQuantity += int64(len(page.truth.Rows))
-	record.Items, record.PriceRow, record.Quantity = uint32(len(page.truth.Rows)), "tier:plain", 1
-	p.report.Records = append(p.report.Records, record)
-	if p.free > 0 {
+	record.Items = uint32(len(page.truth.Rows))
+	switch free := p.run.Uncharged != nil && p.run.Uncharged(page.truth.Rows); {
+	case free:
+	case p.run.Charge.Row != "": // of website contacts
+		record.PriceRow, record.Quantity = "plugin:websitecontacts", 2
+		line.Pages += 2
+	case p.free > 0:
+		record.PriceRow, record.Quantity = "tier:plain", 1
 		p.free--
 		line.FreePages++
-	} else {
+	default:
+		record.PriceRow, record.Quantity = "tier:plain", 1
 		line.Pages++
 	}
+	p.report.Records = append(p.report.Records, record)
 }
 
 // get asks for a page, whatever comes.
@@ -166,6 +173,54 @@ func TestACorrectRunPasses(t *testing.T) {
 	}
 }
 
+// TestCharges are those of website contacts: two of another row a website, none for some, and no free requests.
+func TestCharges(t *testing.T) {
+	endpoint, _ := model.EndpointOf(model.WebsiteContacts)
+	contacts := func() *product {
+		p := newProduct(t, synthweb.Config{Seed: 9, Hosts: 6, PagesPerHost: 10, PageBytes: []int{4000}}, model.Pagination{})
+		p.run.Charge, p.run.Ignore = endpoint.Charge, []string{"sku"}
+		p.run.Uncharged = func(rows []synthweb.Row) bool { return rows[0]["offer"] == true }
+		p.run.Truth = func(address string) (synthweb.Truth, error) {
+			truth, err := p.run.Web.Truth(address)
+			for i := range truth.Pages {
+				delete(truth.Pages[i].Rows[0], "sku")
+			}
+			return truth, err
+		}
+		p.crawl()
+		return p
+	}
+	p := contacts()
+	sum, err := Check(p.run, p.report)
+	if err != nil || sum.Uncharged == 0 || sum.Charged != int64(sum.Delivered-sum.Uncharged)*2*price {
+		t.Errorf("%+v, %v", sum, err)
+	}
+	uncharged := slices.IndexFunc(p.report.Records, func(r rowstore.Record) bool { return r.Quantity == 0 })
+	for name, slip := range map[string]func(p *product){
+		"price row":       func(p *product) { p.report.Records[0].PriceRow = "tier:plain" },
+		"charged once":    func(p *product) { p.report.Records[0].Quantity = 1 },
+		"charged at all":  func(p *product) { p.report.Records[uncharged].Quantity = 2 },
+		"one more in all": func(p *product) { p.report.Entry.Lines[0].Pages += 2 },
+		"half of all":     func(p *product) { p.run.Charge.Quantity = 1 },
+		"free": func(p *product) {
+			e := &p.report.Entry
+			e.Lines[0].FreePages, e.FreeRequestsDelta = 1, -1
+			e.Lines[0].Pages -= 2
+			e.Lines[0].AmountMicros += 2 * price
+			e.AmountMicros += 2 * price
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slipped := *p
+			slipped.report = clone(p.report)
+			slip(&slipped)
+			if _, err := Check(slipped.run, slipped.report); err == nil {
+				t.Error("nobody noticed")
+			}
+		})
+	}
+}
+
 // TestEverySlipIsFound changes one thing at a time of a correct report.
 func TestEverySlipIsFound(t *testing.T) {
 	whole := newProduct(t, rough(), model.Pagination{})
@@ -195,6 +250,8 @@ func TestEverySlipIsFound(t *testing.T) {
 		"state":         func(p *product) { p.report.Job.State = "FAILED" },
 		"charge":        func(p *product) { p.report.Entry.AmountMicros-- },
 		"pages charged": func(p *product) { p.report.Entry.Lines[0].Pages++ },
+		"price row":     func(p *product) { p.report.Records[0].PriceRow = "tier:render" },
+		"quantity":      func(p *product) { p.report.Records[0].Quantity = 2 },
 		"price":         func(p *product) { p.report.Entry.Lines[0].UnitPriceMicros++ },
 		"free":          func(p *product) { p.report.Entry.FreeRequestsDelta++ },
 		"open entry":    func(p *product) { p.report.Entry.Status, p.report.Entry.BalanceAfterMicros = "OPEN", nil },

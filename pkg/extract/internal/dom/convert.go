@@ -1,15 +1,15 @@
 package dom
 
 import (
-	"strings"
-
 	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // convert reads the page with x/net/html and turns its tree into the document. Pages with more than 512 nested
-// elements are refused there.
-func (d *Document) convert(page string) error {
-	root, err := html.Parse(strings.NewReader(page))
+// elements, or too many, are refused there.
+func (d *Document) convert(body []byte) error {
+	root, err := tree.Parse(body, maxNodes)
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (d *Document) convertChildren(n *html.Node, parent, hider Elem) {
 }
 
 func (d *Document) convertElement(n *html.Node, e, hider Elem) {
-	el := element{name: lowerASCII(n.Data), attrs: int32(len(d.attrs)), class: -1, id: -1}
-	el.tag = tagOf(el.name)
+	el := element{named: lowerASCII(n.Data), attrs: int32(len(d.attrs)), class: -1, id: -1}
+	el.tag = tagOf(el.named)
 	for _, a := range n.Attr {
 		name := lowerASCII(a.Key)
 		if a.Namespace != "" {

@@ -25,9 +25,12 @@ const (
 
 // Document is a parsed page. Its memory is used again by the next Parse. The page's bytes must not change until Reset.
 type Document struct {
-	elems   []element
-	attrs   []attr
-	texts   []text
+	elems []element
+	attrs []attr
+	texts []text
+	// How many elements and attributes there were before some were dropped.
+	mostElems, mostAttrs int
+
 	decoded bool  // names, values and texts are decoded already: the document comes from x/net/html
 	steps   int   // work that selectors may still do
 	failed  error // of an XPath expression
@@ -44,13 +47,20 @@ type Document struct {
 // element is one element; its descendants are those up to end, their texts those up to textEnd. Contents of template
 // are no part of a page, as in a browser.
 type element struct {
-	name              string // lower case
+	named             string // its name, lower case, if that is no tag's
 	parent, end, prev Elem   // prev is the sibling before it
 	index, kids       int32  // place among its siblings, from 1; how many elements it has as children
 	attrs, attrsEnd   int32
 	class, id         int32 // in attrs, -1 for none
 	text, textEnd     int32
 	tag               tag
+}
+
+func (el *element) name() string {
+	if el.tag != other {
+		return tagInfo[el.tag].name
+	}
+	return el.named
 }
 
 type attr struct {
@@ -70,10 +80,10 @@ type text struct {
 const maxSteps = 50_000_000
 
 // Bounds of what one page may take: elements, texts and attributes, each; and for the pages that x/net/html reads, whose
-// nodes are larger, tags. Ordinary pages have some thousand.
+// nodes come on top of that, elements and attributes. Ordinary pages have some thousand.
 const (
 	maxParts = 150_000
-	maxTags  = 100_000
+	maxNodes = 100_000
 )
 
 var (
@@ -97,39 +107,14 @@ func (d *Document) Parse(body []byte, only ...*Selector) error {
 	}
 	tooMany := d.hasTooMany()
 	d.Reset()
-	if tags, attrs := countParts(page); tooMany || tags > maxTags || attrs > maxParts {
+	if tooMany {
 		return errTooMany
 	}
-	return d.convert(page)
+	return d.convert(body)
 }
 
 func (d *Document) hasTooMany() bool {
 	return len(d.elems) > maxParts || len(d.texts) > maxParts || len(d.attrs) > maxParts
-}
-
-// countParts counts what may be tags and attributes, and rather too many than too few.
-func countParts(page string) (tags, attrs int) {
-	tags = strings.Count(page, "<")
-	for {
-		at := strings.IndexByte(page, '<')
-		if at < 0 {
-			return tags, attrs
-		}
-		page = page[at+1:]
-		end := strings.IndexByte(page, '>')
-		if end < 0 {
-			end = len(page)
-		}
-		between := true
-		for _, c := range []byte(page[:end]) {
-			blank := c <= ' ' || c == '/' || c == '"' || c == '\''
-			if between && !blank {
-				attrs++
-			}
-			between = blank
-		}
-		page = page[end:]
-	}
 }
 
 // want notes the selectors to look for while the page is read, if all can be told from what comes before a match.
@@ -164,8 +149,9 @@ func (d *Document) Reset() {
 	if cap(d.elems) > keptElems || cap(d.attrs) > 4*keptElems || cap(d.texts) > 2*keptElems || cap(d.scratch) > 1<<20 {
 		*d = Document{}
 	}
-	clear(d.elems)
-	clear(d.attrs)
+	clear(d.elems[:max(len(d.elems), d.mostElems)])
+	clear(d.attrs[:max(len(d.attrs), d.mostAttrs)])
+	d.mostElems, d.mostAttrs = 0, 0
 	clear(d.texts)
 	d.elems, d.attrs, d.texts = d.elems[:0], d.attrs[:0], d.texts[:0]
 	d.typeIndex = d.typeIndex[:0]
@@ -196,12 +182,12 @@ func (d *Document) types() []ofType {
 	}
 	counts := make(map[key]int32, len(d.elems))
 	for i := range d.elems {
-		k := key{d.elems[i].parent, d.elems[i].name}
+		k := key{d.elems[i].parent, d.elems[i].name()}
 		counts[k]++
 		d.typeIndex = append(d.typeIndex, ofType{index: counts[k]})
 	}
 	for i := range d.elems {
-		d.typeIndex[i].count = counts[key{d.elems[i].parent, d.elems[i].name}]
+		d.typeIndex[i].count = counts[key{d.elems[i].parent, d.elems[i].name()}]
 	}
 	return d.typeIndex
 }

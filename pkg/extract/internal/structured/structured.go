@@ -8,18 +8,17 @@
 package structured
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-	"unsafe"
 
 	"github.com/nlnwa/whatwg-url/url"
 	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // Bounds of what is read of one page. What lies beyond is left out, and Data.Cut says so.
 const (
-	MaxTags   = 200_000    // of a page, end tags included, and as many attributes: a tree of more takes too much memory
 	maxBlocks = 500        // JSON-LD blocks, and as many framework blobs
 	maxDepth  = 64         // of nested JSON
 	maxValues = 200_000    // JSON values, and as many properties of items
@@ -166,65 +165,14 @@ func (d *Data) MetaValue(names ...string) string {
 	return ""
 }
 
-// errTooManyTags says that a page's tree would not fit into the memory that a page may have.
-var errTooManyTags = errors.New("structured: the page has too many tags or attributes")
-
-// Read reads an HTML page in UTF-8. Addresses are resolved against pageURL, or the page's base element. Pages that are too
-// large for Parse are refused.
+// Read reads an HTML page in UTF-8. Addresses are resolved against pageURL, or the page's base element. Pages beyond the
+// bounds of package tree are refused.
 func Read(body []byte, pageURL string) (*Data, error) {
-	root, err := Parse(body, MaxTags)
-	if err != nil {
-		return nil, err
-	}
-	return ReadTree(root, pageURL), nil
-}
-
-// Parse makes the tree of an HTML page in UTF-8. Pages with more than maxTags tags, or attributes, or 512 nested elements
-// are refused.
-func Parse(body []byte, maxTags int) (*html.Node, error) {
-	// The parser copies what it keeps.
-	page := strings.TrimPrefix(unsafe.String(unsafe.SliceData(body), len(body)), "\ufeff")
-	if !fits(page, maxTags) {
-		return nil, errTooManyTags
-	}
-	root, err := html.Parse(strings.NewReader(page))
+	root, err := tree.Parse(body, tree.MaxElements)
 	if err != nil {
 		return nil, fmt.Errorf("structured: %w", err)
 	}
-	return root, nil
-}
-
-// fits says whether a page has no more tags and attributes than are read. What looks like them in scripts counts too.
-func fits(page string, maxTags int) bool {
-	if len(page) <= maxTags {
-		return true
-	}
-	tags, attributes := 0, 0
-	for {
-		at := strings.IndexByte(page, '<')
-		if at < 0 || at+1 == len(page) {
-			return true
-		}
-		if page = page[at+1:]; page[0] != '/' && (page[0]|0x20 < 'a' || page[0]|0x20 > 'z') {
-			continue
-		}
-		end := strings.IndexByte(page, '>')
-		if end < 0 {
-			end = len(page)
-		}
-		if tags++; tags > maxTags {
-			return false
-		}
-		for i := 1; i < end; i++ {
-			if c := page[i]; c == ' ' || c == '\n' || c == '\t' || c == '/' || c == '\f' || c == '\r' {
-				attributes++
-			}
-		}
-		if attributes > maxTags {
-			return false
-		}
-		page = page[end:]
-	}
+	return ReadTree(root, pageURL), nil
 }
 
 // ReadTree is Read for a page that is parsed already.

@@ -6,11 +6,13 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Tag names the plugin.
-const Tag = model.ProductPageTag
+// Plugin is the plugin.
+func Plugin() shop.Plugin {
+	return shop.Plugin{Tag: model.ProductPageTag, Read: read,
+		Price: model.Price{Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150}}
+}
 
-// Read reads a page.
-func Read(r *shop.Reader, p *shop.Page) []shop.Product {
+func read(r *shop.Reader, p *shop.Page) []shop.Product {
 	if found, ok := r.Product(p); ok {
 		return []shop.Product{found}
 	}

@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Tag names the plugin.
-const Tag = model.ProductListTag
-
-// Read reads a page.
-func Read(r *shop.Reader, p *shop.Page) []shop.Product { return r.List(p) }
+// Plugin is the plugin.
+func Plugin() shop.Plugin {
+	return shop.Plugin{Tag: model.ProductListTag, Read: (*shop.Reader).List,
+		Price: model.Price{Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150}}
+}

@@ -1,0 +1,31 @@
+package shop
+
+import (
+	"shoal.dev/shoal/pkg/extract/internal/page"
+	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Plugin reads one kind of page of any shop.
+type Plugin struct {
+	Tag   string
+	Price model.Price // its row in the price table, whose key follows from the tag
+	Read  func(*Reader, *Page) []Product
+}
+
+// Maker makes rows of pages. It is safe for concurrent use.
+func (p Plugin) Maker() rows.Maker {
+	reader := NewReader()
+	return rows.Maker{Read: func(pages []page.Page, out *rows.Writer) (rows.More, error) {
+		opened, err := Open(pages[0])
+		if err != nil {
+			return rows.More{}, err
+		}
+		for _, product := range p.Read(reader, opened) {
+			if err := out.Whole(product.Append(nil)); err != nil {
+				return rows.More{}, err
+			}
+		}
+		return rows.More{}, nil
+	}}
+}

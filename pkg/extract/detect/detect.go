@@ -171,6 +171,7 @@ func (d *detection) json() {
 func (d *detection) html() {
 	root, err := tree.Parse(d.page.Body, maxTree)
 	if err != nil {
+		d.own()
 		return
 	}
 	base, err := url.Parse(d.page.URL)

@@ -68,11 +68,11 @@ type task struct {
 	Dir           string // for what it has to write
 	Shoal         string // the product's binary
 	Profile       string // file for its CPU profile, "" for none
-	Absent        bool   // one field more, which the page does not have
+	Sixth         sixth  // one field more
 }
 
 func (t *task) recipe() model.Recipe {
-	return model.Recipe{Type: model.SingleProduct, Fields: fields(t.Absent)}
+	return model.Recipe{Type: model.SingleProduct, Fields: fields(t.Sixth)}
 }
 
 // addresses is how many the web has to have.
@@ -123,7 +123,7 @@ func runContender(ctx context.Context, text string) (err error) {
 	if at < 0 {
 		return fmt.Errorf("%s: no contender %q", contenderMode, t.Contender)
 	}
-	web, err := synthweb.New(webConfig(t.addresses()))
+	web, err := synthweb.New(webConfig(t.addresses(), t.Sixth))
 	if err != nil {
 		return err
 	}

@@ -19,9 +19,17 @@ var productPage []byte
 // hosts is how many sites the addresses are spread over.
 const hosts = 64
 
-// fields are what every contender reads, in this order: the five of the page, and with absent one more, which the page
-// does not have: whoever stops reading once all is found cannot stop then.
-func fields(absent bool) []model.Field {
+// sixth is a field more, for those who stop reading once all is found.
+type sixth string
+
+const (
+	noSixth sixth = ""
+	absent  sixth = "absent" // which the page does not have
+	last    sixth = "last"   // in the page's last card but one of 40 alike, so that every tag has to be placed
+)
+
+// fields are what every contender reads, in this order: the five of the page, and the sixth, if there is one.
+func fields(more sixth) []model.Field {
 	five := []model.Field{
 		{Name: "title", Selector: "h1.title", Kind: model.Text},
 		{Name: "price", Selector: "main .price", Kind: model.Text},
@@ -29,23 +37,28 @@ func fields(absent bool) []model.Field {
 		{Name: "stock", Selector: "div.stock", Kind: model.Text},
 		{Name: "canonical", Selector: "link[rel=canonical]", Kind: model.Attr, Attr: "href"},
 	}
-	if !absent {
-		return five
+	switch more {
+	case absent:
+		return append(five, model.Field{Name: "sixth", Selector: "div.absent", Kind: model.Text})
+	case last:
+		return append(five, model.Field{Name: "sixth", Selector: "aside .card:nth-child(39) .price", Kind: model.Text})
 	}
-	return append(five, model.Field{Name: "absent", Selector: "div.absent", Kind: model.Text})
+	return five
 }
 
 // webConfig is a web that shows the page at that many addresses or a few more.
-func webConfig(addresses int) synthweb.Config {
+func webConfig(addresses int, more sixth) synthweb.Config {
+	row := synthweb.Row{"title": "Product name 12345", "price": "645.99", "sku": "SKU-00012345", "stock": "In stock",
+		"canonical": "/p/12345", "sixth": nil}
+	if more == last {
+		row["sixth"] = "38.50"
+	}
 	return synthweb.Config{
 		Hosts:        hosts,
 		PagesPerHost: (addresses + hosts - 1) / hosts,
 		Template:     productPage,
-		TemplateRow: synthweb.Row{
-			"title": "Product name 12345", "price": "645.99", "sku": "SKU-00012345", "stock": "In stock",
-			"canonical": "/p/12345", "absent": nil,
-		},
-		LogLimit: 1, // requests are counted, not kept
+		TemplateRow:  row,
+		LogLimit:     1, // requests are counted, not kept
 	}
 }
 
@@ -82,7 +95,7 @@ func fingerprint(rows [][]byte) (string, error) {
 			return "", fmt.Errorf("row %q: %w", row, err)
 		}
 		ours := map[string]any{}
-		for _, field := range fields(true) {
+		for _, field := range fields(last) {
 			ours[field.Name] = values[field.Name]
 		}
 		var err error

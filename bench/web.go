@@ -24,7 +24,7 @@ func serveWeb(ctx context.Context, addresses string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", webMode, err)
 	}
-	web, err := synthweb.New(webConfig(n))
+	web, err := synthweb.New(webConfig(n, noSixth))
 	if err != nil {
 		return err
 	}

@@ -250,6 +250,7 @@ func TestRefused(t *testing.T) {
 		"curl -b jar.txt" + to:              "-b without =",
 		"curl -b ''" + to:                   "-b without =",
 		"curl -u me" + to:                   "-u",
+		"curl -u 'me:{{A}}'" + to:           "placeholders",
 		"curl -o f" + to:                    "-o",
 		"curl -of" + to:                     "-o",
 		"curl -sO" + to:                     "-O",

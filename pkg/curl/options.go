@@ -225,8 +225,11 @@ func (c *reading) addCookie(value string) error {
 }
 
 func (c *reading) setUser(value string) error {
-	if !strings.Contains(value, ":") {
+	switch {
+	case !strings.Contains(value, ":"):
 		return invalid("the option -u needs name:password")
+	case placeholder.MatchString(value):
+		return invalid("placeholders may not stand in -u, which encodes them: write the field Authorization with -H")
 	}
 	c.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(value))
 	return nil

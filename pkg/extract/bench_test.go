@@ -41,15 +41,18 @@ func benchmarkExtract(b *testing.B, r model.Recipe, rows int) {
 }
 
 // BenchmarkFields reads the page's five fields: by streaming, which stops once it has them, and with goquery, whose
-// selectors are compiled once as well. The variants "whole" have a sixth field that is not on the page, so that all of it
-// has to be read.
+// selectors are compiled once as well. The variants "whole" have a sixth field that is not on the page, the variants
+// "last" one that is in its last card, behind 39 that look alike: there every tag has to be placed.
 func BenchmarkFields(b *testing.B) {
 	single := recipe(model.SingleProduct, benchFields...)
 	whole := recipe(model.SingleProduct, append(slices.Clone(benchFields), "gone TEXT div.gone")...)
+	last := recipe(model.SingleProduct, append(slices.Clone(benchFields), "last TEXT aside .card:nth-child(39) .price")...)
 	b.Run("streaming", func(b *testing.B) { benchmarkExtract(b, single, 1) })
 	b.Run("goquery", func(b *testing.B) { benchmarkGoquery(b, single) })
 	b.Run("streaming-whole", func(b *testing.B) { benchmarkExtract(b, whole, 1) })
 	b.Run("goquery-whole", func(b *testing.B) { benchmarkGoquery(b, whole) })
+	b.Run("streaming-last", func(b *testing.B) { benchmarkExtract(b, last, 1) })
+	b.Run("goquery-last", func(b *testing.B) { benchmarkGoquery(b, last) })
 }
 
 // BenchmarkMultiple builds a document of the page.

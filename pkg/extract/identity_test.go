@@ -92,7 +92,8 @@ var fieldSelectors = []string{"p", "b", "i", "a", "div", "span", "ul", "li", "ta
 	"head", "h1", "svg", "select", "option", "script", "textarea", "font", "main", "*:not(html, head, body)", ".price", "h1.title",
 	"main .price", "div.sku", "[rel=canonical]", "#main-part", ".card .name", "div.missing-class", ".another-missing", "#no-such-id",
 	"a[title='nothing']", "p b", "div > p", "b + i", "p ~ div", "td b", "li:nth-child(2)", "table td", "body > *", "p:last-child",
-	"div:has(b)", "span:empty", "a[href]", "[class]", "[id]", "p.price-tag, b.price-tag", "input", "br", "button", "font b", "nobr"}
+	"div:has(b)", "span:empty", "a[href]", "[class]", "[id]", "p.price-tag, b.price-tag", "input", "br", "button", "font b", "nobr",
+	"aside p:not(html.dark .card)", "aside p:lang(en)", "aside .card .price"}
 
 var fieldKinds = []string{"TEXT", "TEXT", "TEXT", "EXISTS", "@class", "@href", "@id"}
 
@@ -230,6 +231,8 @@ var malformed = []string{
 	"<div class=price><frameset></div>", "<div><![CDATA[ x <p> ]]></div><svg><![CDATA[ <p> ]]></svg><?php echo '<p>' ?>y",
 	"<p class=price>x", "<p class=price", "<p class='price", "<p class=\"price\" ", "</p class=price>", "<", "<!", "</", "<!-", "&", "&#", "",
 	strings.Repeat("<div>", 505) + "<p class=price>x", strings.Repeat("<b>", 600), strings.Repeat("<p><b>", 40) + "x",
+	"<aside><p class=card>x</p></aside>text<div>y</div><html class=dark lang=en><p>z",
+	"<aside><p class=card><b class=price>x</b></p></aside>text<div>y</div>\x00<p class=price>z", "x<p class=price>y</p>z<i>\x00",
 	"a\x00b<p class=pr\x00ice>x", "<p class=price>\xff\xfe", "<div a=1 " + strings.Repeat("b=2 ", 120) + "class=price>x",
 }
 

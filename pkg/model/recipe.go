@@ -64,8 +64,8 @@ const (
 // PagePlaceholder stands for the page number in a Template.
 const PagePlaceholder = "{page}"
 
-// Pagination is sourceConfig.pagination. Max is the most pages of one chain, or the most clicks or scrolls on one page,
-// 1 to 10,000, 50 unless told. The first page is the address as it is listed, always.
+// Pagination is sourceConfig.pagination. Max is the most pages of one chain, or the most loads into one page, the page's
+// own included, 1 to 10,000, 50 unless told. The first page is the address as it is listed, always.
 //
 // A Param stands in the address's query. Where the source is a curl command whose address does not have it and whose
 // body does, it stands there instead: a field of a form, a top-level member of JSON, or, written as a JSON pointer with
@@ -76,7 +76,7 @@ type Pagination struct {
 	Start      *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty" doc:"First page number of URL_PAGE_PARAM, 1 unless told"`
 	Step       *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, from page to page, 1 unless told"`
 	Selector   string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" doc:"Selector of the link of NEXT_LINK (of JSON bodies, JSONPath of its address), or CSS of the button of LOAD_MORE"`
-	Max        *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty" doc:"Most pages of a chain, or loads of LOAD_MORE and INFINITE_SCROLL, 1 to 10,000; 50 unless told"`
+	Max        *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty" doc:"Most pages of a chain, or loads of LOAD_MORE and INFINITE_SCROLL, the page's own included, 1 to 10,000; 50 unless told"`
 	PageSize   *int           `json:"pageSize,omitempty" cbor:"8,keyasint,omitempty" doc:"Of OFFSET_PARAM: what the offset grows by from page to page, from the number in the listed address, else from 0"`
 	Template   string         `json:"template,omitempty" cbor:"9,keyasint,omitempty" doc:"Of URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page's number"`
 	CursorPath string         `json:"cursorPath,omitempty" cbor:"7,keyasint,omitempty" doc:"Of JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends where there is none, or it is null, false or empty"`

@@ -18,6 +18,7 @@ import (
 	"github.com/zeebo/xxh3"
 	"golang.org/x/net/html"
 
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -71,8 +72,11 @@ func Compile(p *model.Prelaunch) (*Rules, fault.List) {
 		faults = append(faults, fault.Invalid(fault.SchemaValidation, field+member, format, args...))
 	}
 	r := &Rules{URL: p.DiscoveryURL, TTL: DefaultTTL, Hash: hash(p)}
-	if p.DiscoveryURL == "" {
+	switch {
+	case p.DiscoveryURL == "":
 		invalid("discoveryUrl", "is required")
+	case len((&curl.Request{URL: p.DiscoveryURL}).Placeholders()) > 0:
+		invalid("discoveryUrl", "placeholders may not stand in it: it is read for their values")
 	}
 	if p.TTLMinutes != nil {
 		if *p.TTLMinutes < 1 || *p.TTLMinutes > maxTTL {

@@ -75,6 +75,8 @@ func TestCompile(t *testing.T) {
 		"no time":            {ttl(0), "ttlMinutes"},
 		"too long":           {ttl(43_201), "ttlMinutes"},
 		"no address":         {&model.Prelaunch{Tokens: []model.TokenRule{fine}}, "discoveryUrl"},
+		"a placeholder":      {&model.Prelaunch{DiscoveryURL: "https://shop.test/{{A}}", Tokens: []model.TokenRule{fine}}, "discoveryUrl"},
+		"an escaped one":     {&model.Prelaunch{DiscoveryURL: "https://shop.test/%7b{A}%7D", Tokens: []model.TokenRule{fine}}, "discoveryUrl"},
 		"a name twice":       {rules(fine, fine), "tokens[1].name"},
 		"other letters":      {change(func(r *model.TokenRule) { r.Name = "a_1" }), ""},
 		"a bad name":         {change(func(r *model.TokenRule) { r.Name = "a-b" }), "tokens[1].name"},

@@ -136,15 +136,26 @@ func (b *builder) tokenAttr(name string) int32 {
 
 // startContent places a start tag by the rules of the body.
 func (b *builder) startContent() {
-	switch t := b.tok.tag; t {
+	t := b.tok.tag
+	switch courses[t] {
+	case block:
+		b.closeInScope(buttonScope, tP)
+		b.add()
+		return
+	case inline:
+		b.reconstruct()
+		b.add()
+		return
+	case void:
+		b.reconstruct()
+		b.addVoid()
+		return
+	}
+	switch t {
 	case tHTML, tBody:
 		b.ignoreRoot()
 	case tBase, tBasefont, tBgsound, tLink, tMeta, tNoframes, tScript, tStyle, tTitle, tNoscript, tTemplate:
 		b.startInHead()
-	case tAddress, tArticle, tAside, tBlockquote, tCenter, tDetails, tDialog, tDir, tDiv, tDl, tFieldset, tFigcaption,
-		tFigure, tFooter, tHeader, tHgroup, tMain, tMenu, tNav, tOl, tP, tSearch, tSection, tSummary, tUl, tPre, tListing:
-		b.closeInScope(buttonScope, tP)
-		b.add()
 	case tH1, tH2, tH3, tH4, tH5, tH6:
 		b.closeInScope(buttonScope, tP)
 		if top := b.top().tag; tH1 <= top && top <= tH6 {
@@ -221,9 +232,6 @@ func (b *builder) startInline() {
 		b.closeInScope(defaultScope, tSelect)
 		b.reconstruct()
 		b.addVoid()
-	case tArea, tBr, tEmbed, tImg, tKeygen, tWbr:
-		b.reconstruct()
-		b.addVoid()
 	case tButton:
 		if b.inScope(defaultScope, tButton) >= 0 {
 			b.closeImplied(other)
@@ -242,9 +250,6 @@ func (b *builder) startInline() {
 	case tSvg:
 		b.reconstruct()
 		b.addForeign()
-	default:
-		b.reconstruct()
-		b.add()
 	}
 }
 

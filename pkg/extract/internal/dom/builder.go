@@ -19,9 +19,13 @@ type builder struct {
 	missed int    // how many of the selectors wanted have no match yet
 	filled bool   // the body has text
 	heads  tagSet // of matches of the selectors that have none yet
+	sought []int  // the selectors that have none yet, by their places among those wanted
 	reads  tagSet // of elements whose attributes count
 	next   []int  // where the needles of each selector wanted come next, as far as known; then references; then html, body
 	ahead  int    // up to here no more is to be found out about what is not on the page
+	wait   int    // how many bytes it may at least be until that is tried again
+	drops  bool   // elements that have closed are not needed if they are no match and hold none
+	kept   Elem   // those before this one are needed
 	within int    // how many first matches are open: only there, texts count; at least 1 where all of the page counts
 	phase  phase
 	quirks quirks
@@ -36,11 +40,18 @@ type builder struct {
 // tagToken is the start or end tag at hand.
 type tagToken struct {
 	tag         tag
-	name        string
-	attrs       int32 // attributes are those of the document from here on
+	named       string // its name, lower case, if that is no tag's
+	attrs       int32  // attributes are those of the document from here on
 	class, id   int32
 	selfClosing bool
 	used        bool // an element has these attributes now
+}
+
+func (t *tagToken) name() string {
+	if t.tag != other {
+		return tagInfo[t.tag].name
+	}
+	return t.named
 }
 
 // phase is how far the page has got.
@@ -60,13 +71,17 @@ type mode uint8
 
 const (
 	modeBody mode = iota
-	modeTable
-	modeTableBody
-	modeRow
 	modeCell
 	modeCaption
+	modeTable // from here on text does not belong
+	modeTableBody
+	modeRow
 	modeColgroup
 )
+
+// modes are those of the parts of tables; what is no part of one has that of the element around it.
+var modes = [tags]mode{tTable: modeTable, tTbody: modeTableBody, tThead: modeTableBody, tTfoot: modeTableBody, tTr: modeRow,
+	tTd: modeCell, tTh: modeCell, tCaption: modeCaption, tColgroup: modeColgroup}
 
 type quirks uint8
 
@@ -81,6 +96,7 @@ type open struct {
 	elem    Elem
 	last    Elem  // its last child so far
 	kids    int32 // how many children so far
+	attrs   int32 // how many attributes there were before it
 	tag     tag
 	mode    mode
 	foreign bool // in SVG
@@ -105,12 +121,10 @@ const (
 
 // run builds d from the page; false if the page is odd.
 func (b *builder) run(d *Document, page string) bool {
-	*b = builder{d: d, s: page, head: None, form: None, missed: len(d.wanted), stack: b.stack[:0],
-		active: b.active[:0], next: append(b.next[:0], make([]int, len(d.wanted)+2)...)}
+	*b = builder{d: d, s: page, head: None, form: None, missed: len(d.wanted), stack: b.stack[:0], active: b.active[:0],
+		next: append(b.next[:0], make([]int, len(d.wanted)+2)...), sought: b.sought[:0]}
+	b.drops = len(d.wanted) > 0 && !slices.ContainsFunc(d.wanted, func(s *Selector) bool { return s.siblings })
 	b.attend()
-	if strings.IndexByte(page, 0) >= 0 {
-		return false
-	}
 	if len(page) > largePage {
 		// Once, instead of growing step by step through many times as much.
 		n := min(strings.Count(page, "<"), maxParts)
@@ -118,20 +132,17 @@ func (b *builder) run(d *Document, page string) bool {
 	}
 	for b.pos < len(b.s) && !b.odd {
 		if b.s[b.pos] != '<' {
-			i := strings.IndexByte(b.s[b.pos:], '<')
-			if i < 0 {
-				i = len(b.s) - b.pos
-			}
-			b.pos += i
-			b.addText(b.s[b.pos-i : b.pos])
+			b.text()
 			continue
 		}
-		b.markup()
-		b.odd = b.odd || d.hasTooMany()
+		if !b.closeTop() {
+			b.markup()
+		}
 		if b.pos >= b.ahead && b.isEnough() && b.isAbsent() {
 			break
 		}
 	}
+	b.odd = b.odd || strings.IndexByte(page[:b.pos], 0) >= 0
 	if !b.odd {
 		b.enterBody()
 		for len(b.stack) > 0 {
@@ -139,8 +150,44 @@ func (b *builder) run(d *Document, page string) bool {
 		}
 	}
 	ok := !b.odd
-	*b = builder{stack: b.stack, active: b.active, next: b.next}
+	*b = builder{stack: b.stack, active: b.active, next: b.next, sought: b.sought}
 	return ok
+}
+
+// text reads the text at pos, up to the next "<".
+func (b *builder) text() {
+	from := b.pos
+	if i := strings.IndexByte(b.s[from:], '<'); i >= 0 {
+		b.pos += i
+	} else {
+		b.pos = len(b.s)
+	}
+	if b.within > 0 || !b.filled || b.top().mode >= modeTable || b.mayReconstruct() {
+		b.addText(b.s[from:b.pos])
+	}
+}
+
+// closeTop closes the current element if its end tag is at pos, written as most pages write it, and does nothing else.
+func (b *builder) closeTop() bool {
+	at := b.pos + 2
+	if at+8 > len(b.s) || b.s[at-1] != '/' || len(b.stack) == 0 {
+		return false
+	}
+	o := b.top()
+	end := &plainEnds[o.tag]
+	if end.size == 0 || eightBytes(b.s[at:at+8])&end.mask != end.key {
+		return false
+	}
+	if o.tag.is(formatting) {
+		last := len(b.active) - 1
+		if last < 0 || b.active[last].elem != o.elem {
+			return false
+		}
+		b.active = b.active[:last]
+	}
+	b.pos = at + end.size
+	b.popAndDrop()
+	return true
 }
 
 // markup reads what begins with the "<" at pos.
@@ -251,154 +298,4 @@ func (b *builder) doctype() {
 	if strings.Trim(b.s[start:b.pos-1], whitespace) != "html" {
 		b.quirks = quirksUnknown
 	}
-}
-
-const whitespace = " \t\r\n\f"
-
-// Classes of bytes in tags.
-const (
-	space   = 1 << iota // white space
-	nameEnd             // ends a tag name
-	keyEnd              // ends an attribute name
-	upper               // A-Z
-)
-
-var classes = func() (c [256]uint8) {
-	for _, b := range whitespace {
-		c[b] = space | nameEnd | keyEnd
-	}
-	c['/'], c['>'], c['='] = nameEnd|keyEnd, nameEnd|keyEnd, keyEnd
-	for b := 'A'; b <= 'Z'; b++ {
-		c[b] = upper
-	}
-	return c
-}()
-
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
-
-// readTag reads the tag whose name begins at i into tok and moves behind it. The attributes of a start tag are appended
-// to the document if they count. A tag that the page's end cuts off makes the page odd.
-func (b *builder) readTag(i int, start bool) bool {
-	s, from := b.s, i
-	var seen uint8
-	for ; i < len(s); i++ {
-		c := classes[s[i]]
-		if c&nameEnd != 0 {
-			break
-		}
-		seen |= c
-	}
-	var key uint64
-	if from+8 <= len(s) && i-from < 8 {
-		key = eightBytes(s[from:from+8]) & (1<<(8*(i-from)) - 1)
-	} else {
-		key = nameKey(s[from:i])
-	}
-	t := &b.tok
-	t.name, t.attrs, t.class, t.id = s[from:i], int32(len(b.d.attrs)), -1, -1
-	t.selfClosing, t.used = false, false
-	if seen&upper != 0 {
-		t.name = lowerASCII(t.name)
-		key = nameKey(t.name)
-	}
-	if t.tag = tagsByName.find(key, t.name); t.tag != other {
-		t.name = tagInfo[t.tag].name
-	}
-	if i < len(s) && s[i] == '>' {
-		b.pos = i + 1
-		return true
-	}
-	return b.readAttrs(i, start && (b.reads.has(t.tag) || t.tag.is(attributed) || len(b.stack) > 0 && b.top().foreign))
-}
-
-// readAttrs reads what is behind a tag's name.
-func (b *builder) readAttrs(i int, keep bool) bool {
-	s := b.s
-	valueEnd := 0 // of the last attribute kept
-	for {
-		for i < len(s) && classes[s[i]]&space != 0 {
-			i++
-		}
-		if i >= len(s) {
-			b.odd = true
-			return false
-		}
-		if s[i] == '>' {
-			break
-		}
-		name, value, next, end := readAttr(s, i)
-		i = next
-		if keep && name != "" && b.keepAttr(name, value) {
-			valueEnd = end
-		}
-	}
-	b.tok.selfClosing = s[i-1] == '/' && (int32(len(b.d.attrs)) == b.tok.attrs || valueEnd != i)
-	b.pos = i + 1
-	return !b.odd
-}
-
-// readAttr reads an attribute that begins at i, which is neither white space nor ">". next is where to read on, end
-// the end of the value.
-func readAttr(s string, i int) (name, value string, next, end int) {
-	start := i
-	if s[i] == '=' {
-		i++
-	}
-	for i < len(s) && classes[s[i]]&keyEnd == 0 {
-		i++
-	}
-	name, end = s[start:i], i
-	for i < len(s) && classes[s[i]]&space != 0 {
-		i++
-	}
-	if i >= len(s) || s[i] != '=' {
-		if i < len(s) && s[i] == '/' {
-			i++
-		}
-		return name, "", i, end
-	}
-	i++
-	for i < len(s) && classes[s[i]]&space != 0 {
-		i++
-	}
-	if i >= len(s) || s[i] == '>' {
-		return name, "", i, end
-	}
-	start = i
-	if q := s[i]; q == '"' || q == '\'' {
-		n := strings.IndexByte(s[i+1:], q)
-		if n < 0 {
-			return name, "", len(s), len(s)
-		}
-		return name, s[i+1 : i+1+n], i + n + 2, i + 1 + n
-	}
-	for i < len(s) && classes[s[i]]&space == 0 && s[i] != '>' {
-		i++
-	}
-	return name, s[start:i], i, i
-}
-
-// keepAttr adds an attribute to the tag at hand, unless it has one of that name.
-func (b *builder) keepAttr(name, value string) bool {
-	for i := range len(name) {
-		if classes[name[i]]&upper != 0 {
-			name = lowerASCII(name)
-			break
-		}
-	}
-	have := b.d.attrs[b.tok.attrs:]
-	for i := range have {
-		if have[i].name == name {
-			return false
-		}
-	}
-	switch name {
-	case "class":
-		b.tok.class = int32(len(b.d.attrs))
-	case "id":
-		b.tok.id = int32(len(b.d.attrs))
-	}
-	b.d.attrs = append(b.d.attrs, attr{name, value})
-	b.odd = b.odd || len(have) >= maxAttrs
-	return true
 }

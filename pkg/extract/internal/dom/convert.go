@@ -42,8 +42,8 @@ func (d *Document) convertChildren(n *html.Node, parent, hider Elem) {
 }
 
 func (d *Document) convertElement(n *html.Node, e, hider Elem) {
-	el := element{name: lowerASCII(n.Data), attrs: int32(len(d.attrs)), class: -1, id: -1}
-	el.tag = tagOf(el.name)
+	el := element{named: lowerASCII(n.Data), attrs: int32(len(d.attrs)), class: -1, id: -1}
+	el.tag = tagOf(el.named)
 	for _, a := range n.Attr {
 		name := lowerASCII(a.Key)
 		if a.Namespace != "" {

@@ -25,9 +25,12 @@ const (
 
 // Document is a parsed page. Its memory is used again by the next Parse. The page's bytes must not change until Reset.
 type Document struct {
-	elems   []element
-	attrs   []attr
-	texts   []text
+	elems []element
+	attrs []attr
+	texts []text
+	// How many elements and attributes there were before some were dropped.
+	mostElems, mostAttrs int
+
 	decoded bool  // names, values and texts are decoded already: the document comes from x/net/html
 	steps   int   // work that selectors may still do
 	failed  error // of an XPath expression
@@ -44,13 +47,20 @@ type Document struct {
 // element is one element; its descendants are those up to end, their texts those up to textEnd. Contents of template
 // are no part of a page, as in a browser.
 type element struct {
-	name              string // lower case
+	named             string // its name, lower case, if that is no tag's
 	parent, end, prev Elem   // prev is the sibling before it
 	index, kids       int32  // place among its siblings, from 1; how many elements it has as children
 	attrs, attrsEnd   int32
 	class, id         int32 // in attrs, -1 for none
 	text, textEnd     int32
 	tag               tag
+}
+
+func (el *element) name() string {
+	if el.tag != other {
+		return tagInfo[el.tag].name
+	}
+	return el.named
 }
 
 type attr struct {
@@ -139,8 +149,9 @@ func (d *Document) Reset() {
 	if cap(d.elems) > keptElems || cap(d.attrs) > 4*keptElems || cap(d.texts) > 2*keptElems || cap(d.scratch) > 1<<20 {
 		*d = Document{}
 	}
-	clear(d.elems)
-	clear(d.attrs)
+	clear(d.elems[:max(len(d.elems), d.mostElems)])
+	clear(d.attrs[:max(len(d.attrs), d.mostAttrs)])
+	d.mostElems, d.mostAttrs = 0, 0
 	clear(d.texts)
 	d.elems, d.attrs, d.texts = d.elems[:0], d.attrs[:0], d.texts[:0]
 	d.typeIndex = d.typeIndex[:0]
@@ -171,12 +182,12 @@ func (d *Document) types() []ofType {
 	}
 	counts := make(map[key]int32, len(d.elems))
 	for i := range d.elems {
-		k := key{d.elems[i].parent, d.elems[i].name}
+		k := key{d.elems[i].parent, d.elems[i].name()}
 		counts[k]++
 		d.typeIndex = append(d.typeIndex, ofType{index: counts[k]})
 	}
 	for i := range d.elems {
-		d.typeIndex[i].count = counts[key{d.elems[i].parent, d.elems[i].name}]
+		d.typeIndex[i].count = counts[key{d.elems[i].parent, d.elems[i].name()}]
 	}
 	return d.typeIndex
 }

@@ -159,7 +159,7 @@ func (b *builder) endContent() {
 		b.imply(tBr)
 		b.pop()
 	default:
-		b.endOther(t, b.tok.name)
+		b.endOther(t, b.tok.name())
 	}
 }
 
@@ -236,7 +236,7 @@ func (b *builder) endOther(t tag, name string) {
 		if o.gone {
 			continue
 		}
-		if o.tag == t && b.d.elems[o.elem].name == name {
+		if o.tag == t && b.d.elems[o.elem].name() == name {
 			b.popTo(i)
 			return
 		}
@@ -260,12 +260,12 @@ func (b *builder) addForeign() {
 // startForeign places a start tag inside SVG. HTML in it, by escape or by invitation, is odd, and so is an element in a
 // style sheet or a script.
 func (b *builder) startForeign() {
-	switch b.d.elems[b.top().elem].name {
+	switch b.d.elems[b.top().elem].name() {
 	case "desc", "foreignobject", "title", "style", "script":
 		b.odd = true
 		return
 	}
-	switch b.tok.name {
+	switch b.tok.name() {
 	case "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "font", "h1",
 		"h2", "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "math", "menu", "meta", "nobr", "ol", "p",
 		"pre", "ruby", "s", "small", "span", "strong", "strike", "sub", "sup", "table", "template", "tt", "u", "ul", "var":
@@ -278,7 +278,7 @@ func (b *builder) startForeign() {
 // endForeign closes the innermost SVG element of the name. An end tag for what is around the SVG is odd.
 func (b *builder) endForeign() {
 	for i := len(b.stack) - 1; i >= 0 && b.stack[i].foreign; i-- {
-		if strings.EqualFold(b.d.elems[b.stack[i].elem].name, b.tok.name) {
+		if strings.EqualFold(b.d.elems[b.stack[i].elem].name(), b.tok.name()) {
 			b.popTo(i)
 			return
 		}

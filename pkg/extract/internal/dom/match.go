@@ -111,21 +111,15 @@ func (s *complexSelector) matchBefore(d *Document, e Elem, i int) outcome {
 
 func (c *compound) match(d *Document, e Elem) bool {
 	el := &d.elems[e]
-	if c.name != "" && (c.tag != el.tag || c.tag == other && c.name != el.name) {
+	if c.name != "" && (c.tag != el.tag || c.tag == other && c.name != el.named) {
 		return false
 	}
 	if c.hasID && (el.id < 0 || d.value(el.id) != c.id) {
 		return false
 	}
-	if len(c.classes) > 0 {
-		if el.class < 0 {
+	for _, class := range c.classes {
+		if !d.hasClass(el.class, class) {
 			return false
-		}
-		classes := d.value(el.class)
-		for _, class := range c.classes {
-			if !hasWord(classes, class, false) {
-				return false
-			}
 		}
 	}
 	for i := range c.attrs {
@@ -141,8 +135,23 @@ func (c *compound) match(d *Document, e Elem) bool {
 	return true
 }
 
+// hasClass says whether an attribute's value has the word. Only where it does not as it is written has it to be decoded.
+func (d *Document) hasClass(i int32, class string) bool {
+	if i < 0 {
+		return false
+	}
+	written := d.attrs[i].value
+	if hasWord(written, class, false) {
+		return d.decoded || strings.IndexByte(class, '&') < 0 || hasWord(d.value(i), class, false)
+	}
+	return strings.IndexByte(written, '&') >= 0 && hasWord(d.value(i), class, false)
+}
+
 // hasWord says whether s, a list separated by white space, has the word.
 func hasWord(s, word string, fold bool) bool {
+	if !fold && (len(s) < len(word) || len(s) == len(word) && s != word) {
+		return false
+	}
 	for start := 0; start < len(s); {
 		end := start
 		for end < len(s) && classes[s[end]]&space == 0 {
@@ -293,7 +302,7 @@ func (d *Document) has(e Elem, attr string) bool {
 
 // matchState matches the pseudo-classes that depend on what an element is and on one or two attributes.
 func (p *pseudo) matchState(d *Document, e Elem) bool {
-	t, name := d.elems[e].tag, d.elems[e].name
+	t, name := d.elems[e].tag, d.elems[e].name()
 	link := (t == tA || t == tArea || t == tLink) && d.has(e, "href")
 	group := t == tOptgroup || t == tFieldset || name == "menuitem"
 	control := t == tButton || t == tInput || t == tSelect || t == tTextarea

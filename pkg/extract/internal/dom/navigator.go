@@ -59,7 +59,7 @@ func (n *navigator) name() string {
 	case n.text >= 0 || n.elem == None:
 		return ""
 	}
-	return n.d.elems[n.elem].name
+	return n.d.elems[n.elem].name()
 }
 
 func (n *navigator) LocalName() string {

@@ -78,7 +78,7 @@ func (d *Document) dump() []string {
 		for p := el.parent; p != None; p = d.elems[p].parent {
 			depth++
 		}
-		path = append(path[:depth], el.name)
+		path = append(path[:depth], el.name())
 		line := fmt.Sprintf("%s end=%d prev=%d place=%d/%d", strings.Join(path, ">"), el.end, el.prev, el.index, el.kids)
 		seen := map[string]bool{}
 		for i := el.attrs; i < el.attrsEnd; i++ {

@@ -4,9 +4,12 @@ import "strings"
 
 // startTag places the start tag at hand.
 func (b *builder) startTag() {
-	if len(b.stack) > 0 && b.top().foreign {
+	switch {
+	case len(b.stack) > 0 && b.top().foreign:
 		b.startForeign()
-	} else {
+	case b.phase == inBody && b.top().mode == modeBody:
+		b.startContent()
+	default:
 		for !b.startBeforeBody() {
 		}
 		if b.phase == inBody && !b.tok.used {
@@ -171,7 +174,7 @@ func (b *builder) endTag() {
 
 // addRaw adds an element whose contents are text up to its end tag.
 func (b *builder) addRaw() {
-	t, name := b.tok.tag, b.tok.name
+	t, name := b.tok.tag, b.tok.name()
 	b.add()
 	text, found := b.rawContents(name)
 	if t == tScript && doubleEscaped(text) {
@@ -270,7 +273,7 @@ func (b *builder) skipStart() int {
 	case t == tSvg || t == tMath || t == tPlaintext:
 		b.odd = true
 	case t.is(rawText):
-		text, found := b.rawContents(b.tok.name)
+		text, found := b.rawContents(b.tok.name())
 		b.odd = b.odd || !found || t == tScript && doubleEscaped(text)
 		b.pos += len(text)
 	}

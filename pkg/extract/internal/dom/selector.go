@@ -11,12 +11,14 @@ import (
 // and as in jQuery :contains, :containsOwn, :matches, :matchesOwn, :haschild, [name!=value] and [name#=expression]. It
 // is safe for concurrent use.
 type Selector struct {
-	list    selectorList
-	tags    tagSet   // that matches can have
-	reads   tagSet   // whose attributes are looked at, those of matches included
-	forward bool     // whether an element matches can be told when its start tag has been read
-	roots   bool     // whether the attributes of html or body may decide
-	needles []string // one of them stands in the start tag of each match, unless it is written with &#; none if unknown
+	list     selectorList
+	tags     tagSet   // that matches can have
+	reads    tagSet   // whose attributes are looked at, those of matches included
+	forward  bool     // whether an element matches can be told when its start tag has been read
+	roots    bool     // whether the attributes of html or body may decide
+	siblings bool     // whether siblings before an element may decide
+	class    string   // a class of each match, "" if none is known
+	needles  []string // one of them stands in the start tag of each match, unless it is written with &#; none if unknown
 }
 
 // selectorList matches what any of its selectors matches.
@@ -92,11 +94,14 @@ func CompileSelector(css string) (*Selector, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Selector{list: list, forward: list.isForward(), reads: list.reads(), roots: list.readsRoots()}
+	s := &Selector{list: list, forward: list.isForward(), reads: list.reads(), roots: list.readsRoots(), siblings: list.readsSiblings()}
 	for i := range list {
 		s.tags.addAll(list[i].compounds[0].tags())
 	}
 	s.reads.addAll(s.tags)
+	if classes := list[0].compounds[0].classes; len(list) == 1 && len(classes) > 0 {
+		s.class = classes[0]
+	}
 	for i := range list {
 		needle := list[i].compounds[0].needle()
 		if needle == "" {
@@ -123,14 +128,45 @@ func (l selectorList) readsRoots() bool {
 		all := l[i].compounds
 		for j := range all {
 			reads := selectorList{{compounds: all[j : j+1]}}.reads()
-			if !reads.has(tHTML) && !reads.has(tBody) {
-				continue
-			}
-			// What stands to the left has to be above or before them, if there is anything.
-			if j+1 == len(all) {
+			if all[j].looksAround() {
 				return true
 			}
-			if left := all[j+1].tags(); left.has(tHTML) || left.has(tHead) {
+			// What stands to the left has to be above or before them: nothing, html, or html and the head.
+			left := all[j+1:]
+			if len(left) > 2 || len(left) > 0 && !left[len(left)-1].isTag(tHTML, tHead) || len(left) > 1 && !left[0].isTag(tHead) {
+				continue
+			}
+			if reads.has(tHTML) || reads.has(tBody) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// looksAround says whether a pseudo-class of the compound looks at elements around its own, all the way up.
+func (c *compound) looksAround() bool {
+	return slices.ContainsFunc(c.pseudos, func(p pseudo) bool {
+		return p.kind == pseudoLang || slices.ContainsFunc(p.list, func(s complexSelector) bool {
+			return len(s.compounds) > 1 || s.compounds[0].looksAround()
+		})
+	})
+}
+
+// isTag says whether the compound may match an element of one of the tags.
+func (c *compound) isTag(any ...tag) bool {
+	tags := c.tags()
+	return slices.ContainsFunc(any, func(t tag) bool { return tags.has(t) })
+}
+
+// readsSiblings says whether siblings before an element may decide.
+func (l selectorList) readsSiblings() bool {
+	for i := range l {
+		if slices.ContainsFunc(l[i].combinators, func(c byte) bool { return c == '+' || c == '~' }) {
+			return true
+		}
+		for j := range l[i].compounds {
+			if slices.ContainsFunc(l[i].compounds[j].pseudos, func(p pseudo) bool { return p.list.readsSiblings() }) {
 				return true
 			}
 		}

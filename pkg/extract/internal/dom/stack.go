@@ -1,41 +1,50 @@
 package dom
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 func (b *builder) top() *open { return &b.stack[len(b.stack)-1] }
 
 // push adds an element to the current one and opens it.
-func (b *builder) push(name string, tag tag, attrs, attrsEnd, class, id int32) Elem {
+func (b *builder) push(tag tag, named string, attrs, attrsEnd, class, id int32) Elem {
 	d := b.d
-	e := Elem(len(d.elems))
-	d.elems = append(d.elems, element{name: name, tag: tag, attrs: attrs, attrsEnd: attrsEnd, class: class, id: id,
-		parent: None, prev: None, index: 1, text: int32(len(d.texts))})
-	b.stack = append(b.stack, open{elem: e, last: None, tag: tag})
-	o := b.top()
-	if len(b.stack) > 1 {
-		t, el := &b.stack[len(b.stack)-2], &d.elems[e]
+	e, n := Elem(len(d.elems)), len(b.stack)
+	if len(d.elems) == cap(d.elems) {
+		d.elems = slices.Grow(d.elems, 1)
+	}
+	if n == cap(b.stack) {
+		b.stack = slices.Grow(b.stack, 1)
+	}
+	// Both are made in place, member by member, which is much faster than a copy.
+	d.elems, b.stack = d.elems[:e+1], b.stack[:n+1]
+	el, o := &d.elems[e], &b.stack[n]
+	el.parent, el.prev, el.index, o.mode = None, None, 1, modes[tag]
+	if n > 0 {
+		t := &b.stack[n-1]
 		t.kids++
 		el.parent, el.prev, el.index = t.elem, t.last, t.kids
 		t.last = e
-		o.mode = t.mode
+		if o.mode == modeBody {
+			o.mode = t.mode
+		}
 	}
-	switch tag {
-	case tTable:
-		o.mode = modeTable
-	case tTbody, tThead, tTfoot:
-		o.mode = modeTableBody
-	case tTr:
-		o.mode = modeRow
-	case tTd, tTh:
-		o.mode = modeCell
-	case tCaption:
-		o.mode = modeCaption
-	case tColgroup:
-		o.mode = modeColgroup
+	el.tag, el.named, el.end, el.kids = tag, "", 0, 0
+	if tag == other {
+		el.named = named
+	}
+	el.attrs, el.attrsEnd, el.class, el.id = attrs, attrsEnd, class, id
+	el.text, el.textEnd = int32(len(d.texts)), 0
+	o.elem, o.last, o.kids, o.tag = e, None, 0, tag
+	o.foreign, o.texted, o.gone = false, false, false
+	o.attrs = int32(len(d.attrs))
+	if !b.tok.used {
+		o.attrs = min(o.attrs, b.tok.attrs) // those at hand belong to what comes next, or to this element
 	}
 	b.opened[tag]++
-	b.odd = b.odd || len(b.stack) > maxDepth
-	if b.missed > 0 && b.heads.has(tag) {
+	b.odd = b.odd || n >= maxDepth || e >= maxParts
+	if b.heads.has(tag) {
 		b.look(e)
 	}
 	return e
@@ -45,12 +54,15 @@ func (b *builder) push(name string, tag tag, attrs, attrsEnd, class, id int32) E
 func (b *builder) look(e Elem) {
 	d := b.d
 	before := b.missed
-	for i, s := range d.wanted {
-		if d.found[i] == None && s.tags.has(d.elems[e].tag) && s.list.match(d, e) {
-			d.found[i] = e
-			b.missed--
-			b.within++
+	el := &d.elems[e]
+	for _, i := range b.sought {
+		s := d.wanted[i]
+		if !s.tags.has(el.tag) || s.class != "" && !d.hasClass(el.class, s.class) || !s.list.match(d, e) {
+			continue
 		}
+		d.found[i] = e
+		b.missed--
+		b.within++
 	}
 	if b.missed < before {
 		b.attend()
@@ -64,10 +76,11 @@ func (b *builder) attend() {
 		b.reads, b.within, b.ahead = allTags, 1, len(b.s)+1
 		return
 	}
-	b.heads, b.reads = tagSet{}, tagSet{}
-	b.ahead = b.pos
+	b.heads, b.reads, b.sought = tagSet{}, attributedTags, b.sought[:0]
+	b.ahead, b.wait = b.pos, 0
 	for i, s := range d.wanted {
 		if d.found[i] == None {
+			b.sought = append(b.sought, i)
 			b.heads.addAll(s.tags)
 			b.reads.addAll(s.reads)
 			if len(s.needles) == 0 {
@@ -84,19 +97,23 @@ func (b *builder) attend() {
 func (b *builder) isAbsent() bool {
 	d := b.d
 	b.ahead = len(b.s)
-	if b.missed > 0 {
-		b.ahead = b.find(len(d.wanted), "&#") // may stand for any character
-	}
+	roots := false
 	for i, s := range d.wanted {
 		if d.found[i] == None {
 			b.ahead = min(b.ahead, b.find(i, s.needles...))
 		}
-		if s.roots {
-			b.ahead = min(b.ahead, b.findRoot())
-		}
+		roots = roots || s.roots
+	}
+	if b.missed > 0 && b.ahead == len(b.s) {
+		b.ahead = b.find(len(d.wanted), "&#") // may stand for any character
+	}
+	if roots && b.ahead == len(b.s) {
+		b.ahead = b.findRoot()
 	}
 	if b.ahead < len(b.s) {
-		b.ahead++
+		// Looking takes its time: each time later.
+		b.wait = 2*b.wait + 1
+		b.ahead = max(b.ahead+1, b.pos+b.wait)
 		return false
 	}
 	return true
@@ -158,19 +175,33 @@ func (b *builder) isEnough() bool {
 
 // add opens an element for the tag at hand.
 func (b *builder) add() Elem {
+	e := b.push(b.tok.tag, b.tok.named, b.tok.attrs, int32(len(b.d.attrs)), b.tok.class, b.tok.id)
 	b.tok.used = true
-	return b.push(b.tok.name, b.tok.tag, b.tok.attrs, int32(len(b.d.attrs)), b.tok.class, b.tok.id)
+	return e
 }
 
 // addVoid adds an element that has no contents.
 func (b *builder) addVoid() {
 	b.add()
+	b.popAndDrop()
+}
+
+// popAndDrop closes the current element and takes it out of the document, with all that it holds, when nothing will be
+// asked about it any more: so a page takes no more memory than what is open in it. No token may be under way.
+func (b *builder) popAndDrop() {
+	o := *b.top()
 	b.pop()
+	if !b.drops || b.within > 0 || o.elem < b.kept || len(b.active) > 0 {
+		return
+	}
+	d := b.d
+	d.mostElems, d.mostAttrs = max(d.mostElems, len(d.elems)), max(d.mostAttrs, len(d.attrs))
+	d.elems, d.attrs = d.elems[:o.elem], d.attrs[:o.attrs]
 }
 
 // imply opens an element for which the page has no tag.
 func (b *builder) imply(t tag) Elem {
-	return b.push(tagInfo[t].name, t, 0, 0, -1, -1)
+	return b.push(t, "", 0, 0, -1, -1)
 }
 
 // pop closes the current element.
@@ -197,6 +228,7 @@ func (b *builder) leave(e Elem) {
 	for _, found := range b.d.found {
 		if found == e {
 			b.within--
+			b.kept = Elem(len(b.d.elems))
 		}
 	}
 }
@@ -290,15 +322,24 @@ func (b *builder) closeImplied(except tag) {
 	}
 }
 
+// mayReconstruct says whether the last active formatting element has been closed by others' end tags.
+func (b *builder) mayReconstruct() bool {
+	last := len(b.active) - 1
+	return last >= 0 && !b.active[last].open && !b.active[last].marker
+}
+
 // reconstruct opens again what formatting elements have been closed by others' end tags.
 func (b *builder) reconstruct() {
+	if !b.mayReconstruct() {
+		return
+	}
 	i := len(b.active)
 	for i > 0 && !b.active[i-1].marker && !b.active[i-1].open {
 		i--
 	}
 	for ; i < len(b.active) && !b.odd; i++ {
 		like := b.d.elems[b.active[i].elem]
-		b.active[i].elem = b.push(like.name, like.tag, like.attrs, like.attrsEnd, like.class, like.id)
+		b.active[i].elem = b.push(like.tag, like.named, like.attrs, like.attrsEnd, like.class, like.id)
 		b.active[i].open = true
 	}
 }
@@ -349,8 +390,7 @@ func (b *builder) addText(s string) {
 	}
 	t := b.top()
 	if !t.foreign {
-		switch t.mode {
-		case modeTable, modeTableBody, modeRow, modeColgroup:
+		if t.mode >= modeTable {
 			// Other text than white space would go before the table.
 			if strings.Trim(s, whitespace) != "" {
 				b.odd = true
@@ -382,6 +422,7 @@ func (b *builder) appendText(s string, raw bool) {
 		t.hider = t.parent
 	}
 	b.d.texts = append(b.d.texts, t)
+	b.odd = b.odd || len(b.d.texts) > maxParts
 }
 
 // textBeforeBody takes the white space that belongs before the body and opens the body if something is left.

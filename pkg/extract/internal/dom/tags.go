@@ -272,6 +272,15 @@ var allTags = func() (s tagSet) {
 	return s
 }()
 
+var attributedTags = func() (s tagSet) {
+	for t := range tags {
+		if t.is(attributed) {
+			s.add(t)
+		}
+	}
+	return s
+}()
+
 func (s *tagSet) has(t tag) bool { return s[t/64]>>(t%64)&1 != 0 }
 
 func (s *tagSet) add(t tag) { s[t/64] |= 1 << (t % 64) }
@@ -311,6 +320,50 @@ func nameKey(name string) uint64 {
 	}
 	return key
 }
+
+// plainEnds are the end tags, lower case and without blanks, of those elements that are closed by theirs without further
+// rules, or, if they are formatting, with one. Longer names than of seven letters are left out: size is 0.
+var plainEnds = func() (ends [tags]struct {
+	key, mask uint64 // of the name and the ">" behind it
+	size      int    // of both
+}) {
+	for t := range ends {
+		switch tag(t) {
+		case other, tHTML, tHead, tBody, tForm, tTemplate, tApplet, tMarquee, tObject, tTd, tTh, tCaption, tCol, tColgroup:
+			continue
+		}
+		name := tagInfo[t].name + ">"
+		if n := len(name); n <= 8 {
+			ends[t].key, ends[t].mask, ends[t].size = nameKey(name), ^uint64(0)>>(64-8*n), n
+		}
+	}
+	return ends
+}()
+
+// course is what a start tag in the body does where nothing is in its way.
+type course uint8
+
+const (
+	byRules course = iota // what its rules say
+	block                 // closes a paragraph, opens an element
+	inline                // opens an element
+	void                  // adds an element that has no contents
+)
+
+var courses = func() (c [tags]course) {
+	for _, t := range []tag{tAddress, tArticle, tAside, tBlockquote, tCenter, tDetails, tDialog, tDir, tDiv, tDl, tFieldset,
+		tFigcaption, tFigure, tFooter, tHeader, tHgroup, tListing, tMain, tMenu, tNav, tOl, tP, tPre, tSearch, tSection,
+		tSummary, tUl} {
+		c[t] = block
+	}
+	for _, t := range []tag{other, tLabel, tPath, tPicture, tRuby, tSpan, tSub, tSup, tTime, tUse} {
+		c[t] = inline
+	}
+	for _, t := range []tag{tArea, tBr, tEmbed, tImg, tKeygen, tWbr} {
+		c[t] = void
+	}
+	return c
+}()
 
 // eightBytes is nameKey of eight bytes.
 func eightBytes(s string) uint64 {

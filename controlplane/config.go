@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -62,7 +63,9 @@ type Config struct {
 	// Cluster makes the node one of several; nil: it is alone, and opens no port.
 	Cluster *Cluster
 
-	// What only tests set: how nodes without a Cluster speak and who votes at first, and how nodes of one are dialled.
+	// What only tests set: how long commands of the API are tried, how nodes without a Cluster speak and who votes at first,
+	// and how nodes of one are dialled.
+	patience  time.Duration
 	transport raft.Transport
 	voters    []raft.Server
 	dial      func(ctx context.Context, address string) (net.Conn, error)
@@ -85,7 +88,7 @@ func Defaults() Config {
 		Lease: 10 * time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
 		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
 		Snapshots: Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
-		Point:     func(string) {}, Logger: slog.Default(),
+		Point:     func(string) {}, Logger: slog.Default(), patience: client.Patience,
 	}
 }
 

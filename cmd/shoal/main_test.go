@@ -299,6 +299,18 @@ func TestAFullRateLimitIsWaitedOut(t *testing.T) {
 	}
 }
 
+// A call that may have been made is made again under its key, for as long as a change of leaders may take.
+func TestWhatIsUnavailableIsAskedAgain(t *testing.T) {
+	b := newBench(t)
+	b.api.refuse["POST /api/admin/customers/self/wallet/adjustments"] = problem{status: 503, code: "unavailable",
+		detail: "no leader", retry: "5", times: 2}
+	b.shoal("wallet", "adjust", "--micros", "5", "--note", "x").want(t, exitOK, "no leader (503 unavailable)")
+	keys := b.api.keys["POST /api/admin/customers/self/wallet/adjustments"]
+	if len(keys) != 3 || keys[0] != keys[1] || keys[1] != keys[2] {
+		t.Errorf("the call came with the keys %q", keys)
+	}
+}
+
 func TestHelpTeaches(t *testing.T) {
 	b := newBench(t)
 	b.shoal().want(t, exitOK, "shoal demo", "Exit codes", "SHOAL_SERVER")

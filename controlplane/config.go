@@ -29,7 +29,7 @@ type Config struct {
 	Version  string
 	Capacity uint32 // weight of this node's fetcher when shards are dealt out; 0: it has none
 	// Services are the log and the row store by the names that they have of their own; a node whose names are not the
-	// cluster's ends with the error other_services.
+	// cluster's, or that finds another cluster's mark there, ends with the error other_services.
 	Services Services
 
 	Clock clock.Clock
@@ -95,7 +95,10 @@ func Defaults() Config {
 // Services name what all nodes of a cluster work on together. "" is one of the process's own.
 type Services struct {
 	Log, Rows string
-	Rebind    bool // they are the cluster's from now on, whatever was before
+	// Claim marks them as a cluster's. The error other_services says that they carry another one's mark; with take it
+	// is replaced. Nil: they are the process's own.
+	Claim  func(ctx context.Context, cluster ids.ID, take bool) error
+	Rebind bool // they are the cluster's from now on, whatever was before
 }
 
 // DefaultPrices is the price table of the specification (2.9).

@@ -125,7 +125,7 @@ type serveCommand struct {
 	MaxHostRate        float64           `help:"Most request starts per second that a scraper may ask for." default:"10"`
 	MaxHostConnections int               `help:"Most connections to a host that a scraper may ask for." default:"8"`
 	NoRateLimits       bool              `help:"Do not limit how often API calls may be made."`
-	RebindServices     bool              `help:"Kafka and the database of this node are the cluster's from now on. For the first node that starts after all were stopped."`
+	RebindServices     bool              `help:"Kafka and the database of this node are the cluster's from now on, whosever they were. For the first node that starts after all were stopped."`
 
 	FetchWorkers int           `hidden:"" help:"Requests that the fetcher has under way, at most." default:"0"`
 	FetchTimeout time.Duration `hidden:"" help:"Of one try at a page." default:"30s"`

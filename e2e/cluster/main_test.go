@@ -151,13 +151,22 @@ func newWeb(t *testing.T, network *netns.Network, cfg synthweb.Config) *synthweb
 // newCluster makes a cluster that is not started, with the webs as the only places that it reaches.
 func newCluster(t *testing.T, network *netns.Network, nodes []cluster.Spec, args []string, webs ...*synthweb.Web) *cluster.Cluster {
 	t.Helper()
+	return newClusterOn(t, network, newPrefix(), nodes, args, webs...)
+}
+
+// newPrefix is what no other cluster has on the services.
+func newPrefix() string { return "e2e-" + suite.NewKey()[12:] + "-" }
+
+func newClusterOn(t *testing.T, network *netns.Network, prefix string, nodes []cluster.Spec, args []string,
+	webs ...*synthweb.Web) *cluster.Cluster {
+	t.Helper()
 	args = append([]string{"--no-rate-limits", "--lease", lease.String(), "--fetch-timeout", fetchTime.String(),
 		"--marker-every", markerEvery.String(), "--egress-allow", netns.Prefix().String()}, args...)
 	for _, web := range webs {
 		args = append(args, "--egress-origin", web.Pattern()+"="+web.Addr())
 	}
 	c, err := cluster.New(suite.Within(t, settleTime), cluster.Config{Network: network, Binary: binary(t), Dir: directory(t),
-		Services: services(t), Prefix: "e2e-" + suite.NewKey()[12:] + "-", Args: args, Nodes: nodes})
+		Services: services(t), Prefix: prefix, Args: args, Nodes: nodes})
 	if err != nil {
 		t.Fatal(err)
 	}

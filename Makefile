@@ -65,7 +65,7 @@ faults:
 failover:
 	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestFailover -leader-kills 50 -v -timeout 1h
 
-## cluster-scale: 1, 2, 4 and 8 fetchers, written to bench/results/fetchers.md with the command beside it
+## cluster-scale: what more fetchers bring, bound by latency and until the cores are full, to bench/results/fetchers.md
 cluster-scale:
 	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestScale -scale -scale-results $(CURDIR)/bench/results/fetchers.md -v \
 	  -timeout 1h

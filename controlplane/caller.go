@@ -24,6 +24,8 @@ func (c caller) Do(ctx context.Context, payload command.Payload, call *client.Ca
 		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request,
 			Ticket: call.Ticket}
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.s.cfg.patience)
+	defer cancel()
 	result, err := c.s.propose(ctx, id, payload, under)
 	if err != nil {
 		return nil, err

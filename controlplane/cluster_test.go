@@ -86,6 +86,49 @@ func TestIdempotencyHoldsBetweenNodes(t *testing.T) {
 	}
 }
 
+// A write whose outcome cannot be learnt fails after a while with a code that says so. What it did is done, and is not
+// done again when the same call comes again.
+func TestWriteOfUnknownOutcome(t *testing.T) {
+	c := newNodes(t, 3, 1)
+	openCustomer(t, c.at(3), "ann")
+	balance := func() int64 { return c.at(c.leader()).View().Wallet("ann").Balance() }
+	adjust := func(amount int64) (*client.Call, error) {
+		call := &client.Call{Customer: "ann", Operation: "adjust", Key: fmt.Sprint(amount), Request: 1}
+		_, err := c.at(3).Do(patient(t), client.AdjustWallet{Customer: "ann", Entry: c.configs[3].IDs.New(), Amount: amount}, call)
+		return call, err
+	}
+	slow := c.at(3)
+	slow.cfg.patience = 2 * time.Second
+	slow.machine.between.Lock() // this node applies nothing any more
+	_, err := adjust(7)
+	slow.machine.between.Unlock()
+	if fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("without an answer: %v", err)
+	}
+	if got := balance(); got != 7 {
+		t.Errorf("the balance is %d: the command was not applied elsewhere", got)
+	}
+	for n := range 3 {
+		c.net.cut(c.configs[n].Node) // no majority
+	}
+	if _, err := adjust(5); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("without a leader: %v", err)
+	}
+	for n := range 3 {
+		c.net.mend(c.configs[n].Node)
+	}
+	slow.cfg.patience = time.Minute
+	for _, amount := range []int64{7, 5} {
+		call, err := adjust(amount)
+		if err != nil || amount == 7 && !call.Replayed {
+			t.Errorf("the same call again: %v, replayed %v", err, call.Replayed)
+		}
+	}
+	if got := fresh(t, c.at(3)).Wallet("ann").Balance(); got != 12 {
+		t.Errorf("the balance is %d, want 12", got)
+	}
+}
+
 func TestFetchersHoldShardsThroughAnyNode(t *testing.T) {
 	c := newNodes(t, 3, 1)
 	r := c.at(3)

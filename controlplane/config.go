@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/zeebo/xxh3"
 
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
@@ -30,7 +31,7 @@ type Config struct {
 	Version  string
 	Capacity uint32 // weight of this node's fetcher when shards are dealt out; 0: it has none
 	// Services are the log and the row store by the names that they have of their own; a node whose names are not the
-	// cluster's ends with the error other_services.
+	// cluster's, or that finds another cluster's mark there, ends with the error other_services.
 	Services Services
 	// Tiers are the ways in which this node's fetcher can fetch; 0: plain alone.
 	Tiers model.TierSet
@@ -69,7 +70,9 @@ type Config struct {
 	// Cluster makes the node one of several; nil: it is alone, and opens no port.
 	Cluster *Cluster
 
-	// What only tests set: how nodes without a Cluster speak and who votes at first, and how nodes of one are dialled.
+	// What only tests set: how long commands of the API are tried, how nodes without a Cluster speak and who votes at first,
+	// and how nodes of one are dialled.
+	patience  time.Duration
 	transport raft.Transport
 	voters    []raft.Server
 	dial      func(ctx context.Context, address string) (net.Conn, error)
@@ -93,14 +96,17 @@ func Defaults() Config {
 		Lease:    10 * time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
 		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
 		Snapshots: Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
-		Point:     func(string) {}, Logger: slog.Default(),
+		Point:     func(string) {}, Logger: slog.Default(), patience: client.Patience,
 	}
 }
 
 // Services name what all nodes of a cluster work on together. "" is one of the process's own.
 type Services struct {
 	Log, Rows string
-	Rebind    bool // they are the cluster's from now on, whatever was before
+	// Claim marks them as a cluster's. The error other_services says that they carry another one's mark; with take it
+	// is replaced. Nil: they are the process's own.
+	Claim  func(ctx context.Context, cluster ids.ID, take bool) error
+	Rebind bool // they are the cluster's from now on, whatever was before
 }
 
 // DefaultPrices is the price table of the specification (2.9).

@@ -269,19 +269,26 @@ func (s *Server) settleFor(n *node, b belonging) error {
 	return n.members.Update(func(info *membership.Info) { info.Cluster, info.Founding = b.cluster, false })
 }
 
-// clusterID is the id that the cluster is created with.
-func (s *Server) clusterID() ids.ID {
+// clusterID is the id that the cluster is created with. A node that is alone decides for one here, as others do when they
+// found a cluster: whoever is asked whose the services are must hear the same id after a crash.
+func (s *Server) clusterID() (ids.ID, error) {
 	n, err := s.gate.enter()
 	if err != nil {
-		return s.cfg.IDs.New() // nothing is created any more
+		return s.cfg.IDs.New(), nil // nothing is created any more
 	}
 	defer s.gate.leave()
 	if n.members != nil {
 		if id := n.members.Self().Cluster; !id.IsZero() {
-			return id
+			return id, nil
 		}
 	}
-	return s.cfg.IDs.New()
+	dir := filepath.Join(s.cfg.Dir, raftFolder)
+	b, err := readBelonging(dir)
+	if err == nil && b.cluster.IsZero() {
+		b = belonging{cluster: s.cfg.IDs.New(), founder: true}
+		err = b.write(dir)
+	}
+	return b.cluster, err
 }
 
 // admitted says whether the leader has added this node, at the address where it is now, as far as this node knows.

@@ -18,6 +18,8 @@ import (
 	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/shards"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -64,9 +66,9 @@ func (s *Server) lead(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	cluster, ok := s.createCluster(ctx)
-	if !ok {
-		return nil
+	cluster, err := s.createCluster(ctx)
+	if err != nil || cluster == nil {
+		return err
 	}
 	if cluster.Shards != s.cfg.Shards {
 		return fmt.Errorf("the cluster was created with %d shards, this node is set to %d", cluster.Shards, s.cfg.Shards)
@@ -106,21 +108,47 @@ func (s *Server) settleIn(ctx context.Context) (term uint64, ok bool) {
 	return term, err == nil
 }
 
-// createCluster gives the cluster its first command unless it has it. Not ok: leadership is over, and the next leader
-// finds out what came of it.
-func (s *Server) createCluster(ctx context.Context) (cluster *state.Cluster, ok bool) {
+// createCluster gives the cluster its first command unless it has it. Nil: leadership is over, and the next leader finds
+// out what came of it. It fails when log or row store are another cluster's: two that work on them would take each other's
+// tasks and pages.
+func (s *Server) createCluster(ctx context.Context) (*state.Cluster, error) {
 	view := func() *state.View { return s.machine.fsm.Store().View() }
-	if cluster = view().Cluster(); cluster != nil {
-		return cluster, true
+	if cluster := view().Cluster(); cluster != nil {
+		return cluster, nil
+	}
+	id, err := s.clusterID()
+	if err != nil {
+		return nil, err
+	}
+	if claimed, err := s.claim(ctx, id); err != nil || !claimed {
+		return nil, err
 	}
 	secret := s.cfg.IDs.New()
-	first := command.CreateClusterPayload{ID: s.clusterID(), Shards: s.cfg.Shards, FreeGrant: s.cfg.FreeGrant,
+	first := command.CreateClusterPayload{ID: id, Shards: s.cfg.Shards, FreeGrant: s.cfg.FreeGrant,
 		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: s.cfg.Prices,
 		Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows}
 	if _, err := s.proposeHere(ctx, first); err != nil {
-		return nil, false
+		return nil, nil //nolint:nilerr // leadership is over, or ends
 	}
-	return view().Cluster(), true
+	return view().Cluster(), nil
+}
+
+// claim marks log and row store as the cluster's, as often as it takes; not claimed: ctx ended. It fails when they are
+// another cluster's.
+func (s *Server) claim(ctx context.Context, cluster ids.ID) (claimed bool, err error) {
+	if s.cfg.Services.Claim == nil {
+		return true, nil
+	}
+	for {
+		err := s.cfg.Services.Claim(ctx, cluster, s.cfg.Services.Rebind)
+		if err == nil || fault.CodeOf(err) == fault.OtherServices {
+			return err == nil, err
+		}
+		if !s.pause(ctx, time.Second) {
+			return false, nil
+		}
+		s.cfg.Logger.Warn("log and row store are not marked as this cluster's yet", "error", err)
+	}
 }
 
 // addPrices gives the price table the rows that no version of it ever had: those of endpoints that are newer than the

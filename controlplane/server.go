@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/port"
+	"shoal.dev/shoal/controlplane/internal/state"
 )
 
 // Server is a node: it holds a replica of the state, and with the role controlplane it votes and may lead. Before Run its
@@ -182,7 +183,7 @@ func (s *Server) stateReplaced() {
 }
 
 // register makes this start of the node known, and again when it was removed or the state replaced by one that does not
-// know it. It fails when the node works on other services than the cluster.
+// know it. It fails when the node works on other services than the cluster, or these have become another cluster's.
 func (s *Server) register(ctx context.Context, n *node) error {
 	node := command.RegisterNodePayload{Name: s.cfg.Node, Boot: s.cfg.Boot, Roles: s.cfg.Roles, Version: s.cfg.Version,
 		Capacity: s.cfg.Capacity, Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows, Rebind: s.cfg.Services.Rebind,
@@ -195,8 +196,9 @@ func (s *Server) register(ctx context.Context, n *node) error {
 			return nil
 		}
 		result, err := s.propose(ctx, s.cfg.IDs.New(), node, nil)
+		var view *state.View
 		if err == nil {
-			_, err = s.fresh(ctx)
+			view, err = s.fresh(ctx)
 		}
 		switch {
 		case err == nil && result.Err != nil:
@@ -208,6 +210,9 @@ func (s *Server) register(ctx context.Context, n *node) error {
 			s.cfg.Logger.Warn("this node is not registered yet", "error", err)
 			continue
 		case !known:
+			if claimed, err := s.claim(ctx, view.Cluster().ID); err != nil || !claimed {
+				return err
+			}
 			close(s.ready)
 			known = true
 		}

@@ -22,9 +22,10 @@ import (
 type fakeAPI struct {
 	*httptest.Server
 	mu          sync.Mutex
-	calls       []string          // METHOD path?query
-	bodies      map[string]string // of the last call, by METHOD path
-	types       map[string]string // Content-Type of the last call, by METHOD path
+	calls       []string            // METHOD path?query
+	bodies      map[string]string   // of the last call, by METHOD path
+	types       map[string]string   // Content-Type of the last call, by METHOD path
+	keys        map[string][]string // Idempotency-Key of all calls, by METHOD path
 	groups      []map[string]any
 	scrapers    []map[string]any
 	jobs        []map[string]any // newest first
@@ -59,7 +60,7 @@ const (
 
 func newFakeAPI(t *testing.T) *fakeAPI {
 	f := &fakeAPI{
-		bodies: map[string]string{}, types: map[string]string{}, refuse: map[string]problem{}, recounts: "[]", leader: "n1",
+		bodies: map[string]string{}, types: map[string]string{}, keys: map[string][]string{}, refuse: map[string]problem{}, recounts: "[]", leader: "n1",
 		groups:  []map[string]any{{"id": "66f0c2a1b7d4e8f9000000aa", "name": "news", "dataTable": "news", "startType": "MANUAL"}},
 		entries: []map[string]any{},
 	}
@@ -79,6 +80,7 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.calls = append(f.calls, call)
 	f.bodies[name], f.types[name] = string(body), r.Header.Get("Content-Type")
+	f.keys[name] = append(f.keys[name], r.Header.Get("Idempotency-Key"))
 	if r.URL.Path == "/readyz" {
 		return
 	}

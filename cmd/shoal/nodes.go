@@ -40,12 +40,13 @@ func (c *clusterNodesCommand) Run(ctx context.Context, t *terminal) error {
 	if c.JSON {
 		return printJSON(t.out, nodes)
 	}
-	if !slices.ContainsFunc(nodes, leads) {
+	led := slices.ContainsFunc(nodes, leads)
+	if !led {
 		t.notef("The control plane has no leader. This is what the answering node knows by itself.")
 	}
 	rows := make([][]string, len(nodes))
 	for i := range nodes {
-		rows[i] = nodeRow(&nodes[i])
+		rows[i] = nodeRow(&nodes[i], unheard(led))
 	}
 	return printTable(t.out, []string{"NODE", "STATE", "ROLES", "VERSION", "RAFT", "LAG", "CAPACITY", "TIERS", "SHARDS", "OPEN", "PAGES/S",
 		"HEARD"}, rows)
@@ -53,7 +54,7 @@ func (c *clusterNodesCommand) Run(ctx context.Context, t *terminal) error {
 
 func leads(n api.Node) bool { return n.Suffrage == "LEADER" }
 
-func nodeRow(n *api.Node) []string {
+func nodeRow(n *api.Node, unheard string) []string {
 	row := []string{n.Name, n.State, strings.Join(n.Roles, ","), n.Version, strings.ToLower(n.Suffrage),
 		strconv.FormatUint(n.Lag, 10), "", "", "", "", "", ""}
 	if n.Capacity == 0 {
@@ -64,7 +65,7 @@ func nodeRow(n *api.Node) []string {
 		shards = fmt.Sprintf("%d (%d moving)", n.Shards, n.Moving)
 	}
 	row = append(row[:6], strconv.FormatUint(uint64(n.Capacity), 10), strings.Join(n.Tiers, ","), shards, count(int64(n.Open)),
-		strconv.FormatFloat(n.PagesPerSecond, 'f', 1, 64), "never")
+		strconv.FormatFloat(n.PagesPerSecond, 'f', 1, 64), unheard)
 	if n.LeaseAgeMillis != nil {
 		row[11] = lasted(*n.LeaseAgeMillis) + " ago"
 	}

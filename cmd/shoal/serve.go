@@ -137,7 +137,7 @@ type serveCommand struct {
 	MaxHostRate        float64           `help:"Most request starts per second that a scraper may ask for." default:"10"`
 	MaxHostConnections int               `help:"Most connections to a host that a scraper may ask for." default:"8"`
 	NoRateLimits       bool              `help:"Do not limit how often API calls may be made."`
-	RebindServices     bool              `help:"Kafka and the database of this node are the cluster's from now on. For the first node that starts after all were stopped."`
+	RebindServices     bool              `help:"Kafka and the database of this node are the cluster's from now on, whosever they were. For the first node that starts after all were stopped."`
 	SearchEngines      string            `help:"JSON file with the search engines that SEARCH_ENGINE_SEARCH may ask; none by default." placeholder:"FILE" type:"existingfile"`
 
 	FetchWorkers int           `hidden:"" help:"Requests that the fetcher has under way, at most." default:"0"`

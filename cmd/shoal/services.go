@@ -11,6 +11,8 @@ import (
 	controlclient "shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
@@ -66,9 +68,36 @@ func (s *services) identify(ctx context.Context) (shared controlplane.Services, 
 		}
 	}
 	if store, ok := s.store.(named); ok {
-		shared.Rows, err = store.Identity(ctx)
+		if shared.Rows, err = store.Identity(ctx); err != nil {
+			return shared, err
+		}
 	}
-	return shared, err
+	shared.Claim = s.claim
+	return shared, nil
+}
+
+// claim marks log and store as a cluster's, where they are not this process's own.
+func (s *services) claim(ctx context.Context, cluster ids.ID, take bool) error {
+	type claimed interface {
+		Claim(ctx context.Context, owner string, take bool) (whose string, err error)
+	}
+	for _, service := range []struct {
+		name string
+		of   any
+	}{{"the log (--kafka-prefix)", s.log}, {"the database (--clickhouse-url)", s.store}} {
+		of, ok := service.of.(claimed)
+		if !ok {
+			continue
+		}
+		switch whose, err := of.Claim(ctx, cluster.String(), take); {
+		case err != nil:
+			return err
+		case whose != cluster.String():
+			return fault.New(fault.OtherServices, "%s is that of cluster %s, and this is cluster %s: each has its own. If that "+
+				"one is gone for good, --rebind-services makes it this one's", service.name, whose, cluster)
+		}
+	}
+	return nil
 }
 
 func openStream(ctx context.Context, config ServicesConfig, node string, log *slog.Logger, now clock.Clock) (stream.Log,

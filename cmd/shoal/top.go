@@ -178,7 +178,7 @@ func (w *watch) frame(width, height int) []line {
 			lines = append(lines, line{text: fmt.Sprintf("… and %d more nodes", len(w.nodes)-i)})
 			break
 		}
-		lines = append(lines, nodeLine(&w.nodes[i]))
+		lines = append(lines, nodeLine(&w.nodes[i], unheard(w.status.Leader != "")))
 	}
 	lines = lines[:min(len(lines), max(height, 1))]
 	for i := range lines {
@@ -237,8 +237,16 @@ var nodeHeader = fmt.Sprintf(nodeFormat, "NODE", "STATE", "RAFT", "LAG", "ROLES"
 // lateHeartbeat is the age of a heartbeat that is shown in red: a lease by default.
 const lateHeartbeat = 10 * time.Second
 
+// unheard stands for a heartbeat that is not told: it never came, or there is no leader, who alone hears them.
+func unheard(led bool) string {
+	if led {
+		return "never"
+	}
+	return "?"
+}
+
 // nodeLine shows a node. Of one without a fetcher there is nothing to say behind its roles.
-func nodeLine(n *api.Node) line {
+func nodeLine(n *api.Node, unheard string) line {
 	l := line{}
 	shards, open, pages, heard := "", "", "", ""
 	if n.Capacity > 0 {
@@ -246,7 +254,7 @@ func nodeLine(n *api.Node) line {
 		if n.Moving > 0 {
 			shards += fmt.Sprintf("+%d", n.Moving)
 		}
-		heard = "never"
+		heard = unheard
 	}
 	if n.LeaseAgeMillis != nil {
 		age := time.Duration(*n.LeaseAgeMillis) * time.Millisecond

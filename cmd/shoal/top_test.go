@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/pkg/clock"
 )
 
 func millis(n int64) *int64 { return &n }
@@ -165,7 +166,7 @@ func TestTopRedrawsUntilAKey(t *testing.T) {
 		if looks++; looks == 2 {
 			return nil, fmt.Errorf("%w: for a moment", api.ErrUnreachable)
 		}
-		client := api.New(b.api.URL, testToken, nil, nil)
+		client := api.New(b.api.URL, testToken, clock.System{}, nil)
 		client.Impatient()
 		return client, nil
 	}}

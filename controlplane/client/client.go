@@ -79,11 +79,15 @@ type Call struct {
 	Ticket ids.ID
 }
 
+// Patience is how long a caller of the API waits for a control plane that has no leader: ten elections. Who comes again
+// with the same idempotency key gets what became of the first call.
+const Patience = 30 * time.Second
+
 // Client is safe for concurrent use.
 type Client interface {
 	// Do proposes a command and waits until this node has applied it; the result's type stands at the command. call may
-	// be nil. Faults of the command are *fault.Error; when the outcome cannot be learnt within ctx the error's code is
-	// unavailable and the command may or may not have been applied: Do has tried the same command id all along.
+	// be nil. Faults of the command are *fault.Error; when the outcome cannot be learnt within ctx, or Patience, the error's
+	// code is unavailable and the command may or may not have been applied: Do has tried the same command id all along.
 	Do(ctx context.Context, payload command.Payload, call *Call) (any, error)
 	// View is this node's copy of the state, which may lag behind the leader's.
 	View() *View

@@ -90,7 +90,7 @@ func troubles() []trouble {
 			heal: func(*watched) {}},
 		paused("no billing", with(cluster.Billing), "ShoalRoleMissing", "ShoalPipelineStalled"),
 		onService(cluster.ClickHouse, "ShoalRowStoreErrors", "ShoalIngestStalled"),
-		onService(cluster.Kafka, "ShoalIngestStalled", "ShoalPipelineStalled"),
+		onService(cluster.Kafka, "ShoalIngestStalled", "ShoalPipelineStalled", "ShoalLogErrors"),
 		{name: "a node that is cut off", alerts: []string{"ShoalNodeCutOff", "ShoalSettleStalled"},
 			strike: func(w *watched) { w.cut(w.With(cluster.Billing)[0], w.Cut) },
 			heal:   func(w *watched) { w.cut(w.With(cluster.Billing)[0], w.Heal) }},

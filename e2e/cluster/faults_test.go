@@ -60,18 +60,22 @@ func faults() []fault {
 		{name: "cut-out", targets: nodes, repeats: ofVictim, strike: cutOut},
 		{name: "cut-in", targets: nodes, ci: []string{leader}, repeats: ofVictim, strike: cutIn},
 		{name: "cut", targets: nodes, ci: []string{cluster.Fetcher}, repeats: ofVictim, strike: cut},
-		{name: "cut-service", targets: []string{cluster.Fetcher, cluster.Ingest, cluster.Billing}, repeats: ofVictim,
-			strike: cutServices},
+		{name: "cut-service", targets: nodes, repeats: ofVictim, strike: cutServices(netns.Requests, netns.Answers)},
+		{name: "cut-service-out", targets: nodes, repeats: ofVictim, strike: cutServices(netns.Requests)},
+		{name: "cut-service-in", targets: nodes, repeats: ofVictim, strike: cutServices(netns.Answers)},
 		{name: "broker", targets: []string{cluster.Kafka}, strike: loseBroker},
 		{name: "restart", targets: backends, ci: []string{cluster.Kafka}, strike: restartService},
+		{name: "down", targets: backends, strike: stopService},
 		{name: "freeze", targets: backends, strike: freezeService},
+		{name: "cut-off", targets: backends, strike: cutOff},
 		{name: "lose-log", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, repeats: anything, strike: loseLog},
 		{name: "outage", targets: []string{cluster.ClickHouse}, ci: []string{cluster.ClickHouse}, strike: outageOfRows},
 		{name: "wipe", targets: []string{cluster.Redis}, ci: []string{cluster.Redis}, strike: wipeRedis},
 		{name: "disk-full", targets: nodes, repeats: ofVictim, nodes: ownDisks, strike: fillDisk},
 		{name: "clock-ahead", targets: nodes, ci: []string{leader}, strike: stepClock(10 * time.Minute)},
 		{name: "clock-back", targets: nodes, strike: stepClock(-10 * time.Minute)},
-		{name: "slow", targets: []string{cluster.Fetcher, cluster.Ingest, cluster.Billing}, strike: slowDown},
+		{name: "slow", targets: append([]string{cluster.Fetcher, cluster.Ingest, cluster.Billing}, backends...),
+			strike: slowDown},
 		{name: "poison", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, strike: poison},
 		{name: "memory", targets: nodes, repeats: ofVictim, strike: squeezeMemory},
 	}
@@ -155,22 +159,46 @@ func (c *cell) partition(out, in bool) {
 	}
 }
 
-// cutServices cuts the victim off all services, one way or both by the seed.
-func cutServices(c *cell) {
+// cutServices drops what goes some way between the victim and one service, or all of them: which, the seed says.
+func cutServices(ways ...netns.Direction) func(c *cell) {
+	return func(c *cell) {
+		all := []string{cluster.Kafka, cluster.Redis, cluster.ClickHouse}
+		if one := c.random.IntN(2 * len(all)); one < len(all) {
+			all = all[one : one+1]
+		}
+		c.t.Logf("%s is cut off %v", c.victim.Name, all)
+		for _, service := range all {
+			for _, way := range ways {
+				c.victim.CutService(service, way)
+				defer c.victim.HealService(service, way)
+			}
+		}
+		c.hold(pastLease)
+	}
+}
+
+// cutOff drops what goes between a service and all nodes, one way or both by the seed.
+func cutOff(c *cell) {
 	ways := [][]netns.Direction{{netns.Requests}, {netns.Answers}, {netns.Requests, netns.Answers}}[c.random.IntN(3)]
-	for _, service := range []string{cluster.Kafka, cluster.Redis, cluster.ClickHouse} {
+	for _, n := range c.Nodes() {
 		for _, way := range ways {
-			c.victim.CutService(service, way)
-			defer c.victim.HealService(service, way)
+			n.CutService(c.target, way)
+			defer n.HealService(c.target, way)
 		}
 	}
 	c.hold(pastLease)
 }
 
-func restartService(c *cell) {
+func restartService(c *cell) { c.stopFor(short) }
+
+func stopService(c *cell) { c.stopFor(pastLease) }
+
+// stopFor kills a service and starts it again.
+func (c *cell) stopFor(d time.Duration) {
+	c.t.Helper()
 	c.must(c.Services().Kill(c.ctx, c.target))
-	c.hold(short)
-	c.must(c.Services().Start(c.ctx, c.target))
+	defer func() { c.must(c.Services().Start(c.ctx, c.target)) }()
+	c.hold(d)
 }
 
 // loseBroker kills one broker and starts it again. Where there are three, nothing has to wait for it.
@@ -183,8 +211,14 @@ func loseBroker(c *cell) {
 
 func freezeService(c *cell) { c.freeze(pastLease) }
 
-// outageOfRows freezes the row store for so long that nothing may be guessed from its silence.
-func outageOfRows(c *cell) { c.freeze(*outage) }
+// outageOfRows freezes the row store, or ends it, by the seed, for so long that nothing may be guessed from its silence.
+func outageOfRows(c *cell) {
+	if c.random.IntN(2) == 0 {
+		c.freeze(*outage)
+	} else {
+		c.stopFor(*outage)
+	}
+}
 
 func (c *cell) freeze(d time.Duration) {
 	c.t.Helper()
@@ -243,12 +277,16 @@ func stepClock(offset time.Duration) func(c *cell) {
 	}
 }
 
-// slowDown lets the victim run one tenth of the time.
+// slowDown lets the victim, or the service, run one tenth of the time.
 func slowDown(c *cell) {
 	for range 20 {
-		c.must(c.victim.Pause())
-		c.hold(450 * time.Millisecond)
-		c.must(c.victim.Resume())
+		if c.victim == nil {
+			c.freeze(450 * time.Millisecond)
+		} else {
+			c.must(c.victim.Pause())
+			c.hold(450 * time.Millisecond)
+			c.must(c.victim.Resume())
+		}
 		c.hold(50 * time.Millisecond)
 	}
 }

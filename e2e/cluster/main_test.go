@@ -34,7 +34,7 @@ var (
 	outage     = flag.Duration("outage", 2*time.Minute, "how long the row store is down where it is down for long")
 	kills      = flag.Int("leader-kills", 0, "leader kills of the measurement of failover; 0: not measured")
 	failover   = flag.Duration("failover-p99", 0, "fail when the p99 of failover is longer; 0: printed only")
-	scale      = flag.Bool("scale", false, "measure 1, 2, 4 and 8 fetchers, and planned moves")
+	scale      = flag.Bool("scale", false, "measure what more fetchers bring")
 	results    = flag.String("scale-results", "", "file that the measurement of scale is written to")
 	servicePID = flag.String("service-pids", "", "folder of the services' pid files; measures what a page costs every process")
 	prebuilt   = flag.String("binary", "", "test this binary instead of building one")
@@ -151,13 +151,22 @@ func newWeb(t *testing.T, network *netns.Network, cfg synthweb.Config) *synthweb
 // newCluster makes a cluster that is not started, with the webs as the only places that it reaches.
 func newCluster(t *testing.T, network *netns.Network, nodes []cluster.Spec, args []string, webs ...*synthweb.Web) *cluster.Cluster {
 	t.Helper()
+	return newClusterOn(t, network, newPrefix(), nodes, args, webs...)
+}
+
+// newPrefix is what no other cluster has on the services.
+func newPrefix() string { return "e2e-" + suite.NewKey()[12:] + "-" }
+
+func newClusterOn(t *testing.T, network *netns.Network, prefix string, nodes []cluster.Spec, args []string,
+	webs ...*synthweb.Web) *cluster.Cluster {
+	t.Helper()
 	args = append([]string{"--no-rate-limits", "--lease", lease.String(), "--fetch-timeout", fetchTime.String(),
 		"--marker-every", markerEvery.String(), "--egress-allow", netns.Prefix().String()}, args...)
 	for _, web := range webs {
 		args = append(args, "--egress-origin", web.Pattern()+"="+web.Addr())
 	}
 	c, err := cluster.New(suite.Within(t, settleTime), cluster.Config{Network: network, Binary: binary(t), Dir: directory(t),
-		Services: services(t), Prefix: "e2e-" + suite.NewKey()[12:] + "-", Args: args, Nodes: nodes})
+		Services: services(t), Prefix: prefix, Args: args, Nodes: nodes})
 	if err != nil {
 		t.Fatal(err)
 	}

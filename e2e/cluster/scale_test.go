@@ -22,16 +22,31 @@ import (
 	"shoal.dev/shoal/pkg/testkit/synthweb"
 )
 
-// The measurement of scale. A fetcher has so few requests under way that its own share of the machine stays small, and
-// what it does is bound by the web's latency: what more fetchers bring is then not what the machine has left.
+// The measurement of scale. A fetcher has only so many requests under way, so that what it does is bound by the web's
+// latency: what more fetchers bring is then not what the machine has left.
 const (
 	scaleWorkers  = 8
 	scaleLatency  = 100 * time.Millisecond
 	scaleHosts    = 800  // for each fetcher, so that shards weigh about the same
 	scalePerNode  = 2400 // pages in a run, for each fetcher
-	oneFetcher    = scaleWorkers * int(time.Second/scaleLatency)
 	mostEfficient = 0.95
 )
+
+// ladder is a row of runs on more and more fetchers.
+type ladder struct {
+	workers  int // requests that a fetcher has under way at most
+	fetchers []int
+	pages    int // of a run, for each fetcher
+	what     string
+}
+
+// ladders are those that are measured: one whose fetchers take next to nothing of the machine, and one that fills it.
+func ladders() []ladder {
+	return []ladder{
+		{workers: scaleWorkers, fetchers: []int{1, 2, 4, 8}, pages: scalePerNode, what: "Bound by latency"},
+		{workers: 8 * scaleWorkers, fetchers: []int{1, 2, 3, 4, 6}, pages: 7 * scalePerNode, what: "Until the cores are full"},
+	}
+}
 
 // pace is what the hosts of a run are asked.
 type pace struct {
@@ -42,65 +57,82 @@ type pace struct {
 // unbound is a pace that never binds.
 func unbound(fetchers int) pace { return pace{hosts: scaleHosts * fetchers, rate: 1000} }
 
-// TestScale measures 1, 2, 4 and 8 fetchers.
+// TestScale measures what more fetchers bring.
 func TestScale(t *testing.T) {
 	if !*scale {
 		t.Skip("by -scale (make cluster-scale)")
 	}
 	var report strings.Builder
-	fmt.Fprintf(&report, "%d cores; %d requests under way per fetcher, %v latency: at most %d pages/s per fetcher\n\n",
-		runtime.NumCPU(), scaleWorkers, scaleLatency, oneFetcher)
-	fmt.Fprintln(&report, "| fetchers | pages/s | efficiency | fetched twice | busiest fetcher | all nodes | machine busy |")
-	fmt.Fprintln(&report, "|---|---|---|---|---|---|---|")
-	var one float64
-	for _, n := range []int{1, 2, 4, 8} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			m := measure(t, n)
-			one = cmp.Or(one, m.rate)
-			fmt.Fprintf(&report, "| %d | %.0f | %.2f | %d | %.2f cores | %.2f cores | %.0f%% |\n", n, m.rate,
-				m.rate/one/float64(n), m.twice, m.fetcherCPU, m.allCPU, 100*m.busy)
-			if efficiency := m.rate / one / float64(n); efficiency < mostEfficient {
-				t.Logf("the efficiency is %.2f; below %.2f the machine has to be full", efficiency, mostEfficient)
-			}
-		})
+	fmt.Fprintf(&report, "# What more fetchers bring\n\n`make cluster-scale`, %d cores for everything: nodes, Kafka, "+
+		"ClickHouse, Redis and the synthetic web, which answers after %v. Columns of cores: the busiest fetcher, all fetchers, "+
+		"the other nodes, the web, and the services with the rest of the machine.\n", runtime.NumCPU(), scaleLatency)
+	for _, l := range ladders() {
+		l.climb(t, &report)
 	}
 	t.Log("\n" + report.String())
 	if *results == "" {
 		return
 	}
-	command := "go test ./e2e/cluster -run TestScale -scale -scale-results FILE"
-	if err := os.WriteFile(*results, []byte("`"+command+"`\n\n"+report.String()), 0o600); err != nil {
+	if err := os.WriteFile(*results, []byte(report.String()), 0o600); err != nil {
 		t.Error(err)
 	}
 }
 
+// climb measures every step and reports it.
+func (l ladder) climb(t *testing.T, report *strings.Builder) {
+	t.Helper()
+	fmt.Fprintf(report, "\n## %s\n\n%d requests under way per fetcher: at most %d pages/s each.\n\n", l.what, l.workers,
+		l.workers*int(time.Second/scaleLatency))
+	fmt.Fprintln(report, "| fetchers | pages/s | efficiency | fetched twice | busiest | fetchers | nodes | web | services | busy |")
+	fmt.Fprintln(report, "|---|---|---|---|---|---|---|---|---|---|")
+	var one float64 // pages per second and fetcher, on the first step
+	for _, n := range l.fetchers {
+		t.Run(fmt.Sprintf("%d/%d", l.workers, n), func(t *testing.T) {
+			m := l.measure(t, n)
+			one = cmp.Or(one, m.rate/float64(n))
+			efficiency := m.rate / one / float64(n)
+			fmt.Fprintf(report, "| %d | %.0f | %.2f | %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f%% |\n", n, m.rate, efficiency,
+				m.twice, m.busiest, m.fetchers, m.others, m.web, m.rest, 100*m.busy)
+			if efficiency < mostEfficient {
+				t.Logf("the efficiency is %.2f; below %.2f the machine has to be full", efficiency, mostEfficient)
+			}
+		})
+	}
+}
+
 type measured struct {
-	rate               float64 // pages per second, from the first tenth of the run to its last
-	twice              int     // pages fetched more than once
-	fetcherCPU, allCPU float64 // cores: of the busiest fetcher; of all nodes together
-	busy               float64 // share of the machine's cores, services and everything else included
+	rate  float64 // pages per second, from the first tenth of the run to its last
+	twice int     // pages fetched more than once
+	// Cores that were busy, at the mean: of the busiest fetcher, all fetchers, the other nodes, the web (this process), and
+	// whatever else runs on the machine.
+	busiest, fetchers, others, web, rest float64
+	busy                                 float64 // share of the machine's cores
 }
 
 // measure makes one run on so many fetchers.
-func measure(t *testing.T, fetchers int) measured {
+func (l ladder) measure(t *testing.T, fetchers int) measured {
 	t.Helper()
-	links := scalePerNode * fetchers
-	s := newScaleRun(t, fetchers, links, unbound(fetchers))
-	before, idle := usage(t, s.c), idleTime(t)
+	s := newScaleRun(t, fetchers, l.workers, l.pages*fetchers, unbound(fetchers))
+	here := func() time.Duration { return suite.Must(process.UsageOf(os.Getpid()))(t).CPU }
+	before, web, idle := usage(t, s.c), here(), idleTime(t)
 	begin := time.Now()
 	s.launch()
 	s.finish()
 	took := time.Since(begin)
 	after := usage(t, s.c)
-	m := measured{rate: s.rate(), twice: s.twice(),
+	m := measured{web: (here() - web).Seconds() / took.Seconds(),
 		busy: 1 - (idleTime(t)-idle).Seconds()/took.Seconds()/float64(runtime.NumCPU())}
+	m.rate, m.twice = s.rate(), s.twice()
 	for name, u := range after {
 		cores := (u.CPU - before[name].CPU).Seconds() / took.Seconds()
-		m.allCPU += cores
 		if strings.HasPrefix(name, "fetch") {
-			m.fetcherCPU = max(m.fetcherCPU, cores)
+			m.fetchers += cores
+			m.busiest = max(m.busiest, cores)
+		} else {
+			m.others += cores
 		}
 	}
+	m.rest = max(m.busy*float64(runtime.NumCPU())-m.fetchers-m.others-m.web, 0)
 	if m.twice > 0 {
 		t.Errorf("%d pages were fetched twice", m.twice)
 	}
@@ -135,14 +167,14 @@ type scaleRun struct {
 	ctx context.Context
 }
 
-func newScaleRun(t *testing.T, fetchers, links int, p pace) *scaleRun {
+func newScaleRun(t *testing.T, fetchers, workers, links int, p pace) *scaleRun {
 	t.Helper()
 	network := newNetwork(t)
 	web := newWeb(t, network, synthweb.Config{Hosts: p.hosts, PagesPerHost: (links + p.hosts - 1) / p.hosts,
 		PageBytes: []int{3000}, MinLatency: scaleLatency, MaxLatency: scaleLatency})
 	rate := fmt.Sprint(p.rate)
 	c := newCluster(t, network, cluster.Layout(1, fetchers, 1, 1, 1), []string{"--host-rate", rate, "--max-host-rate", rate,
-		"--host-connections", "4", "--max-host-connections", "4", "--fetch-workers", fmt.Sprint(scaleWorkers)}, web)
+		"--host-connections", "4", "--max-host-connections", "4", "--fetch-workers", fmt.Sprint(workers)}, web)
 	start(t, c)
 	s := &scaleRun{t: t, c: c, web: web, ctx: suite.Within(t, 2*aboutGoal)}
 	s.who = clientOf(c, suite.Must(mint(s.ctx, c, "--customer", "scale"))(t))
@@ -213,7 +245,7 @@ func (s *scaleRun) exact(gap time.Duration) {
 // that it changes hands.
 func TestPlannedMoves(t *testing.T) {
 	polite := pace{hosts: 60, rate: 4}
-	s := newScaleRun(t, 2, 3*scalePerNode, polite)
+	s := newScaleRun(t, 2, scaleWorkers, 3*scalePerNode, polite)
 	s.launch()
 	s.begun(0.1)
 	joined := suite.Must(s.c.Add(s.ctx, cluster.Spec{Name: "fetch9", Roles: []string{cluster.Fetcher}}))(t)
@@ -242,7 +274,7 @@ func (s *scaleRun) operator(args ...string) (string, error) {
 
 // TestStalledRowStore freezes the row store past the lease in the middle of a run.
 func TestStalledRowStore(t *testing.T) {
-	s := newScaleRun(t, 2, scalePerNode, unbound(2))
+	s := newScaleRun(t, 2, scaleWorkers, scalePerNode, unbound(2))
 	s.launch()
 	s.begun(0.2)
 	if err := s.c.Services().Pause(s.ctx, cluster.ClickHouse); err != nil {

@@ -36,8 +36,22 @@ func Measured(log Log, clk clock.Clock, to *telemetry.Metrics) Log {
 					emit(float64(log.Lag(topic)), topic.String())
 				}
 			}).
+		Counters("shoal_stream_retries_total", "Requests about a partition that the log's servers failed, and that it repeats.",
+			[]string{"topic"}, func(log Log, emit func(float64, ...string)) {
+				for topic := range topicCount {
+					emit(float64(repeated(log, topic)), topic.String())
+				}
+			}).
 		Declare(to)
 	return m
+}
+
+// repeated is how many requests a log has repeated, 0 of one that has no servers to ask.
+func repeated(log Log, topic Topic) uint64 {
+	if r, ok := log.(interface{ Repeated(topic Topic) uint64 }); ok {
+		return r.Repeated(topic)
+	}
+	return 0
 }
 
 type measured struct {

@@ -219,6 +219,8 @@ func (l *launch) hold(ctx context.Context) error {
 	if _, err := l.Client.Do(ctx, client.RenewClaims{Node: l.Node, Boot: l.Boot}, nil); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, client.Patience)
+	defer cancel()
 	view, err := l.Client.Fresh(ctx)
 	if err != nil {
 		return err

@@ -92,6 +92,10 @@ func TestIssuerRefuses(t *testing.T) {
 	if _, err := issuer.check(good, now().Add(59*time.Second)); err != nil {
 		t.Errorf("within the leeway: %v", err)
 	}
+	issued := sign(func(c *tokenClaims) { c.IssuedAt = jwt.NewNumericDate(now().Add(10 * time.Minute)) })
+	if _, err := issuer.check(issued, now()); err != nil {
+		t.Errorf("by a server whose clock is behind: %v", err)
+	}
 	for name, text := range map[string]string{
 		"empty": "", "nonsense": "a.b.c", "another key": forged, "no algorithm": none,
 		"cut":            good[:len(good)-4],

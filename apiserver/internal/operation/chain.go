@@ -230,13 +230,14 @@ func (x *exchange) identify(ctx context.Context) error {
 func (x *exchange) authenticate(ctx context.Context) (auth.Principal, *client.View, error) {
 	h := &x.rc.Request.Header
 	credential, customer := string(h.Peek("Authorization")), string(h.Peek("X-Customer-Ref"))
-	if !x.op.Leaderless {
-		return x.Auth.Authenticate(ctx, credential, customer)
+	patience := client.Patience
+	if x.op.Leaderless {
+		patience = leaderPatience
 	}
-	asking, cancel := context.WithTimeout(ctx, leaderPatience)
+	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	principal, view, err := x.Auth.Authenticate(asking, credential, customer)
-	if fault.CodeOf(err) == fault.Unavailable {
+	if x.op.Leaderless && fault.CodeOf(err) == fault.Unavailable {
 		return x.Auth.AuthenticateHere(credential)
 	}
 	return principal, view, err

@@ -269,6 +269,34 @@ func TestFailures(t *testing.T) {
 	r.expect(head("GET /coded", "Content-Length: 1")+"x", 400, "takes no body")
 }
 
+// leaderless knows nobody: the control plane has no leader.
+type leaderless struct{ patience chan time.Duration }
+
+func (l leaderless) Authenticate(ctx context.Context, _, _ string) (auth.Principal, *client.View, error) {
+	until, _ := ctx.Deadline()
+	l.patience <- time.Until(until)
+	return auth.Principal{}, nil, fault.New(fault.Unavailable, "the control plane has no leader")
+}
+
+func (leaderless) AuthenticateHere(string) (auth.Principal, *client.View, error) {
+	return auth.Principal{}, nil, fault.New(fault.Unauthorized, "not by this node alone")
+}
+
+// A call that may take long does not wait for a leader for as long.
+func TestWithoutALeader(t *testing.T) {
+	r := serve(t, nil, Define(Declaration{ID: "svc_long", Routes: Routes("POST /long"), Summary: "s", Access: auth.Write,
+		Timeout: time.Hour}, func(context.Context, *Caller, *struct{}) (None, error) { return None{}, nil }))
+	patience := make(chan time.Duration, 1)
+	r.chain.Auth = leaderless{patience}
+	answer := r.expect(head("POST /long"), 503, "unavailable")
+	if waits := <-patience; waits <= 0 || waits > client.Patience {
+		t.Errorf("it waits %v for a leader", waits)
+	}
+	if answer.Header.Get("Retry-After") == "" {
+		t.Error("it does not say when to come again")
+	}
+}
+
 func TestRateLimits(t *testing.T) {
 	r := serve(t, map[limits.Class]limits.Figure{limits.SignIn: {Count: 2, Per: time.Minute}, limits.Anonymous: {Count: 1, Per: time.Minute}},
 		echo())

@@ -150,10 +150,7 @@ func simulate(seed uint64, faults string) (again int, err error) {
 		if faults == "" || w.r.IntN(8) > 0 {
 			continue
 		}
-		harm := w.mild
-		if faults == "hard" {
-			harm = w.fault
-		}
+		harm := map[string]func() error{"mild": w.mild, "receipts": w.loseReceipts, "hard": w.fault}[faults]
 		if err := harm(); err != nil {
 			return 0, err
 		}
@@ -308,7 +305,7 @@ func TestProtocol(t *testing.T) {
 					return
 				}
 				seed := *first + uint64(n)
-				for _, faults := range []string{"", "mild", "hard"} {
+				for _, faults := range []string{"", "mild", "receipts", "hard"} {
 					more, err := simulate(seed, faults)
 					if err != nil {
 						t.Errorf("seed %d, faults %q: %v", seed, faults, err)

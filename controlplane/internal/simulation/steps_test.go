@@ -295,6 +295,18 @@ func (w *world) mild() error {
 	return w.markAll()
 }
 
+// loseReceipts loses what tells of pages that are stored, which must not cost a fetch either: they settle from their
+// records.
+func (w *world) loseReceipts() error {
+	s := w.r.IntN(shards)
+	if w.r.IntN(2) == 0 {
+		w.receipts[s] = nil
+	} else {
+		w.receipts[s] = dropOne(w, w.receipts[s])
+	}
+	return nil
+}
+
 // handOver moves a shard as planned: what its holder has begun is published, what it holds open besides it lays down, and
 // the next holder starts at the end, with a marker. A chain goes on with its next page there.
 func (w *world) handOver(s int) error {

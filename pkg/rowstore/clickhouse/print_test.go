@@ -22,13 +22,13 @@ func TestPrintFilter(t *testing.T) {
 	}
 	tests := []struct{ filter, want string }{
 		{`{}`, `1`},
-		{`{"a":1}`, `((NUM IN (1.)) OR 0)`},
-		{`{"a":-0.0}`, `((KIND >= 6 AND NUM IN (0.)) OR 0)`},
-		{`{"a":"x\"'\\\u0000"}`, `((TEXT IN ('x"\'\\\0')) OR 0)`},
+		{`{"a":1}`, `((NUM = 1.) OR 0)`},
+		{`{"a":-0.0}`, `((KIND >= 6 AND NUM = 0.) OR 0)`},
+		{`{"a":"x\"'\\\u0000"}`, `((TEXT = 'x"\'\\\0') OR 0)`},
 		{`{"a":null}`, `(KIND IN (0,1) OR 0)`},
 		{`{"a":{"ne":true}}`, `NOT (KIND IN (3) OR 0)`},
-		{`{"a":{"in":[1.5,"x",1e21,null,false]}}`, `((NUM IN (1.5,1e+21)) OR (TEXT IN ('x')) OR KIND IN (0,1,2) OR 0)`},
-		{`{"a":{"in":["",0]}}`, `((KIND >= 6 AND NUM IN (0.)) OR (KIND IN (5, 7) AND TEXT IN ('')) OR 0)`},
+		{`{"a":{"in":[1.5,"x",1e21,null,false]}}`, `((NUM IN (1.5,1e+21)) OR (TEXT = 'x') OR KIND IN (0,1,2) OR 0)`},
+		{`{"a":{"in":["",0]}}`, `((KIND >= 6 AND NUM = 0.) OR (KIND IN (5, 7) AND TEXT = '') OR 0)`},
 		{`{"a":{"nin":[]}}`, `NOT (0)`},
 		{`{"a":{"gt":1}}`, `(NUM > 1.)`},
 		{`{"a":{"gt":0}}`, `(NUM > 0.)`},
@@ -41,16 +41,20 @@ func TestPrintFilter(t *testing.T) {
 		{`{"a":{"lt":""}}`, `(TEXT < '')`},
 		{`{"a":{"gte":""}}`, `(KIND IN (5, 7) AND TEXT >= '')`},
 		{`{"a":{"gt":""}}`, `(TEXT > '')`},
-		{`{"a":{"between":[1,2]}}`, `(NUM >= 1.) AND (KIND >= 6 AND NUM <= 2.)`},
+		{`{"a":{"between":[1,2]}}`, `((NUM >= 1.) AND (NUM <= 2.))`},
+		{`{"a":{"between":[-1,2]}}`, `((KIND >= 6 AND NUM >= -1.) AND (KIND >= 6 AND NUM <= 2.))`},
+		{`{"a":{"gte":1,"lt":2}}`, `((NUM >= 1.) AND (NUM < 2.))`},
+		{`{"$and":[{"a":{"gt":1}},{"$nor":[{"a":{"lt":2}}]}]}`, `((NUM > 1.) AND NOT ((NUM < 2.)))`},
+		{`{"$or":[{"a":{"gt":1}},{"a":{"lt":2}}]}`, `((NUM > 1.) OR (KIND >= 6 AND NUM < 2.))`},
 		{`{"a":{"exists":true}}`, `(KIND != 0)`},
 		{`{"a":{"exists":false}}`, `(KIND = 0)`},
 		{`{"a":{"contains":""}}`, `(KIND IN (5, 7) AND 1)`},
-		{`{"a":{"contains":"Xy"}}`, `(positionCaseInsensitive(TEXT, 'xy') > 0)`},
+		{`{"a":{"contains":"Xy"}}`, `(position(lower(TEXT), 'xy') > 0)`},
 		{`{"a":{"contains":"K."}}`, `(match(TEXT, '(?i:K\\.)'))`},
 		{`{"a":{"contains":"Ä"}}`, `(match(TEXT, '(?i:Ä)'))`},
-		{`{"a":{"startsWith":"x"}}`, `(positionCaseInsensitive(substring(TEXT, 1, 1), 'x') > 0)`},
+		{`{"a":{"startsWith":"x"}}`, `(position(lower(substring(TEXT, 1, 1)), 'x') > 0)`},
 		{`{"a":{"startsWith":"s"}}`, `(match(TEXT, '(?i:\\AS)'))`},
-		{`{"a":{"endsWith":"x"}}`, `(positionCaseInsensitive(right(TEXT, 1), 'x') > 0)`},
+		{`{"a":{"endsWith":"x"}}`, `(position(lower(right(TEXT, 1)), 'x') > 0)`},
 		{`{"a":{"endsWith":"s"}}`, `(match(TEXT, '(?i:S\\z)'))`},
 		{`{"a":{"regex":"^x.$"}}`, `(match(TEXT, '(?-ms:\\Ax.$)'))`},
 		{`{"a":{"regex":"x*"}}`, `(KIND IN (5, 7) AND match(TEXT, 'x*'))`},
@@ -102,6 +106,9 @@ func TestPlaces(t *testing.T) {
 	want := `_block_number >= 5 AND _block_number <= 9 AND (_block_number > 5 OR pos > 7) AND (_block_number < 9 OR pos <= 3)`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	if got := places(5<<posBits|7, 5<<posBits|9); got != `_block_number = 5 AND pos > 7 AND pos <= 9` {
+		t.Error(got)
 	}
 }
 

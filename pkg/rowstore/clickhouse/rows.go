@@ -12,7 +12,10 @@ import (
 )
 
 // posBits of a place are the row's pos in its block, which it has less than 2^posBits of; the rest is the block's number.
-const posBits = 21
+const (
+	posBits = 21
+	posMask = 1<<posBits - 1
+)
 
 // printScope is the condition that a scope stands for.
 func printScope(scope rowstore.Scope) string {
@@ -85,9 +88,11 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 	return int64(blocks[0]+1)<<posBits - 1, nil
 }
 
-// Scan looks at nearBlocks blocks first and then each time at so many more: where a group's rows lie close together a page
-// is found in the first, and where they do not, six looks go through a million blocks.
+// Scan looks at some next places of its block first, nearEach for each row that is wanted, then at nearBlocks blocks and
+// each time at so many more: where a group's rows lie close together a page is found in the first look, and where they do
+// not, seven looks go through a million blocks. At the beginning there is no block, and a filter may leave few rows.
 const (
+	nearEach    = 4 // rows share the places with their pages' records
 	nearBlocks  = 2
 	fartherEach = 16
 )
@@ -95,9 +100,17 @@ const (
 // Scan is rowstore.Reads.
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
 	last = q.After
-	for near := int64(nearBlocks); len(docs) < q.Limit && q.After < q.Upto; near *= fartherEach {
-		upto := min(q.Upto, (q.After>>posBits+near)<<posBits-1)
-		rows, err := s.scan(ctx, q, upto, q.Limit-len(docs))
+	blocks := int64(nearBlocks)
+	for near := q.Filter == nil && q.After > 0; len(docs) < q.Limit && q.After < q.Upto; near = false {
+		upto, settings := (q.After>>posBits+blocks)<<posBits-1, withoutTopK
+		if near {
+			upto = min(q.After|posMask, q.After+nearEach*int64(q.Limit))
+			settings += `, query_plan_optimize_lazy_materialization = 0`
+		} else {
+			blocks *= fartherEach
+		}
+		upto = min(upto, q.Upto)
+		rows, err := s.scan(ctx, q, upto, q.Limit-len(docs), settings)
 		if err != nil {
 			return nil, 0, fmt.Errorf("row store: scan: %w", err)
 		}
@@ -115,10 +128,10 @@ type placed struct {
 	place int64
 }
 
-func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most int) ([]placed, error) {
+func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most int, settings string) ([]placed, error) {
 	return read(ctx, s, fmt.Sprintf(`SELECT doc, _block_number, pos FROM %s WHERE %s AND %s AND %s
 		ORDER BY _block_number, pos LIMIT %d SETTINGS %s`, s.table("rows"), printScope(q.Scope), places(q.After, upto),
-		printFilter(q.Filter), most, withoutTopK), func(rows driver.Rows) (placed, error) {
+		printFilter(q.Filter), most, settings), func(rows driver.Rows) (placed, error) {
 		var doc string
 		var block uint64
 		var pos uint32
@@ -129,8 +142,11 @@ func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most
 
 // places is a condition on the places after one and up to another.
 func places(after, upto int64) string {
-	const mask = 1<<posBits - 1
 	from, to := after>>posBits, upto>>posBits
+	if from == to {
+		return fmt.Sprintf(`_block_number = %d AND pos > %d AND pos <= %d`, from, after&posMask, upto&posMask)
+	}
 	return fmt.Sprintf(`_block_number >= %d AND _block_number <= %d `+
-		`AND (_block_number > %d OR pos > %d) AND (_block_number < %d OR pos <= %d)`, from, to, from, after&mask, to, upto&mask)
+		`AND (_block_number > %d OR pos > %d) AND (_block_number < %d OR pos <= %d)`, from, to, from, after&posMask, to,
+		upto&posMask)
 }

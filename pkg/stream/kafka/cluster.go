@@ -75,17 +75,26 @@ func newCluster(config *Config) (*cluster, error) {
 	for _, topic := range stream.Topics() {
 		c.names = append(c.names, config.Prefix+topic.String())
 	}
-	c.transport = &segmentio.Transport{Dial: c.dial, DialTimeout: dialTimeout, MetadataTTL: layoutTTL,
-		MetadataTopics: c.names, ClientID: config.Node, TLS: config.TLS, Context: c.ctx}
-	if config.SASL != nil {
-		mechanism, err := config.SASL.mechanism()
-		if err != nil {
-			return nil, fmt.Errorf("kafka: SASL: %w", err)
-		}
-		c.transport.SASL = mechanism
+	var err error
+	if c.transport, err = c.newTransport(c.names); err != nil {
+		return nil, err
 	}
 	c.client = segmentio.Client{Addr: segmentio.TCP(config.Brokers...), Transport: c.transport}
 	return c, nil
+}
+
+// newTransport makes a way to the brokers that asks what topics are like; nil: all of them.
+func (c *cluster) newTransport(topics []string) (*segmentio.Transport, error) {
+	transport := &segmentio.Transport{Dial: c.dial, DialTimeout: dialTimeout, MetadataTTL: layoutTTL,
+		MetadataTopics: topics, ClientID: c.config.Node, TLS: c.config.TLS, Context: c.ctx}
+	if c.config.SASL != nil {
+		mechanism, err := c.config.SASL.mechanism()
+		if err != nil {
+			return nil, fmt.Errorf("kafka: SASL: %w", err)
+		}
+		transport.SASL = mechanism
+	}
+	return transport, nil
 }
 
 // conn is a connection that close finds. Without that, one that waits for an answer would outlive the log.
@@ -199,10 +208,7 @@ func (c *cluster) tryMakeTopics(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	replicas := c.config.Replicas
-	if replicas == 0 {
-		replicas = min(DefaultReplicas, max(len(known.Brokers), len(c.config.Brokers)))
-	}
+	replicas := c.replicas(len(known.Brokers))
 	settings := []segmentio.ConfigEntry{
 		{ConfigName: "cleanup.policy", ConfigValue: "delete"},
 		{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(c.config.Retention.Milliseconds(), 10)},
@@ -234,6 +240,14 @@ func (c *cluster) tryMakeTopics(ctx context.Context) error {
 		return fmt.Errorf("topic %s: %w", name, err)
 	}
 	return nil
+}
+
+// replicas is how many of each partition there are in topics that are made here.
+func (c *cluster) replicas(brokers int) int {
+	if c.config.Replicas > 0 {
+		return c.config.Replicas
+	}
+	return min(DefaultReplicas, max(brokers, len(c.config.Brokers)))
 }
 
 // check says what is missing in a layout.

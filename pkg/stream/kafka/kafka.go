@@ -144,6 +144,9 @@ func (l *Log) Counts() map[stream.Topic]Counts {
 	return counts
 }
 
+// Repeated is how many requests about a partition of a topic failed and were repeated.
+func (l *Log) Repeated(topic stream.Topic) uint64 { return l.counters[topic].retries.Load() }
+
 // Close gives what is queued a second to be written, then ends every call, leaves the groups and closes all connections.
 func (l *Log) Close() error {
 	l.mu.Lock()

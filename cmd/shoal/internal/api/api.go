@@ -26,9 +26,10 @@ import (
 const (
 	maxErrorBody  = 1 << 20
 	maxAnswerBody = 256 << 20
-	maxWaits      = 20              // how often one call waits for the rate limit
-	longestWait   = 2 * time.Minute // the longest Retry-After that it waits for
-	callTimeout   = 2 * time.Minute // of calls that stream nothing
+	maxWaits      = 20               // how often one call waits
+	longestWait   = 2 * time.Minute  // the longest Retry-After of the rate limit that it waits for
+	unavailable   = 30 * time.Second // how long it is made again while the server cannot do it
+	callTimeout   = 2 * time.Minute  // of calls that stream nothing
 	dialTimeout   = 5 * time.Second
 )
 
@@ -160,13 +161,14 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 			return fmt.Errorf("encode body: %w", err)
 		}
 	}
+	begun := c.clock.Now()
 	for waits := 0; ; waits++ {
 		req := request{method: method, path: path, query: query, header: header}
 		if encoded != nil {
 			req.body, req.length, req.contentType = bytes.NewReader(encoded), int64(len(encoded)), "application/json"
 		}
 		err := c.once(ctx, req, out)
-		wait, again := retryAfter(err, waits)
+		wait, again := retryAfter(err, waits, c.clock.Now().Sub(begun))
 		if !again || c.hasty {
 			return err
 		}
@@ -192,8 +194,8 @@ func (c *Client) once(ctx context.Context, req request, out any) error {
 	return decode(answer, out)
 }
 
-// retryAfter says whether a call that failed is worth another try, and when.
-func retryAfter(err error, waits int) (time.Duration, bool) {
+// retryAfter says whether a call that failed after so many waits and so long is worth another try, and when.
+func retryAfter(err error, waits int, lasted time.Duration) (time.Duration, bool) {
 	var problem *Problem
 	if !errors.As(err, &problem) || waits >= maxWaits {
 		return 0, false
@@ -202,7 +204,8 @@ func retryAfter(err error, waits int) (time.Duration, bool) {
 	case http.StatusTooManyRequests:
 		return max(problem.retryAfter, time.Second), problem.retryAfter <= longestWait
 	case http.StatusServiceUnavailable:
-		return max(problem.retryAfter, time.Second), waits < 3 && problem.retryAfter <= longestWait
+		wait := max(problem.retryAfter, time.Second)
+		return wait, lasted+wait < unavailable
 	}
 	return 0, false
 }

@@ -1,0 +1,83 @@
+package kafka_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"shoal.dev/shoal/pkg/stream/kafka"
+)
+
+func TestClaimOnFake(t *testing.T) { testClaim(t, fakeBrokers(t)) }
+
+func TestClaim(t *testing.T) { testClaim(t, realBrokers(t)) }
+
+// testClaim: a log is the first one's that claims it, until another one takes it. Another prefix is another log.
+func testClaim(t *testing.T, brokers []string) {
+	prefix := newPrefix(t, brokers)
+	first, again := openPrefix(t, brokers, 1, prefix), openPrefix(t, brokers, 1, prefix)
+	elsewhere := open(t, brokers, 1)
+	for i, step := range []struct {
+		log   *kafka.Log
+		owner string
+		take  bool
+		want  string
+	}{
+		{first, "a1", false, "a1"}, {again, "a1", false, "a1"}, {again, "b2", false, "a1"}, {elsewhere, "b2", false, "b2"},
+		{again, "b2", true, "b2"}, {first, "a1", false, "b2"}, {first, "b2", false, "b2"},
+	} {
+		if whose, err := step.log.Claim(t.Context(), step.owner, step.take); err != nil || whose != step.want {
+			t.Errorf("step %d: the log is %q's, %v; want %q's", i, whose, err, step.want)
+		}
+	}
+}
+
+// TestClaimAtOnce: of many who claim a log at once at most one may have it.
+func TestClaimAtOnce(t *testing.T) {
+	brokers := fakeBrokers(t)
+	prefix := newPrefix(t, brokers)
+	owners := []string{"a", "b", "c", "d"}
+	got := make([]string, len(owners))
+	var claims sync.WaitGroup
+	for i, owner := range owners {
+		log := openPrefix(t, brokers, 1, prefix)
+		claims.Go(func() {
+			var err error
+			if got[i], err = log.Claim(t.Context(), owner, false); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	claims.Wait()
+	have := 0
+	for i, owner := range owners {
+		if got[i] == owner {
+			have++
+		}
+	}
+	if have > 1 {
+		t.Errorf("the log is that of %d: %v", have, got)
+	}
+}
+
+// TestClaimWithoutTheRight: who may not make topics works on a log that nothing marks.
+func TestClaimWithoutTheRight(t *testing.T) {
+	brokers := fakeBrokers(t, kfake.EnableSASL(), kfake.EnableACLs(),
+		kfake.SeedTopics(1, "test.tasks", "test.pages", "test.receipts"),
+		allow(kmsg.ACLOperationRead, kmsg.ACLOperationWrite))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	log, err := kafka.Open(ctx, kafka.Config{Brokers: brokers, Prefix: "test.", Partitions: 1,
+		SASL: &kafka.SASL{Mechanism: "SCRAM-SHA-256", User: user, Password: password}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	if whose, err := log.Claim(ctx, "a", false); err != nil || whose != "a" {
+		t.Errorf("the log is %q's, %v", whose, err)
+	}
+}

@@ -192,7 +192,7 @@ func (m *API) prepare(ctx context.Context, s *service, w *web) (*calls, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
-	at, err := url.Parse(s.Server)
+	at, err := url.Parse(s.Client.Server)
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}

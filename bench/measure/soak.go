@@ -43,6 +43,7 @@ const (
 	soakPrice    = 150 // micro-cents a page
 	soakFree     = 5   // free requests of a new customer
 	soakPatience = 10 * time.Minute
+	leastKills   = 8 * time.Second
 	soakEvery    = 60 // samples of memory and disk, at most, over the whole time
 )
 
@@ -74,6 +75,9 @@ func (m *Soak) Measure(ctx context.Context, on *Bench, report *Report) (err erro
 	}
 	if err := positive(map[string]int{"runs": m.Runs}); err != nil {
 		return err
+	}
+	if m.Kills > 0 && m.Kills < leastKills {
+		return fmt.Errorf("--kills: %w: 0, or %v and more: a page that is lost five times is given up", errFlags, leastKills)
 	}
 	s, listeners, err := m.prepare(on)
 	if err != nil {

@@ -19,5 +19,5 @@ func TestAllocations(t *testing.T) {
 		}
 		resp.Release()
 	}
-	allocs.Check(t, "exchange", 0, exchange)
+	allocs.Check(t, "exchange", 5, exchange)
 }

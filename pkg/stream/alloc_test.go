@@ -17,12 +17,12 @@ func TestAllocations(t *testing.T) {
 		recorded float64
 		call     func() error
 	}{
-		{"encode task", 0, func() error { EncodeTask(task); return nil }},
-		{"encode page", 0, func() error { EncodePage(page); return nil }},
-		{"encode receipt", 0, func() error { EncodeReceipt(receipt); return nil }},
-		{"decode task", 0, func() error { _, _, err := DecodeTasks(taskRecord); return err }},
-		{"decode page", 0, func() error { _, _, err := DecodePages(pageRecord); return err }},
-		{"decode receipt", 0, func() error { _, _, err := DecodeReceipts(receiptRecord); return err }},
+		{"encode task", 2, func() error { EncodeTask(task); return nil }},
+		{"encode page", 2, func() error { EncodePage(page); return nil }},
+		{"encode receipt", 2, func() error { EncodeReceipt(receipt); return nil }},
+		{"decode task", 3, func() error { _, _, err := DecodeTasks(taskRecord); return err }},
+		{"decode page", 8, func() error { _, _, err := DecodePages(pageRecord); return err }},
+		{"decode receipt", 2, func() error { _, _, err := DecodeReceipts(receiptRecord); return err }},
 	} {
 		allocs.Check(t, c.name, c.recorded, func() {
 			if err := c.call(); err != nil {

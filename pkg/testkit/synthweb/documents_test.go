@@ -118,14 +118,19 @@ func TestBodyIsWhatIsServed(t *testing.T) {
 	}
 }
 
+// location is an entry of a sitemap.
+type location struct {
+	Loc string `xml:"loc"`
+}
+
 func TestSitemaps(t *testing.T) {
 	web := start(t, synthweb.Config{Hosts: 2, PagesPerHost: 25, Sitemaps: true, SitemapURLs: 10,
 		Robots: []synthweb.Robots{synthweb.RobotsEmpty, synthweb.RobotsDisallow}})
 	client := newClient(t, web)
 	listed := func(address string) (found []string) {
 		var document struct {
-			Sitemaps []struct{ Loc string } `xml:"sitemap"`
-			URLs     []struct{ Loc string } `xml:"url"`
+			Sitemaps []location `xml:"sitemap"`
+			URLs     []location `xml:"url"`
 		}
 		if err := xml.Unmarshal(client.mustGet(t, address).body, &document); err != nil {
 			t.Fatal(err)

@@ -10,10 +10,14 @@ import (
 
 const hosts = page.Hosts
 
+var productPage = page.HTML()
+
 func fields(absent bool) []model.Field { return page.Fields(absent) }
 
 func webConfig(addresses int) synthweb.Config { return page.Web(addresses) }
 
-func expectedRows(web *synthweb.Web, from, to int) (string, error) { return page.Rows(web, from, to) }
+func expectedRows(web *synthweb.Web, addresses []string) (string, error) {
+	return page.Rows(web, addresses)
+}
 
 func fingerprint(rows [][]byte) (string, error) { return page.Fingerprint(rows) }

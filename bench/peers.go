@@ -12,7 +12,6 @@ import (
 	"github.com/andybalholm/cascadia"
 	"github.com/valyala/fasthttp"
 
-	"shoal.dev/shoal/bench/page"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -48,7 +47,7 @@ func (f *fasthttpCrawler) get(address string, use func(body []byte) error) error
 	if err := f.client.DoTimeout(request, response, exchangeTime); err != nil {
 		return err
 	}
-	if response.StatusCode() != fasthttp.StatusOK || len(response.Body()) < page.Bytes() {
+	if response.StatusCode() != fasthttp.StatusOK || len(response.Body()) < len(productPage) {
 		return fmt.Errorf("status %d, %d bytes", response.StatusCode(), len(response.Body()))
 	}
 	return use(response.Body())

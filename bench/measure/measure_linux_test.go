@@ -48,7 +48,7 @@ func TestMeasures(t *testing.T) {
 		{"frontier", &measure.Frontier{Addresses: 2000, Hosts: 500}, "the web sees the first request"},
 		{"rows", &measure.Rows{Rows: 1000, Batch: 500, Reads: 2}, "count: nested"},
 		{"raft", &measure.Raft{Time: 50 * time.Millisecond, Writers: []int{1, 4}}, "fsync alone"},
-		{"soak", &measure.Soak{Time: time.Second, Runs: 2, Kills: 8 * time.Second, Seed: 1}, "runs, all exact"},
+		{"soak", &measure.Soak{Time: time.Second, Runs: 2, Kills: 8 * time.Second, Seed: 6}, "runs, all exact"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			on := &measure.Bench{Program: program, Dir: t.TempDir(), Say: t.Logf}

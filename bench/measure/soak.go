@@ -166,11 +166,8 @@ func (s *soak) work(ctx context.Context, places []string) error {
 // kill kills the service again and again, until the context ends; it leaves one that serves.
 func (s *soak) kill(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(s.m.Seed, 2))
-	for s.m.Kills > 0 {
-		wait := time.Duration((0.25 + 1.5*random.Float64()) * float64(s.m.Kills))
-		if pause(ctx, wait) != nil {
-			return nil
-		}
+	wait := func() time.Duration { return time.Duration((0.25 + 1.5*random.Float64()) * float64(s.m.Kills)) }
+	for s.m.Kills > 0 && pause(ctx, wait()) == nil {
 		s.service.Kill()
 		s.mu.Lock()
 		s.deaths = append(s.deaths, s.service.Died())
@@ -203,11 +200,10 @@ func (s *soak) note() {
 // sizeOf is what the files of a directory have, as far as they can be seen.
 func sizeOf(dir string) (size int64) {
 	_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error { // files come and go meanwhile
-		if err != nil || entry.IsDir() {
-			return nil
-		}
-		if info, err := entry.Info(); err == nil {
-			size += info.Size()
+		if err == nil && !entry.IsDir() {
+			if info, err := entry.Info(); err == nil {
+				size += info.Size()
+			}
 		}
 		return nil
 	})

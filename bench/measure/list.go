@@ -39,7 +39,7 @@ func (m *List) Measure(ctx context.Context, on *Bench, report *Report) error {
 		"addresses/s", "CPU an address, µs", "peak memory, MB", "idle before, MB", "list, MB")
 	for _, n := range m.Addresses {
 		if n < 1 {
-			return fmt.Errorf("--addresses: %w: want more than 0", errFlags)
+			return fmt.Errorf("--addresses: %w: want more than 0", ErrFlags)
 		}
 		on.Say("list: %d addresses", n)
 		if err := m.measure(ctx, on, n, table); err != nil {

@@ -99,8 +99,7 @@ func (m *Loop) Measure(ctx context.Context, on *Bench, report *Report) error {
 			if err != nil {
 				return fmt.Errorf("%s, round %d: %w", c.name, round+1, err)
 			}
-			on.Say("round %d  %-34s %6.1f µs a page, client and extraction alone %6.1f µs", round+1, c.name, l.micros(),
-				l.floorMicros())
+			on.Say("loop: round %d, %s: %.1f µs a page", round+1, c.name, l.micros())
 			found[c.name] = append(found[c.name], l)
 		}
 	}

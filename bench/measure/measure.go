@@ -27,14 +27,14 @@ type Bench struct {
 	Say func(format string, args ...any)
 }
 
-// errFlags is wrapped by the error of a flag that is out of its range.
-var errFlags = errors.New("out of range")
+// ErrFlags is wrapped by the error of a flag that is out of its range.
+var ErrFlags = errors.New("out of range")
 
 // positive checks flags that have to be above 0.
 func positive[N int | time.Duration](flags map[string]N) error {
 	for name, value := range flags {
 		if value <= 0 {
-			return fmt.Errorf("--%s: %w: want more than 0", name, errFlags)
+			return fmt.Errorf("--%s: %w: want more than 0", name, ErrFlags)
 		}
 	}
 	return nil

@@ -14,9 +14,9 @@ import (
 
 // due is a call whose time has come.
 type due struct {
-	at    time.Time
-	call  *call
-	write bool
+	at   time.Time
+	call *call
+	kind kind
 }
 
 // maxDue is how many calls may be due and not sent yet: more than any measure leaves waiting and still means something.
@@ -24,10 +24,10 @@ const maxDue = 1 << 16
 
 // latencies are those of the calls, each from when it was due.
 type latencies struct {
-	reads, writes histogram
-	byCall        map[*call]*histogram
-	late          histogram // from when a call was due to when it was sent
-	failed        map[string]int
+	kinds  [kinds]histogram
+	byCall map[*call]*histogram
+	late   histogram // from when a call was due to when it was sent
+	failed map[string]int
 }
 
 func newLatencies() *latencies {
@@ -35,8 +35,9 @@ func newLatencies() *latencies {
 }
 
 func (l *latencies) merge(other *latencies) {
-	l.reads.merge(&other.reads)
-	l.writes.merge(&other.writes)
+	for k := range l.kinds {
+		l.kinds[k].merge(&other.kinds[k])
+	}
 	l.late.merge(&other.late)
 	for c, h := range other.byCall {
 		l.of(c).merge(h)
@@ -83,9 +84,9 @@ func (m *API) load(ctx context.Context, s *service, c *calls, title string, repo
 	if err != nil {
 		return nil, err
 	}
-	found.tell(report, c, fmt.Sprintf("%s; %s reads and %s writes a second for %v. Processors: service %s, this client %s:", title,
-		figure(m.ReadRate), figure(m.WriteRate), m.Time, figure((after.CPU-before.CPU).Seconds()/took),
-		figure((now-cpu).Seconds()/took)))
+	found.tell(report, c, fmt.Sprintf("%s; %s reads, %s writes and %s searches a second for %v. Processors: service %s, this "+
+		"client %s:", title, figure(m.ReadRate), figure(m.WriteRate), figure(m.SearchRate), m.Time,
+		figure((after.CPU-before.CPU).Seconds()/took), figure((now-cpu).Seconds()/took)))
 	for why, n := range found.failed {
 		report.note("%s: %d calls failed: %s", title, n, why)
 	}
@@ -100,9 +101,10 @@ func (l *latencies) tell(report *Report, c *calls, title string) {
 				millis(h.quantile(0.999)), millis(h.longest))
 		}
 	}
-	add("all reads", &l.reads)
-	add("all writes", &l.writes)
-	for _, list := range [][]call{c.reads, c.writes} {
+	for k := range kinds {
+		add(k.String(), &l.kinds[k])
+	}
+	for _, list := range c.of {
 		for i := range list {
 			add(list[i].name, l.of(&list[i]))
 		}
@@ -125,10 +127,11 @@ func (m *API) send(ctx context.Context, client *fasthttp.HostClient, c *calls, s
 			}
 		})
 	}
-	errs := make([]error, 2)
+	var errs [kinds]error
 	var schedules sync.WaitGroup
-	schedules.Go(func() { errs[0] = schedule(ctx, queue, c.reads, m.ReadRate, begun, span, false) })
-	schedules.Go(func() { errs[1] = schedule(ctx, queue, c.writes, m.WriteRate, begun, span, true) })
+	for k, rate := range [kinds]float64{reads: m.ReadRate, writes: m.WriteRate, searches: m.SearchRate} {
+		schedules.Go(func() { errs[k] = c.schedule(ctx, queue, kind(k), rate, begun, span) })
+	}
 	schedules.Wait()
 	close(queue)
 	workers.Wait()
@@ -136,12 +139,13 @@ func (m *API) send(ctx context.Context, client *fasthttp.HostClient, c *calls, s
 	for _, l := range each {
 		all.merge(l)
 	}
-	return all, errors.Join(errs...)
+	return all, errors.Join(errs[:]...)
 }
 
-// schedule makes calls due, one kind after the other.
-func schedule(ctx context.Context, queue chan<- due, list []call, rate float64, begun time.Time, span time.Duration,
-	write bool) error {
+// schedule makes the calls of a kind due, by turns.
+func (c *calls) schedule(ctx context.Context, queue chan<- due, k kind, rate float64, begun time.Time,
+	span time.Duration) error {
+	list := c.of[k]
 	for i := 0; rate > 0; i++ {
 		after := time.Duration(float64(i) / rate * float64(time.Second))
 		if after >= span {
@@ -154,7 +158,7 @@ func schedule(ctx context.Context, queue chan<- due, list []call, rate float64, 
 			}
 		}
 		select {
-		case queue <- due{at: at, call: &list[i%len(list)], write: write}:
+		case queue <- due{at: at, call: &list[i%len(list)], kind: k}:
 		default:
 			return fmt.Errorf("%d calls wait to be sent: the service is far slower than they come", maxDue)
 		}
@@ -169,7 +173,7 @@ func (l *latencies) send(client *fasthttp.HostClient, c *calls, d due) {
 	defer fasthttp.ReleaseResponse(response)
 	request.SetRequestURI("http://" + c.host + d.call.path)
 	request.Header.Set("Authorization", "Bearer "+c.token)
-	if d.write {
+	if d.kind == writes {
 		request.Header.SetMethod(d.call.method)
 		request.Header.SetContentType("application/json")
 		request.Header.Set("Idempotency-Key", api.NewKey())
@@ -185,9 +189,5 @@ func (l *latencies) send(client *fasthttp.HostClient, c *calls, d due) {
 		l.failed[fmt.Sprintf("%s: status %d", d.call.name, response.StatusCode())]++
 	}
 	l.of(d.call).add(took)
-	if d.write {
-		l.writes.add(took)
-	} else {
-		l.reads.add(took)
-	}
+	l.kinds[d.kind].add(took)
 }

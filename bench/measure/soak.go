@@ -77,7 +77,7 @@ func (m *Soak) Measure(ctx context.Context, on *Bench, report *Report) (err erro
 		return err
 	}
 	if m.Kills > 0 && m.Kills < leastKills {
-		return fmt.Errorf("--kills: %w: 0, or %v and more: a page that is lost five times is given up", errFlags, leastKills)
+		return fmt.Errorf("--kills: %w: 0, or %v and more: a page that is lost five times is given up", ErrFlags, leastKills)
 	}
 	s, listeners, err := m.prepare(on)
 	if err != nil {

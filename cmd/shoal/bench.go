@@ -71,7 +71,10 @@ func (c *benchOf[M]) Run(ctx context.Context, t *terminal, k *kong.Context) (err
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	report := measure.NewReport(k.Selected().Name, version(), strings.Join(append([]string{"shoal"}, k.Args...), " "))
 	on := &measure.Bench{Program: program, Dir: dir, Say: t.notef}
-	if err := any(&c.Measured).(measure.Measure).Measure(ctx, on, report); err != nil {
+	switch err := any(&c.Measured).(measure.Measure).Measure(ctx, on, report); {
+	case errors.Is(err, measure.ErrFlags):
+		return usagef("%v", err)
+	case err != nil:
 		return err
 	}
 	return c.tell(t, report)

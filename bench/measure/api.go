@@ -33,8 +33,8 @@ type API struct {
 func (*API) Help() string {
 	return `Calls are sent to a 'shoal serve' when they are due, whether earlier ones have been answered or not (open loop), and the time of
 each is taken from when it was due, not from when it was sent: a service that stands still for a second is seen to make
-thousands of calls wait, where a client that waits for answers would have sent one. "Sent late" is how much of that is this
-client's own doing. First the service is alone, then it crawls beside it as fast as it can.
+thousands of calls wait, where a client that waits for answers would have sent one. "Sent late" is how much of that passed
+until this client had a connection free and got to it. First the service is alone, then it crawls beside it as fast as it can.
 
 The operations take turns. Reads: identity, groups, scrapers, a scraper, runs, 20 rows by cursor, wallet, ledger, prices.
 Writes: a group replaced, a scraper replaced. Searches: rows of a group of 2,000 by a filter, which an embedded service

@@ -1,6 +1,9 @@
 package measure
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // Cluster measures the loop on a local cluster with real services.
 type Cluster struct {
@@ -30,7 +33,7 @@ func (m *Cluster) check() error {
 	for _, service := range []struct {
 		given bool
 		names string
-	}{{len(m.KafkaBrokers) > 0, "--kafka-brokers or KAFKA_BROKERS"}, {m.RedisAddr != "", "--redis-addr or REDIS_ADDR"},
+	}{{strings.Join(m.KafkaBrokers, "") != "", "--kafka-brokers or KAFKA_BROKERS"}, {m.RedisAddr != "", "--redis-addr or REDIS_ADDR"},
 		{m.ClickhouseURL != "", "--clickhouse-url or CLICKHOUSE_URL"}} {
 		if !service.given {
 			missing = append(missing, errors.New("a cluster needs "+service.names))

@@ -10,7 +10,7 @@ BENCH    ?= -out bench/results
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
 
-.PHONY: run build test race bounds bench exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz clean
+.PHONY: run build test race bounds bench hot exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -37,6 +37,14 @@ bounds:
 ## bench: measure pages per CPU-second beside the peers, and write the result under bench/results (bench/README.md)
 bench:
 	go run ./bench $(BENCH)
+
+## hot: the benchmarks of hot functions, once each; BENCHTIME=1s COUNT=10 for what benchstat compares
+BENCHTIME ?= 1x
+COUNT     ?= 1
+HOT := go test -run '^$$' -bench . -benchtime $(BENCHTIME) -count $(COUNT) -timeout 2h
+hot:
+	$(HOT) $$(grep -rl --include='*_test.go' '^func Benchmark' . | grep -v /clickhouse/ | xargs -n 1 dirname | sort -u)
+	$(HOT) ./pkg/rowstore/clickhouse -bench-rows 20000
 
 ## exactness: 100,000 addresses on 1,000 hosts, recounted page by page
 exactness:

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 // TestBench runs all contenders on a few pages: each must find the rows that the web's truth has.
 func TestBench(t *testing.T) {
 	dir := t.TempDir()
-	o, err := parseOptions([]string{"-quick", "-last", "-profile", filepath.Join(dir, "profiles")})
+	o, err := parseOptions([]string{"-quick", "-absent", "-profile", filepath.Join(dir, "profiles")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,8 @@ func startFetcher(ctx context.Context, t task) (crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &fetcherCrawler{log: log, out: out, web: web, pages: pages, done: make(chan error, 1)}
+	c := &fetcherCrawler{log: log, out: out, web: web, pages: pages,
+		done: make(chan error, 1)}
 	control := &oneRun{holding: make(chan struct{}),
 		recipe: &client.Recipe{Scraper: benchScraper, Revision: 1, Recipe: t.recipe()}}
 	role := fetcher.New(fetcher.Config{

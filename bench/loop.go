@@ -40,7 +40,7 @@ func startLoop(ctx context.Context, t task) (crawler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	l := &loopCrawler{binary: t.Shoal, data: data, said: &bytes.Buffer{}, fields: fields(t.Sixth)}
+	l := &loopCrawler{binary: t.Shoal, data: data, said: &bytes.Buffer{}, fields: fields(t.Absent)}
 	connections := strconv.Itoa(max(t.Concurrency/hosts, 1))
 	l.serve = newCommand(ctx, t.Shoal, "serve", "--data", data, "--listen", "127.0.0.1:0", "--no-rate-limits",
 		"--egress-allow", "127.0.0.0/8", "--egress-origin", "*.example="+t.Web,

@@ -71,7 +71,7 @@ type options struct {
 	warmUp      int // pages before the measuring begins
 	rounds      int
 	concurrency int    // requests under way, at most
-	sixth       sixth  // one field more
+	absent      bool   // one field more, which the page does not have
 	profiles    string // directory of CPU profiles, "" for none
 	out         string // directory of the results, "" for none
 }
@@ -85,10 +85,8 @@ func parseOptions(args []string) (options, error) {
 	flags.IntVar(&o.warmUp, "warm-up", 4_000, "pages before the measuring begins")
 	flags.IntVar(&o.rounds, "rounds", 3, "rounds; in each, the contenders take turns")
 	flags.IntVar(&o.concurrency, "concurrency", 64, "requests under way, at most")
-	flags.BoolFunc("absent", "read a sixth field, which the page does not have: whoever stops reading once all is found "+
-		"cannot stop then", func(string) error { o.sixth = absent; return nil })
-	flags.BoolFunc("last", "read a sixth field, in the last card but one of 40 that are alike: every tag has to be placed",
-		func(string) error { o.sixth = last; return nil })
+	flags.BoolVar(&o.absent, "absent", false,
+		"read a sixth field, which the page does not have: whoever stops reading once all is found cannot stop then")
 	flags.StringVar(&only, "only", "", "contenders, by name with commas between; all unless told")
 	flags.StringVar(&o.out, "out", "", "directory of the result files; none unless told")
 	flags.StringVar(&o.profiles, "profile", "",
@@ -136,7 +134,7 @@ func measure(ctx context.Context, o options) (*report, error) {
 	for round := range o.rounds {
 		for _, name := range o.contenders {
 			t := task{Contender: name, Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency, Dir: dir, Shoal: binary,
-				Sixth: o.sixth}
+				Absent: o.absent}
 			if o.profiles != "" && ours(name) {
 				t.Profile = filepath.Join(o.profiles, name+".prof")
 			}

@@ -70,7 +70,7 @@ type goqueryCrawler struct {
 }
 
 func startGoquery(_ context.Context, t task) (crawler, error) {
-	g := &goqueryCrawler{fasthttpCrawler: newFasthttpCrawler(t), fields: fields(t.Sixth)}
+	g := &goqueryCrawler{fasthttpCrawler: newFasthttpCrawler(t), fields: fields(t.Absent)}
 	for _, field := range g.fields {
 		matcher, err := cascadia.Compile(field.Selector)
 		if err != nil {

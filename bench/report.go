@@ -26,7 +26,7 @@ type report struct {
 	Pages       int                 `json:"pages"`
 	WarmUp      int                 `json:"warmUp"`
 	Concurrency int                 `json:"concurrency"`
-	Sixth       sixth               `json:"sixth,omitempty"`
+	Absent      bool                `json:"absent,omitempty"` // with a field that the page does not have
 	Order       []string            `json:"order"`
 	Rounds      map[string][]sample `json:"rounds"` // by contender
 	Stages      []stageShare        `json:"stages,omitempty"`
@@ -36,7 +36,7 @@ func newReport(ctx context.Context, o options) *report {
 	return &report{
 		Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: machine(), Cores: runtime.NumCPU(), Load: load(),
 		Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, Commit: commit(ctx),
-		Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency, Sixth: o.sixth,
+		Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency, Absent: o.absent,
 		Order: o.contenders, Rounds: map[string][]sample{},
 	}
 }
@@ -84,11 +84,8 @@ func (r *report) markdown() string {
 		r.Command)
 	fmt.Fprintf(&b, "%d pages a round after %d to warm up, %d requests under way, %d rounds. Median of the rounds, the "+
 		"smallest and largest in brackets.\n\n", r.Pages, r.WarmUp, r.Concurrency, len(r.Rounds[r.Order[0]]))
-	switch r.Sixth {
-	case absent:
+	if r.Absent {
 		b.WriteString("With a sixth field, which the page does not have: all of the page must be read.\n\n")
-	case last:
-		b.WriteString("With a sixth field, in the last card but one of 40 that are alike: every tag has to be placed.\n\n")
 	}
 	b.WriteString("| contender | pages per CPU-second | CPU a page | pages/s | peak RSS | × fasthttp+goquery | rows |\n" +
 		"|---|---|---|---|---|---|---|\n")
@@ -127,8 +124,8 @@ func (r *report) save(dir string) (string, error) {
 	}
 	day, _, _ := strings.Cut(r.Date, " ")
 	path := filepath.Join(dir, day+"-"+slug(r.Machine))
-	if r.Sixth != noSixth {
-		path += "-" + string(r.Sixth)
+	if r.Absent {
+		path += "-absent"
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("-out: %w", err)

@@ -24,7 +24,7 @@ func serveWeb(ctx context.Context, addresses string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", webMode, err)
 	}
-	web, err := synthweb.New(webConfig(n, noSixth))
+	web, err := synthweb.New(webConfig(n))
 	if err != nil {
 		return err
 	}

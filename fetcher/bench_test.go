@@ -18,42 +18,67 @@ func (w *constantWeb) RobotsKnown(string) bool                               { r
 func (w *constantWeb) Robots(context.Context, string) (time.Duration, error) { return 0, nil }
 func (w *constantWeb) Fetch(_ context.Context, _ Request) (*Response, error) { return &w.response, nil }
 
-// BenchmarkPage is what a page costs beside its exchange: task to page record, with an extraction of next to nothing.
-func BenchmarkPage(b *testing.B) {
+// pageLoop is a fetcher on a web that costs nothing, between two ends of a log.
+type pageLoop struct {
+	memory *stream.Memory
+	pages  stream.Reader
+	next   int // seq
+}
+
+func newPageLoop(t testing.TB) *pageLoop {
+	t.Helper()
 	memory, err := stream.NewMemory(stream.Config{Partitions: 1})
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	defer memory.Close()
 	web := &constantWeb{Response{Final: "http://h.test/", Status: 200, ContentType: "text/html", Body: []byte("<h1>x</h1>"),
 		Release: func() {}}}
 	control := newControl(1, title)
 	f := New(Config{Node: "n", Log: memory, Control: control, Web: web, IDs: &sequence{}, ShardOf: func(string) int { return 0 }})
-	pages, _ := memory.Consume(stream.Pages, "bench")
+	pages, err := memory.Consume(stream.Pages, "bench")
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- f.Run(ctx) }()
 	for f.Counts().Shards == 0 {
 		<-time.After(time.Millisecond)
 	}
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		memory.Close()
+	})
+	return &pageLoop{memory: memory, pages: pages}
+}
+
+// run has n pages read.
+func (l *pageLoop) run(t testing.TB, n int) {
+	ctx := t.Context()
+	go func(from int) {
+		for seq := from; seq < from+n; seq++ {
+			task := model.Task{Job: jobID, Seq: uint32(seq), Customer: "c", Scraper: scraperID, Revision: 1, Budget: 1,
+				URL: fmt.Sprintf("http://host-%d.test/product/%d", seq%1000, seq), Tiers: model.TiersOf(model.Plain), Number: uint64(seq)}
+			_ = l.memory.Publish(ctx, stream.Tasks, 0, stream.EncodeTask(task))
+		}
+	}(l.next)
+	l.next += n
+	for got := 0; got < n; {
+		messages, err := l.pages.Fetch(ctx, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += len(messages)
+		_ = l.pages.Commit(ctx, messages)
+	}
+}
+
+// BenchmarkPage is what a page costs beside its exchange: task to page record, with an extraction of next to nothing.
+func BenchmarkPage(b *testing.B) {
+	l := newPageLoop(b)
 	b.ReportAllocs()
 	b.ResetTimer()
-	go func() {
-		for n := range b.N {
-			task := model.Task{Job: jobID, Seq: uint32(n), Customer: "c", Scraper: scraperID, Revision: 1, Budget: 1,
-				URL: fmt.Sprintf("http://host-%d.test/product/%d", n%1000, n), Tiers: model.TiersOf(model.Plain), Number: uint64(n)}
-			_ = memory.Publish(ctx, stream.Tasks, 0, stream.EncodeTask(task))
-		}
-	}()
-	for n := 0; n < b.N; {
-		messages, err := pages.Fetch(ctx, 1000)
-		if err != nil {
-			b.Fatal(err)
-		}
-		n += len(messages)
-		_ = pages.Commit(ctx, messages)
-	}
+	l.run(b, b.N)
 	b.StopTimer()
-	cancel()
-	<-done
 }

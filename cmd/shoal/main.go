@@ -85,6 +85,7 @@ type grammar struct {
 	Billing billingCommand `cmd:"" help:"Check the ledger against the stored pages."`
 	Fetcher fetcherCommand `cmd:"" help:"Drain a fetcher."`
 	Cluster clusterCommand `cmd:"" help:"Make a cluster and its nodes."`
+	Bench   benchCommand   `cmd:"" help:"Measure this build on this machine."`
 	Token   tokenCommand   `cmd:"" help:"Print a sign-in token of the local issuer, good for an hour."`
 	Demo    demoCommand    `cmd:"" help:"Serve, and run 2,000 pages of a built-in demo web before your eyes."`
 	DemoWeb demoWebCommand `cmd:"" hidden:"" help:"Serve the demo web alone."`

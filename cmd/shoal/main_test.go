@@ -321,7 +321,8 @@ func TestHelpTeaches(t *testing.T) {
 	b := newBench(t)
 	b.shoal().want(t, exitOK, "shoal demo", "Exit codes", "SHOAL_SERVER")
 	for _, command := range []string{"serve", "run", "jobs", "job", "stop", "rows", "wallet", "status", "billing", "token",
-		"cluster nodes", "fetcher drain",
+		"cluster nodes", "fetcher drain", "bench extract", "bench fetch", "bench loop", "bench cluster", "bench api", "bench list",
+		"bench frontier", "bench rows", "bench raft", "bench soak",
 		"demo", "demo-web", "version"} {
 		b.shoal(append(strings.Fields(command), "--help")...).want(t, exitOK, "Usage: shoal "+command)
 	}

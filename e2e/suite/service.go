@@ -1,21 +1,18 @@
-// Package suite owns the end-to-end scenarios and what they need: a client that knows the API by its specification, runs
-// to be made, and checks by the independent recount. What it runs against (one process, a cluster) is the caller's: a
-// Platform. It owns no process and no part of the product.
+// Package suite owns the end-to-end scenarios and what they need: runs to be made, and checks by the independent recount.
+// What it runs against (one process, a cluster) is the caller's: a Platform. It owns no process and no part of the
+// product.
 package suite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/url"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/testkit/api"
 	"shoal.dev/shoal/pkg/testkit/recount"
 	"shoal.dev/shoal/pkg/testkit/synthweb"
 )
@@ -71,11 +68,6 @@ type Service struct {
 // Fast is what a web of the test's own may be asked.
 func Fast() []string {
 	return []string{"--host-rate", "1000", "--max-host-rate", "1000", "--host-connections", "4", "--max-host-connections", "4"}
-}
-
-// NextLink follows the synthetic web's chains.
-func NextLink() model.Pagination {
-	return model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector}
 }
 
 // NewService starts the product on nothing.
@@ -141,56 +133,15 @@ func (s *Service) Fill(who Client, micros int64) {
 }
 
 // Order is a list run to be made.
-type Order struct {
-	Who        Client
-	URLs       []string
-	Kind       model.ScraperType
-	Fields     []model.Field
-	Pagination model.Pagination
-	MaxCharge  int64 // 0: none
-}
+type Order struct{ api.Order }
 
 // ProductOrder reads products.
-func ProductOrder(who Client, urls []string) Order {
-	return Order{Who: who, URLs: urls, Kind: model.SingleProduct, Fields: synthweb.ProductFields()}
-}
+func ProductOrder(who Client, urls []string) Order { return Order{api.ProductOrder(who, urls)} }
 
 // ListingOrder reads chains of listings.
 func ListingOrder(who Client, urls []string, pagination model.Pagination) Order {
-	return Order{Who: who, URLs: urls, Kind: model.MultipleProducts, Fields: synthweb.ItemFields(), Pagination: pagination}
+	return Order{api.ListingOrder(who, urls, pagination)}
 }
-
-// Query makes the group, and the template that holds what a list run cannot say.
-func (o Order) Query(ctx context.Context) (url.Values, error) {
-	name := "run " + NewKey()
-	group, err := o.Who.PutGroup(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return o.ListQuery(ctx, o.Who, group, name)
-}
-
-// ListQuery is the query of a list run in a group.
-func (o Order) ListQuery(ctx context.Context, who Client, group, name string) (url.Values, error) {
-	query := url.Values{"groupId": {group}, "name": {name}}
-	if o.MaxCharge > 0 {
-		query.Set("maxChargeMicros", fmt.Sprint(o.MaxCharge))
-	}
-	if o.Pagination.Type == "" {
-		fields, err := json.Marshal(o.Fields)
-		query.Set("itemsConfig", string(fields))
-		query.Set("type", string(o.Kind))
-		return query, err
-	}
-	template := Scraper{GroupRef: group, Scraper: model.Scraper{Name: "template of " + name, Type: o.Kind,
-		ItemsConfig: o.Fields, SourceConfig: model.SourceConfig{URL: "http://template.example/", Pagination: &o.Pagination}}}
-	id, err := who.PutScraper(ctx, template)
-	query.Set("templateScraperId", id)
-	return query, err
-}
-
-// Body is the order's list as a call sends it.
-func (o Order) Body() io.Reader { return strings.NewReader(strings.Join(o.URLs, "\n")) }
 
 // Launch makes the run.
 func (o Order) Launch(t *testing.T) Launched {

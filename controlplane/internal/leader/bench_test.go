@@ -61,63 +61,89 @@ func (s *sink) TryPublish(_ stream.Topic, _ int, records ...[]byte) error {
 	return nil
 }
 
-// BenchmarkLoop is the control plane's own work for a page: plan, window, publish, settle, without Raft and the roles.
-func BenchmarkLoop(b *testing.B) {
-	const shards = 64
-	ctx := context.Background()
-	machine, now, index := fsm.New(), int64(1), uint64(0)
+// loop is the control plane without Raft and the roles: tasks come back as receipts at once.
+type loop struct {
+	*leader.Leader
+	propose func(context.Context, command.Payload) (any, error)
+	machine *fsm.FSM
+	log     *sink
+	job     ids.ID
+	index   uint64 // commands applied
+}
+
+const loopShards = 64
+
+// newLoop launches a run of so many links.
+func newLoop(t testing.TB, links uint32) *loop {
+	t.Helper()
+	l := &loop{machine: fsm.New(), log: &sink{}}
+	now := int64(1)
 	var source ids.Sequence
-	propose := func(_ context.Context, payload command.Payload) (any, error) {
-		now, index = now+20, index+1
-		data, err := machine.Encode(source.New(), now, payload, nil)
+	l.propose = func(_ context.Context, payload command.Payload) (any, error) {
+		now, l.index = now+20, l.index+1
+		data, err := l.machine.Encode(source.New(), now, payload, nil)
 		if err != nil {
 			return nil, err
 		}
-		result := machine.Apply(index, data)
+		result := l.machine.Apply(l.index, data)
 		return result.Value, result.Err
 	}
-	view := func() *state.View { return machine.Store().View() }
-	d := dispatch.New(dispatch.Config{Leader: 1, Shards: shards, Window: 65_536,
+	d := dispatch.New(dispatch.Config{Leader: 1, Shards: loopShards, Window: 65_536,
 		HostOf:  func(url string) string { return strings.SplitN(url, "/", 4)[2] },
-		ShardOf: func(host string) int { return int(host[7]) % shards },
+		ShardOf: func(host string) int { return int(host[7]) % loopShards },
 		Pace:    func(*state.View, *state.Job) float64 { return 0 },
-		Now:     func() time.Time { return time.UnixMilli(now) }, View: view})
-	machine.Observe(d.Applied)
-	log := &sink{}
-	l := &leader.Leader{Counts: &leader.Counts{}, Dispatcher: d, State: machine.Store, Propose: propose, Store: webList{links: uint32(b.N)}, Log: log,
-		IDs: &source, NowMicros: func() int64 { return now * 1000 }, Point: func(string) {}}
-	group, scraper, job := source.New(), source.New(), source.New()
+		Now:     func() time.Time { return time.UnixMilli(now) }, View: l.view})
+	l.machine.Observe(d.Applied)
+	l.Leader = &leader.Leader{Counts: &leader.Counts{}, Dispatcher: d, State: l.machine.Store, Propose: l.propose,
+		Store: webList{links: links}, Log: l.log, IDs: &source, NowMicros: func() int64 { return now * 1000 },
+		Point: func(string) {}}
+	group, scraper := source.New(), source.New()
+	l.job = source.New()
 	for _, payload := range []command.Payload{
-		command.CreateClusterPayload{ID: source.New(), Shards: shards, Prices: []model.Price{{RowKey: "tier:plain", Micros: 150}}},
+		command.CreateClusterPayload{ID: source.New(), Shards: loopShards, Prices: []model.Price{{RowKey: "tier:plain", Micros: 150}}},
 		command.OpenCustomerPayload{Customer: "c", Entry: source.New()},
 		command.AdjustWalletPayload{Customer: "c", Entry: source.New(), Amount: 1 << 50},
 		command.PutGroupPayload{Create: true, ID: group, Customer: "c", Name: "g"},
 		command.PutScraperPayload{Create: true, ID: scraper, Customer: "c", Group: group, Spec: model.Scraper{Name: "s"}},
-		command.LaunchRunPayload{Job: job, Entry: source.New(), Customer: "c", Scraper: scraper, List: source.New(),
-			Links: uint32(b.N), Tiers: model.TiersOf(model.Plain)},
+		command.LaunchRunPayload{Job: l.job, Entry: source.New(), Customer: "c", Scraper: scraper, List: source.New(),
+			Links: links, Tiers: model.TiersOf(model.Plain)},
 	} {
-		if _, err := propose(ctx, payload); err != nil {
-			b.Fatal(err)
+		if _, err := l.propose(t.Context(), payload); err != nil {
+			t.Fatal(err)
 		}
 	}
-	before := index
-	b.ReportAllocs()
-	b.ResetTimer()
-	for !view().Job(job).Closed {
+	return l
+}
+
+func (l *loop) view() *state.View { return l.machine.Store().View() }
+
+// run has the run dispatched and settled to its end.
+func (l *loop) run(t testing.TB) {
+	ctx := t.Context()
+	for !l.view().Job(l.job).Closed {
 		for _, step := range []func(context.Context) (bool, error){l.Read, l.Extend, l.Close} {
 			if _, err := step(ctx); err != nil {
-				b.Fatal(err)
+				t.Fatal(err)
 			}
 		}
-		for shard := range shards {
+		for shard := range loopShards {
 			if _, err := l.Publish(ctx, shard); err != nil {
-				b.Fatal(err)
+				t.Fatal(err)
 			}
 		}
-		if _, err := propose(ctx, command.SettlePayload{Receipts: log.receipts}); err != nil {
-			b.Fatal(err)
+		if _, err := l.propose(ctx, command.SettlePayload{Receipts: l.log.receipts}); err != nil {
+			t.Fatal(err)
 		}
-		log.receipts = log.receipts[:0]
+		l.log.receipts = l.log.receipts[:0]
 	}
-	b.ReportMetric(float64(b.N)/float64(index-before), "pages/command")
+}
+
+// BenchmarkLoop is the control plane's own work for a page: plan, window, publish, settle, without Raft and the roles.
+func BenchmarkLoop(b *testing.B) {
+	l := newLoop(b, uint32(b.N))
+	before := l.index
+	b.ReportAllocs()
+	b.ResetTimer()
+	l.run(b)
+	b.ReportMetric(float64(b.N)/float64(l.index-before), "pages/command")
 }

@@ -295,9 +295,5 @@ func (c *Cluster) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	topics, err := c.config.Services.topics(ctx, c.config.Prefix)
-	if err == nil {
-		err = c.config.Services.deleteTopics(ctx, topics)
-	}
-	return errors.Join(append(errs, err, c.config.Services.query(ctx, "DROP DATABASE IF EXISTS "+c.database()))...)
+	return errors.Join(append(errs, c.config.Services.Remove(ctx, c.config.Prefix, c.database()))...)
 }

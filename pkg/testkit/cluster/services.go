@@ -207,6 +207,15 @@ func (s *Services) topics(ctx context.Context, prefix string) ([]kafka.Topic, er
 	}), nil
 }
 
+// Remove removes the topics that begin with a prefix, and a database.
+func (s *Services) Remove(ctx context.Context, prefix, database string) error {
+	topics, err := s.topics(ctx, prefix)
+	if err == nil {
+		err = s.deleteTopics(ctx, topics)
+	}
+	return errors.Join(err, s.query(ctx, "DROP DATABASE IF EXISTS "+database))
+}
+
 func (s *Services) deleteTopics(ctx context.Context, topics []kafka.Topic) error {
 	var names []string
 	for _, topic := range topics {

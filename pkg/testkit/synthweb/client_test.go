@@ -224,7 +224,7 @@ func extract(t *testing.T, body []byte, fields []model.Field) (rows []synthweb.R
 // every has at least one page of every class on its hosts.
 func every() synthweb.Config {
 	mix := synthweb.Mix{}
-	for class := synthweb.Product; class <= synthweb.NotHTML; class++ {
+	for class := synthweb.Product; class <= synthweb.LinkedData; class++ {
 		mix = append(mix, synthweb.Share{Class: class, Weight: 1})
 	}
 	return synthweb.Config{

@@ -40,7 +40,7 @@ func (w *Web) goodsOf(host, n, itemNumber int) goods {
 		title: makers[pick(len(makers))] + " " + styles[pick(len(styles))] + " " + things[pick(len(things))],
 		price: money(cents),
 		sku:   fmt.Sprintf("S%05d-%05d", host, n),
-		stock: "Sold out",
+		stock: soldOut,
 		offer: pick(5) == 0,
 	}
 	if itemNumber > 0 {
@@ -54,6 +54,8 @@ func (w *Web) goodsOf(host, n, itemNumber int) goods {
 	}
 	return g
 }
+
+const soldOut = "Sold out"
 
 func money(cents int) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) }
 

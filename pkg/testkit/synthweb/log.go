@@ -201,7 +201,7 @@ func (w *Web) Recount() (*Recount, error) {
 		}
 		lastStart[r.Host] = r.Start
 		recount.Hosts[r.Host] = host
-		url := "http://" + r.Host + r.Path
+		url := w.scheme() + r.Host + r.Path
 		count := recount.URLs[url]
 		if count.Requests == 0 {
 			count.First = r.Start

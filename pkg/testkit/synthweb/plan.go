@@ -33,6 +33,9 @@ const (
 	Drip                         // a product page whose body takes Config.DripTime
 	Stall                        // half a body, then silence until the client leaves
 	NotHTML                      // 200 with binary content
+	Article                      // a page of text with a title, an author and a date
+	LinkedData                   // a product page that states its product as JSON-LD, too
+	API                          // a product as JSON, with others that are related to it
 
 	templated // Config.Template; all pages of such a web
 
@@ -45,6 +48,7 @@ const (
 	hop                            // on the way there
 	item                           // the page of one item of a listing
 	robotsTxt                      // /robots.txt
+	sitemap                        // /sitemap.xml, and /sitemap-N.xml of a site that needs several
 	front                          // a site's front page, for people
 	unknown                        // anything else: 404
 	classCount
@@ -52,7 +56,7 @@ const (
 
 var classNames = [classCount]string{"product", "changing", "list", "changing-list", "broken-list", "empty", "missing",
 	"gone", "failing", "flaky", "busy", "redirect", "loop", "private", "reset", "truncated", "drip", "stall", "binary",
-	"p", "landing", "hop", "item", "robots.txt", "", "unknown"}
+	"article", "linked", "api", "p", "landing", "hop", "item", "robots.txt", "sitemap", "", "unknown"}
 
 // String is the class's path segment.
 func (c Class) String() string { return classNames[c] }
@@ -84,6 +88,19 @@ func Listings() Mix { return Mix{{Listing, 1}} }
 func Rough() Mix {
 	return Mix{{Product, 800}, {Changing, 40}, {Redirect, 40}, {Flaky, 20}, {Busy, 5}, {Private, 20}, {Empty, 10},
 		{NotFound, 20}, {Gone, 10}, {Failing, 10}, {RedirectLoop, 5}, {Reset, 5}, {Truncated, 5}, {NotHTML, 10}}
+}
+
+// RealWeb is a mix like the real web's: products with and without JSON-LD, articles, listings and JSON, and one page in
+// twenty that is gone, broken or elsewhere.
+func RealWeb() Mix {
+	return Mix{{Product, 400}, {LinkedData, 150}, {Article, 250}, {Listing, 100}, {API, 50}, {Redirect, 20}, {NotFound, 15},
+		{Gone, 5}, {Failing, 4}, {Flaky, 4}, {Busy, 1}, {Truncated, 1}}
+}
+
+// LatencyShare is a span of waiting times and its weight among others.
+type LatencyShare struct {
+	Weight   int
+	Min, Max time.Duration
 }
 
 // Robots is a kind of robots.txt.
@@ -145,6 +162,12 @@ func (w *Web) appendPath(dst []byte, p page) []byte {
 	switch p.class {
 	case robotsTxt, front:
 		return dst
+	case sitemap:
+		if p.n > 0 {
+			dst = append(dst, '-')
+			dst = strconv.AppendInt(dst, int64(p.n), 10)
+		}
+		return append(dst, ".xml"...)
 	case templated:
 		return fmt.Appendf(dst, "/%05d", w.number(p))
 	case landing, hop, item:
@@ -159,7 +182,15 @@ func (w *Web) appendPath(dst []byte, p page) []byte {
 	return dst
 }
 
-func (w *Web) url(p page) string { return "http://" + w.names[p.host] + w.path(p) }
+func (w *Web) url(p page) string { return w.scheme() + w.names[p.host] + w.path(p) }
+
+// scheme is what every address begins with.
+func (w *Web) scheme() string {
+	if w.cfg.TLS {
+		return "https://"
+	}
+	return "http://"
+}
 
 // parse reads a path with its query as a page of a host. What the web does not have is of class unknown.
 func (w *Web) parse(host int, target string) page {
@@ -170,6 +201,9 @@ func (w *Web) parse(host int, target string) page {
 		return page{host: int32(host), turn: 1, class: front}
 	case "/robots.txt":
 		return page{host: int32(host), turn: 1, class: robotsTxt}
+	}
+	if p, ok := w.parseSitemap(host, path); ok {
+		return p
 	}
 	name, rest, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	class := classNamed(name)
@@ -200,7 +234,7 @@ func (w *Web) parse(host int, target string) page {
 
 func classNamed(name string) Class {
 	for class := range unknown {
-		if classNames[class] == name && class != robotsTxt && class != front {
+		if classNames[class] == name && class != robotsTxt && class != sitemap && class != front {
 			return class
 		}
 	}
@@ -310,11 +344,24 @@ func (w *Web) latency(p page) time.Duration {
 	if w.slow(int(p.host)) {
 		return w.cfg.SlowLatency
 	}
-	spread := w.cfg.MaxLatency - w.cfg.MinLatency
-	if spread <= 0 {
-		return w.cfg.MinLatency
+	least, most := w.cfg.MinLatency, w.cfg.MaxLatency
+	if w.latencyTotal > 0 {
+		least, most = w.latencySpan(int(w.hash(int(p.host), int(p.n), saltSpan) % uint64(w.latencyTotal)))
 	}
-	return w.cfg.MinLatency + time.Duration(w.hash(int(p.host), int(p.n), saltLatency)%uint64(spread))
+	if most <= least {
+		return least
+	}
+	return least + time.Duration(w.hash(int(p.host), int(p.n), saltLatency)%uint64(most-least))
+}
+
+// latencySpan is the one of Latencies that a draw below the sum of their weights falls on.
+func (w *Web) latencySpan(draw int) (least, most time.Duration) {
+	for _, share := range w.cfg.Latencies {
+		if draw -= share.Weight; draw < 0 {
+			return share.Min, share.Max
+		}
+	}
+	panic("synthweb: a draw beyond the latencies")
 }
 
 // Salts keep the draws for one page apart. Items' draws begin at saltGoods.
@@ -328,6 +375,8 @@ const (
 	saltLatency
 	saltSize
 	saltStatus
+	saltSpan
+	saltDate
 	saltRoute = 1 << 8
 	saltGoods = 1 << 16
 )

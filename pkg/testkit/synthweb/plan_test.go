@@ -1,15 +1,18 @@
 package synthweb
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // FuzzParse: no path harms, and what is known as a page is found again under the path that the page is written as.
 func FuzzParse(f *testing.F) {
 	mix := Mix{}
-	for class := Product; class <= NotHTML; class++ {
+	for class := Product; class <= API; class++ {
 		mix = append(mix, Share{class, 1})
 	}
 	var webs []*Web
-	for _, cfg := range []Config{{Hosts: 3, PagesPerHost: 30, Mix: mix}, {Hosts: 3, Template: []byte(templateNumber)}} {
+	for _, cfg := range []Config{{Hosts: 3, PagesPerHost: 30, Mix: mix, Sitemaps: true, SitemapURLs: 12}, {Hosts: 3, Template: []byte(templateNumber)}} {
 		web, err := New(cfg)
 		if err != nil {
 			f.Fatal(err)
@@ -28,7 +31,8 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	for _, path := range []string{"", "/", "//", "/robots.txt", "/list/1?page=2", "/list/1?page=-2",
-		"/p/99999999999999999", "/item/3-1", "/landing/1-2", "/hop/0-0", "/product/1?%zz", "/unknown/1", "/robots.txt/1"} {
+		"/p/99999999999999999", "/item/3-1", "/landing/1-2", "/hop/0-0", "/product/1?%zz",
+		"/sitemap.xml", "/sitemap-1.xml", "/sitemap-3.xml", "/sitemap-4.xml", "/sitemap-01.xml", "/sitemap1.xml", "/unknown/1", "/robots.txt/1"} {
 		f.Add(0, path)
 	}
 	f.Fuzz(func(t *testing.T, host int, path string) {
@@ -68,5 +72,26 @@ func TestEveryStartPageIsKnown(t *testing.T) {
 	}
 	if slow != 3 {
 		t.Errorf("%d slow sites, want 3", slow)
+	}
+}
+
+func TestLatencies(t *testing.T) {
+	web, err := New(Config{Hosts: 10, PagesPerHost: 100, Latencies: []LatencyShare{{9, 0, time.Second}, {1, time.Minute, time.Hour}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := 0
+	for host := range 10 {
+		for n := range 100 {
+			switch waited := web.latency(web.startPage(host, n)); {
+			case waited >= time.Minute && waited < time.Hour:
+				late++
+			case waited < 0 || waited >= time.Second:
+				t.Errorf("an answer waits %v", waited)
+			}
+		}
+	}
+	if late < 60 || late > 150 {
+		t.Errorf("%d of 1,000 answers wait long, want about 100", late)
 	}
 }

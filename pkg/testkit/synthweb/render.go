@@ -1,11 +1,9 @@
 package synthweb
 
 import (
-	"bytes"
 	"fmt"
 	"html"
 	"net"
-	"strconv"
 	"strings"
 )
 
@@ -51,10 +49,13 @@ func (w *Web) message(dst []byte, host int, text string) []byte {
 // product is the page of one product, padded to one of PageBytes.
 func (w *Web) product(dst []byte, p page, g goods) []byte {
 	dst = w.top(dst, int(p.host), g.title, w.url(p))
+	if p.class == LinkedData {
+		dst = w.linkedData(dst, p, g)
+	}
 	dst = fmt.Appendf(dst, "<h1 class=\"title\">%s</h1>\n", html.EscapeString(g.title))
 	dst = appendGoods(dst, g)
 	dst = append(dst, "<section class=\"about\">\n"...)
-	dst = append(dst, w.padding[w.hash(int(p.host), int(p.n), saltSize)%uint64(len(w.padding))]...)
+	dst = append(dst, w.padding[w.size(p)]...)
 	dst = append(dst, "</section>\n"...)
 	return bottom(dst)
 }
@@ -149,40 +150,4 @@ func (w *Web) index(dst []byte) []byte {
 		dst = fmt.Appendf(dst, "<li><a href=\"http://%s.localhost:%s/\">%s</a></li>\n", label, port, shopName(name))
 	}
 	return bottom(append(dst, "</ul>\n"...))
-}
-
-// robotsBody is a site's robots.txt.
-func (w *Web) robotsBody(host int) string {
-	switch w.robots(host) {
-	case RobotsDisallow:
-		return "User-agent: *\nDisallow: /" + Private.String() + "/\n"
-	case RobotsDelay:
-		return "User-agent: *\nCrawl-delay: " + strconv.Itoa(w.cfg.CrawlDelay) + "\n"
-	}
-	return ""
-}
-
-// filler is text of about the given size, in whole sentences and paragraphs.
-func filler(size int) []byte {
-	sentences := []string{
-		"Made in small batches by people who use it themselves.",
-		"Every part can be replaced, and we keep the parts in stock.",
-		"Wipe it with a dry cloth; avoid strong cleaners and direct sun.",
-		"It arrives in a plain cardboard box, without plastic.",
-		"Our workshop answers questions on weekdays, usually within the hour.",
-		"Bring it back within thirty days if it is not what you hoped for.",
-	}
-	var text bytes.Buffer
-	for i := 0; text.Len() < size; i++ {
-		if i%4 == 0 {
-			text.WriteString("<p>")
-		}
-		text.WriteString(sentences[(i+i/len(sentences))%len(sentences)])
-		if i%4 == 3 {
-			text.WriteString("</p>\n")
-		} else {
-			text.WriteByte(' ')
-		}
-	}
-	return text.Bytes()
 }

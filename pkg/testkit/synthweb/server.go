@@ -3,10 +3,12 @@ package synthweb
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,10 +107,6 @@ func (w *Web) answer(ctx *fasthttp.RequestCtx, p page) int {
 		return w.answerRaw(ctx, p)
 	case Redirect, RedirectLoop, hop:
 		return w.redirect(ctx, p)
-	case NotHTML:
-		ctx.Response.Header.SetContentType("application/octet-stream")
-		ctx.Response.SetBodyString("\x00\x01\x02 no page \xff")
-		return fasthttp.StatusOK
 	case robotsTxt:
 		ctx.Response.Header.SetContentType("text/plain; charset=utf-8")
 		ctx.Response.SetBodyString(w.robotsBody(host))
@@ -121,29 +119,73 @@ func (w *Web) answer(ctx *fasthttp.RequestCtx, p page) int {
 	if status == fasthttp.StatusServiceUnavailable {
 		ctx.Response.Header.Set("Retry-After", strconv.Itoa(int(w.cfg.RetryAfter/time.Second)))
 	}
-	body := ctx.Response.SwapBody(nil)[:0] // the response's own buffer, which it pools
-	switch {
-	case status != fasthttp.StatusOK:
-		body = w.message(body, host, fasthttp.StatusMessage(status))
-	case p.class == templated:
-		body = w.fill(body, p)
-	case p.class == front:
-		body = w.frontPage(body, host)
-	case p.class.isListing():
-		body = w.listing(body, p, fetch)
-	case p.class == Empty:
-		body = w.message(body, host, "Nothing here.")
-	default:
-		body = w.product(body, p, w.goodsAt(p, fetch))
+	body, contentType := w.body(ctx.Response.SwapBody(nil)[:0], p, fetch, status) // the response's own buffer, which it pools
+	ctx.SetStatusCode(status)
+	ctx.Response.Header.SetContentType(contentType)
+	if p.class != NotHTML {
+		body = w.compress(ctx, body)
 	}
 	ctx.Response.SwapBody(body)
-	ctx.SetStatusCode(status)
-	ctx.Response.Header.SetContentType("text/html; charset=utf-8")
-	if w.cfg.Gzip && ctx.Request.Header.HasAcceptEncoding("gzip") {
-		ctx.Response.SwapBody(fasthttp.AppendGzipBytesLevel(nil, body, fasthttp.CompressBestSpeed))
-		ctx.Response.Header.SetContentEncoding("gzip")
-	}
 	return status
+}
+
+// compress compresses a body as the client accepts it and the web is told to.
+func (w *Web) compress(ctx *fasthttp.RequestCtx, body []byte) []byte {
+	switch {
+	case w.cfg.Brotli && ctx.Request.Header.HasAcceptEncoding("br"):
+		ctx.Response.Header.SetContentEncoding("br")
+		return fasthttp.AppendBrotliBytesLevel(nil, body, fasthttp.CompressBrotliBestSpeed)
+	case w.cfg.Gzip && ctx.Request.Header.HasAcceptEncoding("gzip"):
+		ctx.Response.Header.SetContentEncoding("gzip")
+		return fasthttp.AppendGzipBytesLevel(nil, body, fasthttp.CompressBestSpeed)
+	}
+	return body
+}
+
+// body appends what a page shows at its fetch-th fetch to dst, and says of what type it is.
+func (w *Web) body(dst []byte, p page, fetch, status int) (body []byte, contentType string) {
+	host := int(p.host)
+	contentType = "text/html; charset=utf-8"
+	switch {
+	case status != fasthttp.StatusOK:
+		return w.message(dst, host, fasthttp.StatusMessage(status)), contentType
+	case p.class == NotHTML:
+		return append(dst, "\x00\x01\x02 no page \xff"...), "application/octet-stream"
+	case p.class == templated:
+		return w.fill(dst, p), contentType
+	case p.class == front:
+		return w.frontPage(dst, host), contentType
+	case p.class == sitemap:
+		return w.sitemap(dst, p), "application/xml"
+	case p.class.isListing():
+		return w.listing(dst, p, fetch), contentType
+	case p.class == Empty:
+		return w.message(dst, host, "Nothing here."), contentType
+	case p.class == Article:
+		return w.article(dst, p), contentType
+	case p.class == API:
+		return w.item(dst, p, w.goodsAt(p, fetch)), "application/json"
+	}
+	return w.product(dst, p, w.goodsAt(p, fetch)), contentType
+}
+
+// Body is what the first request of an address is answered with, uncompressed, and its type. It fails for an address
+// that does not answer 200 with a whole body at once.
+func (w *Web) Body(address string) (body []byte, contentType string, err error) {
+	p, err := w.pageAt(address)
+	if err != nil {
+		return nil, "", err
+	}
+	p = p.shown()
+	switch p.class {
+	case Reset, Truncated, Drip, Stall, Redirect, RedirectLoop, hop, robotsTxt:
+		return nil, "", fmt.Errorf("synthweb: %s is no page that is there at once", address)
+	}
+	if status := w.status(p, 1); status != fasthttp.StatusOK {
+		return nil, "", fmt.Errorf("synthweb: %s answers %d", address, status)
+	}
+	body, contentType = w.body(nil, p, 1, fasthttp.StatusOK)
+	return body, contentType, nil
 }
 
 // status is what a page answers with at its fetch-th fetch.
@@ -214,6 +256,9 @@ func (w *Web) answerRaw(ctx *fasthttp.RequestCtx, p page) int {
 	ctx.Hijack(func(net.Conn) {})
 	conn := ctx.Conn()
 	if p.class == Reset {
+		if secured, ok := conn.(*tls.Conn); ok {
+			conn = secured.NetConn()
+		}
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0) // a set-up that fails shows as a plain close, which is an error to the client just as well
 		}
@@ -256,6 +301,7 @@ type Stats struct {
 	Unlogged int64         `json:"unlogged"` // of them, those that LogLimit left out of the log
 	CPU      time.Duration `json:"cpuNanos"` // of the whole process: the web's share only when it runs by itself
 	Wall     time.Duration `json:"wallNanos"`
+	Share    float64       `json:"share"` // CPU of the machine's, from 0 to 1
 }
 
 // Stats reads the counters. A web that runs as a process of its own also shows them as JSON at http://Addr/stats.
@@ -265,6 +311,9 @@ func (w *Web) Stats() (Stats, error) {
 		return Stats{}, fmt.Errorf("synthweb: processor time: %w", err)
 	}
 	stats := Stats{CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), Wall: w.cfg.Clock.Now().Sub(w.started)}
+	if stats.Wall > 0 {
+		stats.Share = stats.CPU.Seconds() / stats.Wall.Seconds() / float64(runtime.NumCPU())
+	}
 	stats.Requests, stats.Unlogged = w.log.counts()
 	return stats, nil
 }

@@ -1,4 +1,4 @@
-// Package synthweb owns the synthetic web: one HTTP server on the loopback that plays thousands of sites, told apart
+// Package synthweb owns the synthetic web: one HTTP server on the loopback that plays up to a million sites, told apart
 // by the Host header, for tests, benches and the built-in demo. Every page follows from the configuration and its
 // seed, so Truth can tell without a request what a correct run must find, and a log of the requests tells what a run
 // really asked for: together they are a recount that knows nothing of the product.
@@ -13,6 +13,7 @@ package synthweb
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
@@ -29,7 +30,7 @@ import (
 
 // Bounds of a configuration.
 const (
-	MaxHosts = 100_000
+	MaxHosts = 1_000_000
 	MaxPages = 20_000_000 // Hosts × PagesPerHost
 )
 
@@ -49,12 +50,17 @@ type Config struct {
 	RetryAfter   time.Duration // what Busy answers ask for, whole seconds; default 1 s
 	DripTime     time.Duration // how long the body of a Drip page takes; default 1 s
 
-	MinLatency, MaxLatency time.Duration // every answer waits a time between the two, by the seed; default none
-	SlowHosts              int           // sites, spread evenly, whose every answer takes SlowLatency instead
+	MinLatency, MaxLatency time.Duration  // every answer waits a time between the two, by the seed; default none
+	Latencies              []LatencyShare // instead of the two: several spans, drawn by weight and seed
+	SlowHosts              int            // sites, spread evenly, whose every answer takes SlowLatency instead
 	SlowLatency            time.Duration
 	Robots                 []Robots // site number h has the robots.txt Robots[h % len]; default RobotsAbsent for all
 	CrawlDelay             int      // seconds, of RobotsDelay; default 1
+	Sitemaps               bool     // sites have sitemaps, which their robots.txt names
+	SitemapURLs            int      // addresses in one sitemap; a site with more has an index of several; default 50,000
 	Gzip                   bool     // answers are compressed for clients that accept it; costs most of the speed
+	Brotli                 bool     // likewise, and preferred where a client accepts both
+	TLS                    bool     // all addresses are https; certificates are signed by Authority
 
 	// Template, when set, is the one page that all addresses show, with 12345 replaced by the address's number (at
 	// least five digits). Mix and PageBytes do not matter then. TemplateRow is what a correct run reads from it.
@@ -73,13 +79,18 @@ type Config struct {
 type Web struct {
 	cfg      Config
 	mixTotal int
-	names    []string       // host names, whole
-	hosts    map[string]int // host name → number
-	inflight []atomic.Int32 // per host
-	fetches  []atomic.Int32 // per address (host × PagesPerHost + page), of the classes that count them
-	padding  [][]byte       // one filler per entry of PageBytes
-	template [][]byte       // Template, cut at its numbers
-	log      *requestLog
+	// latencyTotal is the sum of the weights of Latencies.
+	latencyTotal int
+
+	names     []string       // host names, whole
+	hosts     map[string]int // host name → number
+	inflight  []atomic.Int32 // per host
+	fetches   []atomic.Int32 // per address (host × PagesPerHost + page), of the classes that count them
+	padding   [][]byte       // one filler per entry of PageBytes
+	related   [][]byte       // likewise, of JSON
+	template  [][]byte       // Template, cut at its numbers
+	log       *requestLog
+	authority *authority // nil without TLS
 
 	ctx     context.Context // ends when the server stops; whatever waits in a handler then gives up
 	cancel  context.CancelFunc
@@ -122,9 +133,19 @@ func New(cfg Config) (*Web, error) {
 	}
 	for _, size := range cfg.PageBytes {
 		w.padding = append(w.padding, filler(size-barePageBytes))
+		w.related = append(w.related, relatedItems(size-bareItemBytes))
 	}
 	if cfg.Template != nil {
 		w.template = bytes.Split(cfg.Template, []byte(templateNumber))
+	}
+	for _, share := range cfg.Latencies {
+		w.latencyTotal += share.Weight
+	}
+	if cfg.TLS {
+		var err error
+		if w.authority, err = newAuthority(cfg.Clock.Now()); err != nil {
+			return nil, err
+		}
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.started = cfg.Clock.Now()
@@ -167,6 +188,9 @@ func (w *Web) serve(ln net.Listener) {
 	w.ln = ln
 	w.server = w.newServer()
 	w.stopped = make(chan error, 1)
+	if w.authority != nil {
+		ln = tls.NewListener(ln, w.authority.config(w.hostNumber))
+	}
 	go func() { w.stopped <- w.server.Serve(ln) }()
 }
 
@@ -214,6 +238,9 @@ func (w *Web) URLs(n int) iter.Seq[string] {
 	}
 }
 
+// URL is address n of site number host, both from 0; it is among URLs.
+func (w *Web) URL(host, n int) string { return w.url(w.startPage(host, n)) }
+
 func (c *Config) applyDefaults() {
 	if c.Hosts == 0 {
 		c.Hosts = len(c.Names)
@@ -227,6 +254,7 @@ func (c *Config) applyDefaults() {
 	setDefault(&c.RetryAfter, time.Second)
 	setDefault(&c.DripTime, time.Second)
 	setDefault(&c.CrawlDelay, 1)
+	setDefault(&c.SitemapURLs, 50_000)
 	setDefault(&c.LogLimit, 4_000_000)
 	if c.Mix == nil {
 		c.Mix = Products()
@@ -268,6 +296,11 @@ func (c *Config) validate() error {
 	check(c.DripTime > 0, "DripTime", "above 0")
 	check(c.MinLatency >= 0 && (c.MaxLatency == 0 || c.MaxLatency >= c.MinLatency), "MaxLatency",
 		"at least MinLatency, which is at least 0")
+	for _, share := range c.Latencies {
+		check(share.Weight > 0 && share.Min >= 0 && share.Max >= share.Min, "Latencies",
+			"weights above 0, and each Max at least its Min, which is at least 0")
+	}
+	check(c.SitemapURLs > 0, "SitemapURLs", "at least 1")
 	check(c.SlowHosts >= 0 && c.SlowHosts <= c.Hosts, "SlowHosts", "0 to Hosts")
 	check(c.SlowHosts == 0 || c.SlowLatency > 0, "SlowLatency", "above 0 when there are SlowHosts")
 	check(len(c.Robots) > 0, "Robots", "at least one kind")

@@ -44,6 +44,8 @@ func TestTruthIsWhatAClientSees(t *testing.T) {
 		switch truth.Class {
 		case synthweb.Listing, synthweb.ChangingListing, synthweb.BrokenListing:
 			fields = synthweb.ItemFields()
+		case synthweb.Article:
+			fields = synthweb.ArticleFields()
 		case synthweb.Stall:
 			patience = 20 * time.Millisecond
 		}
@@ -60,7 +62,7 @@ func TestTruthIsWhatAClientSees(t *testing.T) {
 			t.Errorf("%s: the chain goes on to %s after its %d pages", address, next, len(truth.Pages))
 		}
 	}
-	for class := synthweb.Product; class <= synthweb.NotHTML; class++ {
+	for class := synthweb.Product; class <= synthweb.LinkedData; class++ {
 		if seen[class] == 0 {
 			t.Errorf("no page of class %q was tried", class)
 		}
@@ -371,7 +373,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 
 func TestConfigErrorsNameTheSetting(t *testing.T) {
 	_, err := synthweb.New(synthweb.Config{Hosts: tooManyHosts, PagesPerHost: -1, Suffix: ".Example", SlowHosts: 1,
-		PageBytes: []int{1}, Template: []byte("no number"), Mix: synthweb.Mix{{Class: synthweb.NotHTML + 1, Weight: -1}}})
+		PageBytes: []int{1}, Template: []byte("no number"), Mix: synthweb.Mix{{Class: synthweb.API + 1, Weight: -1}}})
 	if err == nil {
 		t.Fatal("accepted")
 	}

@@ -39,6 +39,29 @@ func ItemFields() []model.Field {
 	}
 }
 
+// ArticleFields are the fields of articles, for a scraper of type SINGLE_PRODUCT.
+func ArticleFields() []model.Field {
+	return []model.Field{
+		{Name: "title", Selector: "h1.title", Kind: model.Text},
+		{Name: "author", Selector: ".byline .author", Kind: model.Text},
+		{Name: "published", Selector: "time", Kind: model.Attr, Attr: "datetime"},
+		{Name: "canonical", Selector: "link[rel=canonical]", Kind: model.Attr, Attr: "href"},
+	}
+}
+
+// APIFields are the fields of JSON pages, for a scraper of type SINGLE_PRODUCT.
+func APIFields() []model.Field {
+	return []model.Field{
+		{Name: "title", Selector: "$.title", Kind: model.Text},
+		{Name: "price", Selector: "$.price", Kind: model.Text},
+		{Name: "was", Selector: "$.was", Kind: model.Text},
+		{Name: "sku", Selector: "$.sku", Kind: model.Text},
+		{Name: "stock", Selector: "$.stock", Kind: model.Text},
+		{Name: "offer", Selector: "$.was", Kind: model.Exists},
+		{Name: "canonical", Selector: "$.url", Kind: model.Text},
+	}
+}
+
 // NextSelector selects a listing's link to its next page.
 const NextSelector = "a[rel=next]"
 
@@ -47,8 +70,8 @@ type Truth struct {
 	URL   string
 	Class Class
 	Slow  bool // the site is one of the SlowHosts
-	// Pages are the pages of the run's unit chain in order: one, but for listings. Rows are those of ProductFields, on
-	// listings those of ItemFields.
+	// Pages are the pages of the run's unit chain in order: one, but for listings. Rows are those of ProductFields, but on
+	// listings of ItemFields, on articles of ArticleFields and on JSON of APIFields.
 	Pages []Page
 	// RepeatsLast says what pagination by ?page=N meets after the last of Pages: that page again, byte for byte (true),
 	// or a page without rows (false). A chain whose last page is an error ends with it.
@@ -81,15 +104,11 @@ func (p Page) FinalURL() string {
 // attempts than Config.Fails and more patience than SlowLatency and DripTime. Addresses that are no page of the web
 // are true 404s; those of other hosts are errors.
 func (w *Web) Truth(address string) (Truth, error) {
-	u, err := url.Parse(address)
+	p, err := w.pageAt(address)
 	if err != nil {
-		return Truth{}, fmt.Errorf("synthweb: truth: %w", err)
+		return Truth{}, err
 	}
-	host, ok := w.hosts[u.Hostname()]
-	if !ok || u.Scheme != "http" {
-		return Truth{}, fmt.Errorf("synthweb: truth: %q is not of this web", address)
-	}
-	p := w.parse(host, u.RequestURI())
+	host := int(p.host)
 	truth := Truth{URL: address, Class: p.class, Slow: w.slow(host), RepeatsLast: w.repeatsLast(p)}
 	if !p.class.isListing() {
 		truth.Pages = []Page{w.pageTruth(p, address)}
@@ -109,6 +128,19 @@ func (w *Web) Truth(address string) (Truth, error) {
 	return truth, nil
 }
 
+// pageAt is the page that an address of this web means.
+func (w *Web) pageAt(address string) (page, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return page{}, fmt.Errorf("synthweb: %w", err)
+	}
+	host, ok := w.hosts[u.Hostname()]
+	if !ok || u.Scheme+"://" != w.scheme() {
+		return page{}, fmt.Errorf("synthweb: %q is not of this web", address)
+	}
+	return w.parse(host, u.RequestURI()), nil
+}
+
 // pageTruth is the truth of a page alone.
 func (w *Web) pageTruth(p page, address string) Page {
 	p = p.shown()
@@ -126,7 +158,7 @@ func (w *Web) pageTruth(p page, address string) Page {
 		if w.robots(int(p.host)) == RobotsDisallow {
 			return t.errored(fault.PageRobots)
 		}
-	case robotsTxt:
+	case robotsTxt, sitemap:
 		return t.errored(fault.PageNotHTML)
 	case Flaky, Busy:
 		t.Fails = w.cfg.Fails
@@ -177,6 +209,8 @@ func (w *Web) rows(p page) []Row {
 		return rows
 	case p.class == Empty || p.class == front:
 		return nil
+	case p.class == Article:
+		return []Row{w.articleRow(p)}
 	}
 	row := w.goodsAt(p, 1).row()
 	row["canonical"] = w.url(p)

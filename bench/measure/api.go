@@ -1,0 +1,232 @@
+package measure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shoal.dev/shoal/bench/page"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/api"
+)
+
+// API measures the latency of calls at a fixed rate.
+type API struct {
+	ReadRate    float64       `help:"Reads a second." default:"2000"`
+	WriteRate   float64       `help:"Writes a second." default:"100"`
+	SearchRate  float64       `help:"Reads a second that look at every row of a group." default:"2"`
+	Time        time.Duration `help:"Of each case." default:"30s"`
+	Connections int           `help:"To the service, at most: as many calls are under way." default:"64"`
+	Workers     int           `help:"Requests that the crawl beside it has under way, at most; 0: the fetcher's own measure." default:"0"`
+	Profile     string        `help:"Directory for a CPU profile of the service beside the crawl." placeholder:"DIR" type:"path"`
+}
+
+// Help says what the figures are.
+func (*API) Help() string {
+	return `Calls are sent to a 'shoal serve' when they are due, whether earlier ones have been answered or not (open loop), and the time of
+each is taken from when it was due, not from when it was sent: a service that stands still for a second is seen to make
+thousands of calls wait, where a client that waits for answers would have sent one. "Sent late" is how much of that passed
+until this client had a connection free and got to it. First the service is alone, then it crawls beside it as fast as it can.
+
+The operations take turns. Reads: identity, groups, scrapers, a scraper, runs, 20 rows by cursor, wallet, ledger, prices.
+Writes: a group replaced, a scraper replaced. Searches: rows of a group of 2,000 by a filter, which an embedded service
+finds by looking at each; they are told apart from the other reads ('shoal bench rows' measures them by themselves).
+
+Example: shoal bench api --read-rate 500 --write-rate 20 --time 1m`
+}
+
+const (
+	readLimit  = 5  // ms, p99 at 2,000 reads a second beside a crawl
+	writeLimit = 15 // ms, p99
+	apiRows    = 2_000
+	apiWarmUp  = 2 * time.Second
+	// crawlRate is more pages a second than a crawl reads, so that it does not end too soon.
+	crawlRate = 20_000
+)
+
+// Measure measures both cases.
+func (m *API) Measure(ctx context.Context, on *Bench, report *Report) (err error) {
+	if err := positive(map[string]int{"read-rate": int(m.ReadRate + 1), "connections": m.Connections}); err != nil {
+		return err
+	}
+	if err := positive(map[string]time.Duration{"time": m.Time}); err != nil {
+		return err
+	}
+	pages := int((m.Time+2*apiWarmUp).Seconds()*crawlRate) + apiRows
+	w, err := on.startWeb(ctx, page.Web(pages))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.stop()) }()
+	ops, err := freePort()
+	if err != nil {
+		return err
+	}
+	s, err := on.fresh(ctx, nil, []*web{w}, append(unbounded(4), "--fetch-workers", strconv.Itoa(m.Workers), "--ops-listen", ops,
+		"--ops-profiles")...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.end()) }()
+	calls, err := m.prepare(ctx, s, w)
+	if err != nil {
+		return err
+	}
+	on.Say("api: the service alone")
+	if _, err := m.load(ctx, s, calls, "The service alone", report); err != nil {
+		return err
+	}
+	return m.beside(ctx, on, s, w, pages, ops, calls, report)
+}
+
+// beside measures while the service crawls.
+func (m *API) beside(ctx context.Context, on *Bench, s *service, w *web, pages int, ops string, calls *calls,
+	report *Report) error {
+	path := filepath.Join(on.Dir, "list")
+	addresses := slices.Collect(w.URLs(pages))[apiRows:]
+	if _, err := writeList(path, len(addresses), func(i int) string { return addresses[i] }); err != nil {
+		return err
+	}
+	_, run, err := sendList(ctx, s, path, "crawl")
+	if err != nil {
+		return err
+	}
+	on.Say("api: beside a crawl")
+	if err := pause(ctx, apiWarmUp); err != nil {
+		return err
+	}
+	before, err := s.Job(ctx, run)
+	if err != nil {
+		return err
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	profiled := make(chan error, 1)
+	go func() { profiled <- m.profile(ctx, ops) }()
+	begun := time.Now()
+	found, err := m.load(ctx, s, calls, "Beside a crawl", report)
+	if err = errors.Join(err, <-profiled); err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	after, err := s.Job(ctx, run)
+	if err != nil {
+		return err
+	}
+	share, err := w.share()
+	if err != nil {
+		return err
+	}
+	if model.JobState(after.State).Final() {
+		return fmt.Errorf("the crawl ended before the calls did: %s %s after %d of %d pages", after.State, after.StopReason,
+			after.TotalRequests, run.LinksQueued)
+	}
+	report.note("meanwhile the crawl read %s pages/s; its web took %s cores",
+		figure(float64(after.TotalRequests-before.TotalRequests)/took.Seconds()), figure(share))
+	report.atMost(fmt.Sprintf("reads, p99 at %s a second beside a crawl", figure(m.ReadRate)),
+		millis(found.kinds[reads].quantile(0.99)), readLimit, "ms")
+	report.atMost(fmt.Sprintf("writes, p99 at %s a second beside a crawl", figure(m.WriteRate)),
+		millis(found.kinds[writes].quantile(0.99)), writeLimit, "ms")
+	return s.StopRun(ctx, run.ScraperID)
+}
+
+// profile takes a CPU profile of the service while it is measured.
+func (m *API) profile(ctx context.Context, ops string) error {
+	if m.Profile == "" {
+		return nil
+	}
+	seconds := max(int(m.Time.Seconds())-1, 1)
+	return saveProfile(ctx, ops, fmt.Sprintf("profile?seconds=%d", seconds), filepath.Join(m.Profile, "api.prof"))
+}
+
+// call is one operation as it is called again and again.
+type call struct {
+	name         string
+	method, path string
+	body         []byte // of writes
+}
+
+// kind is what calls have a rate of their own for.
+type kind int
+
+const (
+	reads kind = iota
+	writes
+	searches
+	kinds // how many there are
+)
+
+func (k kind) String() string { return [kinds]string{"all reads", "all writes", "all searches"}[k] }
+
+// calls are the operations, and whom to call.
+type calls struct {
+	of          [kinds][]call
+	host, token string
+}
+
+// prepare makes what the operations are about: a group, a scraper, and a run with rows.
+func (m *API) prepare(ctx context.Context, s *service, w *web) (*calls, error) {
+	order := api.Order{Who: s.Client, Kind: model.SingleProduct, Fields: page.Fields(false),
+		URLs: slices.Collect(w.URLs(apiRows))}
+	run, err := launch(ctx, order)
+	if err != nil {
+		return nil, err
+	}
+	job, _, err := s.Finished(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	group, err := s.PutGroup(ctx, "replaced")
+	if err != nil {
+		return nil, err
+	}
+	scraper := api.Scraper{GroupRef: group, Scraper: model.Scraper{Name: "replaced", Type: model.SingleProduct,
+		ItemsConfig: page.Fields(false), SourceConfig: model.SourceConfig{URL: "http://shop-00000.example/"}}}
+	id, err := s.PutScraper(ctx, scraper)
+	if err != nil {
+		return nil, err
+	}
+	groupBody, err := json.Marshal(map[string]any{"id": group, "name": "replaced", "dataTable": "rows", "startType": "MANUAL",
+		"shouldMatchProducts": false})
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	scraperBody, err := json.Marshal(struct {
+		ID string `json:"id"`
+		api.Scraper
+	}{id, scraper})
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	at, err := url.Parse(s.Client.Server)
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	filters := url.Values{"filters": {`{"sku":"SKU-00000123"}`}, "size": {"20"}}.Encode()
+	return &calls{host: at.Host, token: s.Token,
+		of: [kinds][]call{reads: {
+			{name: "identity", path: "/api/key/whoami"},
+			{name: "groups", path: "/api/scraper/group/list"},
+			{name: "scrapers", path: "/api/scraper/list?groupId=" + group},
+			{name: "a scraper", path: "/api/scraper/" + id},
+			{name: "runs", path: "/api/scraper/load-history?size=20"},
+			{name: "20 rows by cursor", path: "/api/scraper/data?limit=20&jobId=" + run.JobID},
+			{name: "wallet", path: "/api/wallet"},
+			{name: "ledger", path: "/api/wallet/transactions?size=20"},
+			{name: "prices", path: "/api/wallet/prices"},
+		}, writes: {
+			{name: "replace a group", method: fasthttp.MethodPut, path: "/api/scraper/group", body: groupBody},
+			{name: "replace a scraper", method: fasthttp.MethodPut, path: "/api/scraper", body: scraperBody},
+		}, searches: {
+			{name: "rows of a group, filtered", path: "/api/scraper/data/group/" + job.GroupID + "?" + filters},
+		}}}, nil
+}

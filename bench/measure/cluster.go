@@ -1,0 +1,43 @@
+package measure
+
+import (
+	"errors"
+	"strings"
+)
+
+// Cluster measures the loop on a local cluster with real services.
+type Cluster struct {
+	Pages         int      `help:"Of the run that is measured." default:"40000"`
+	Fetchers      int      `help:"Fetchers; one node of each other role." default:"1"`
+	KafkaBrokers  []string `help:"Kafka." env:"KAFKA_BROKERS" placeholder:"HOST:PORT"`
+	RedisAddr     string   `help:"Redis." env:"REDIS_ADDR" placeholder:"HOST:PORT" secret:"url"`
+	ClickhouseURL string   `help:"ClickHouse: http://HOST:PORT/." env:"CLICKHOUSE_URL" placeholder:"URL" secret:"url"`
+	ServicePIDs   string   `name:"service-pids" help:"Directory with a file of the process id of each service on this machine: they are measured, too." placeholder:"DIR" type:"path"`
+}
+
+// Help says what the figures are.
+func (*Cluster) Help() string {
+	return `Nodes with one role each run as processes on the loopback, on the Kafka, Redis and ClickHouse that flags or the environment name
+(KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL). What a page costs is told for each of them. Topics and a database of the
+measure's own are made there and removed.
+
+Example: shoal bench cluster --fetchers 2 --kafka-brokers 127.0.0.1:9092 --redis-addr 127.0.0.1:6379 --clickhouse-url http://127.0.0.1:8123/`
+}
+
+// check says what is missing.
+func (m *Cluster) check() error {
+	if err := positive(map[string]int{"pages": m.Pages, "fetchers": m.Fetchers}); err != nil {
+		return err
+	}
+	var missing []error
+	for _, service := range []struct {
+		given bool
+		names string
+	}{{strings.Join(m.KafkaBrokers, "") != "", "--kafka-brokers or KAFKA_BROKERS"}, {m.RedisAddr != "", "--redis-addr or REDIS_ADDR"},
+		{m.ClickhouseURL != "", "--clickhouse-url or CLICKHOUSE_URL"}} {
+		if !service.given {
+			missing = append(missing, errors.New("a cluster needs "+service.names))
+		}
+	}
+	return errors.Join(missing...)
+}

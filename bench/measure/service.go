@@ -1,0 +1,184 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/pkg/testkit/api"
+	"shoal.dev/shoal/pkg/testkit/process"
+)
+
+const (
+	readyWithin = time.Minute
+	stopWithin  = 30 * time.Second
+	plenty      = 1_000_000_000_000 // micro-cents: no run of a measure is stopped by an empty wallet
+)
+
+// service is `shoal serve`, as people run it, with the customer who owns it.
+type service struct {
+	*process.Process
+	api.Client
+	data string
+}
+
+// unbounded is a pace that never holds a host up: what is measured is work, not waiting.
+func unbounded(connections int) []string {
+	n := strconv.Itoa(max(connections, 1))
+	return []string{"--host-rate", "1e6", "--max-host-rate", "1e6", "--host-connections", n, "--max-host-connections", n}
+}
+
+// serve starts a service on a data directory, led to the webs, and waits until it serves.
+func (b *Bench) serve(ctx context.Context, data string, env []string, webs []*web, args ...string) (*service, error) {
+	args = append([]string{"--no-rate-limits", "--egress-allow", "127.0.0.0/8"}, args...)
+	for _, w := range webs {
+		args = append(args, "--egress-origin", w.origin())
+		env = append(env, w.environment()...)
+	}
+	p, err := process.Start(process.Config{Binary: b.Program, Data: data, Args: args, Env: env})
+	if err != nil {
+		return nil, err
+	}
+	ready, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	if err := p.Ready(ready); err != nil {
+		p.Kill()
+		return nil, err
+	}
+	return &service{Process: p, data: data, Client: api.Client{Server: p.Server(), Token: p.Key()}}, nil
+}
+
+// fresh starts a service on nothing, with money.
+func (b *Bench) fresh(ctx context.Context, env []string, webs []*web, args ...string) (*service, error) {
+	data, err := b.directory("data")
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.serve(ctx, data, env, webs, args...)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Command(ctx, "wallet", "adjust", "--micros", strconv.Itoa(plenty), "--note", "bench"); err != nil {
+		s.Kill()
+		return nil, err
+	}
+	return s, nil
+}
+
+// end stops a service and removes its data.
+func (s *service) end() error {
+	_, err := s.Stop(stopWithin)
+	return errors.Join(err, os.RemoveAll(s.data))
+}
+
+// admin calls with an administrator's rights.
+func (s *service) admin(ctx context.Context) (api.Client, error) {
+	token, err := s.Command(ctx, "token", "--admin")
+	who := s.Client
+	who.Token = token
+	return who, err
+}
+
+// launch makes a list run of the order, which it does not wait for.
+func launch(ctx context.Context, o api.Order) (api.Launched, error) {
+	query, err := o.Query(ctx)
+	if err != nil {
+		return api.Launched{}, err
+	}
+	return o.Who.RunList(ctx, query, o.Body())
+}
+
+// crawl makes a list run and waits until every page is stored and paid.
+func (s *service) crawl(ctx context.Context, o api.Order) error {
+	run, err := launch(ctx, o)
+	if err != nil {
+		return err
+	}
+	job, _, err := s.Finished(ctx, run)
+	if err != nil {
+		return err
+	}
+	if job.SuccessLinks+job.ErrorLinks != int64(run.LinksQueued) {
+		return fmt.Errorf("bench: the run ended %s with %d of %d pages", job.State, job.SuccessLinks+job.ErrorLinks,
+			run.LinksQueued)
+	}
+	return nil
+}
+
+var liveHeap = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
+
+// heap is the live heap of a process after a collection, in bytes; ops is its --ops-listen, with --ops-profiles.
+func heap(ctx context.Context, ops string) (int64, error) {
+	body, err := fetch(ctx, "http://"+ops+"/debug/pprof/heap?gc=1&debug=1")
+	if err != nil {
+		return 0, err
+	}
+	found := liveHeap.FindSubmatch(body)
+	if found == nil {
+		return 0, fmt.Errorf("bench: no HeapAlloc in the heap profile of %s", ops)
+	}
+	return strconv.ParseInt(string(found[1]), 10, 64)
+}
+
+// saveProfile writes a profile of a process to a file: heap, or profile?seconds=N.
+func saveProfile(ctx context.Context, ops, which, path string) error {
+	body, err := fetch(ctx, "http://"+ops+"/debug/pprof/"+which)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("bench: profile: %w", err)
+	}
+	if err := os.WriteFile(path, body, 0o644); err != nil {
+		return fmt.Errorf("bench: profile: %w", err)
+	}
+	return nil
+}
+
+func fetch(ctx context.Context, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was only read
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("bench: %s answers %s: %w", address, answer.Status, err)
+	}
+	return body, nil
+}
+
+// postQuery sends one statement to ClickHouse.
+func postQuery(ctx context.Context, server, statement string) error {
+	at, err := url.Parse(server)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	at.Path = "/" // not a database that there may not be
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(), strings.NewReader(statement))
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("bench: clickhouse: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was only read
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("bench: clickhouse: %q: %s", statement, answer.Status)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"shoal.dev/shoal/bench/measure"
+)
+
+// benchCommand has one subcommand for each measure.
+type benchCommand struct {
+	Extract  benchOf[measure.Extract]  `cmd:"" help:"Page → rows, by engine."`
+	Fetch    benchOf[measure.Fetch]    `cmd:"" help:"The HTTP client alone."`
+	Loop     benchOf[measure.Loop]     `cmd:"" help:"The whole service in one process, from launch to settled."`
+	Cluster  benchOf[measure.Cluster]  `cmd:"" help:"The same on a local cluster, on Kafka, Redis and ClickHouse."`
+	API      benchOf[measure.API]      `cmd:"" name:"api" help:"Latency of calls at a fixed rate, alone and beside a crawl."`
+	List     benchOf[measure.List]     `cmd:"" help:"Accepting long lists."`
+	Frontier benchOf[measure.Frontier] `cmd:"" help:"Memory of pending addresses, and the time to the first fetch after a crash."`
+	Rows     benchOf[measure.Rows]     `cmd:"" help:"Ingest and filtered reads of the row stores."`
+	Raft     benchOf[measure.Raft]     `cmd:"" help:"Durable commands a second."`
+	Soak     benchOf[measure.Soak]     `cmd:"" help:"Hours of runs with kills, all of them recounted."`
+
+	Web benchWebCommand `cmd:"" hidden:"" help:"The synthetic web of a measure, in a process of its own."`
+}
+
+// Help teaches the command.
+func (*benchCommand) Help() string {
+	return `Each measure starts what it needs on the loopback, in a directory for temporary files (TMPDIR) that it removes. A report says what
+machine and what version it was, how busy the machine was before, and the command. Only ratios within one run can be
+compared between machines.
+
+Peers that people would write by hand or pick instead are compared by 'make bench', in the sources.
+
+Examples:
+
+  shoal bench loop --out results
+  shoal bench list --addresses 1000000
+  shoal bench soak --time 8h`
+}
+
+// benchFlags are those of every measure.
+type benchFlags struct {
+	Out  string `help:"Directory for the report, as JSON and as text." placeholder:"DIR" type:"path"`
+	JSON bool   `help:"Print the report as JSON."`
+}
+
+// benchOf is the subcommand of one measure, whose fields are its flags.
+type benchOf[M any] struct {
+	Measured M `embed:""`
+	benchFlags
+}
+
+// Help is the measure's.
+func (c *benchOf[M]) Help() string { return any(&c.Measured).(interface{ Help() string }).Help() }
+
+// Run measures and reports.
+func (c *benchOf[M]) Run(ctx context.Context, t *terminal, k *kong.Context) (err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "shoal-bench")
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	report := measure.NewReport(k.Selected().Name, version(), strings.Join(append([]string{"shoal"}, k.Args...), " "))
+	on := &measure.Bench{Program: program, Dir: dir, Say: t.notef}
+	switch err := any(&c.Measured).(measure.Measure).Measure(ctx, on, report); {
+	case errors.Is(err, measure.ErrFlags):
+		return usagef("%v", err)
+	case err != nil:
+		return err
+	}
+	return c.tell(t, report)
+}
+
+// tell prints the report, and saves it when that is wanted.
+func (c *benchFlags) tell(t *terminal, report *measure.Report) error {
+	if c.JSON {
+		if err := printJSON(t.out, report); err != nil {
+			return err
+		}
+	} else if _, err := fmt.Fprint(t.out, report.Text()); err != nil {
+		return err
+	}
+	if c.Out == "" {
+		return nil
+	}
+	path, err := report.Save(c.Out)
+	if err == nil {
+		t.notef("Written to %s.md and .json", path)
+	}
+	return err
+}
+
+// benchWebCommand is started by the measures.
+type benchWebCommand struct{}
+
+// Run serves a web until its input ends.
+func (*benchWebCommand) Run(ctx context.Context, t *terminal) error {
+	return measure.ServeWeb(ctx, t.in, t.out)
+}

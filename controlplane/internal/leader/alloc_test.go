@@ -1,0 +1,16 @@
+//go:build !race
+
+package leader_test
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/pkg/testkit/allocs"
+)
+
+// TestAllocations guards the control plane's own work for a page, what the test does for its list and receipts included.
+func TestAllocations(t *testing.T) {
+	const links = 100_000
+	l := newLoop(t, links)
+	allocs.CheckEach(t, "plan, window, publish, settle", 16.8, links, func() { l.run(t) })
+}

@@ -1,0 +1,17 @@
+//go:build !race
+
+package fetcher
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/pkg/testkit/allocs"
+)
+
+// TestAllocations guards what a page costs beside its exchange, the task that the test makes for it included.
+func TestAllocations(t *testing.T) {
+	l := newPageLoop(t)
+	l.run(t, 5000) // every host has been seen, every buffer has grown
+	const pages = 20_000
+	allocs.CheckEach(t, "task to page", 27.5, pages, func() { l.run(t, pages) })
+}

@@ -49,14 +49,10 @@ func webConfig(addresses int) synthweb.Config {
 	}
 }
 
-// expectedRows is the fingerprint of the rows that a correct run finds at the addresses from..to-1.
-func expectedRows(web *synthweb.Web, from, to int) (string, error) {
+// expectedRows is the fingerprint of the rows that a correct run finds at the addresses.
+func expectedRows(web *synthweb.Web, addresses []string) (string, error) {
 	var rows [][]byte
-	at := 0
-	for address := range web.URLs(to) {
-		if at++; at <= from {
-			continue
-		}
+	for _, address := range addresses {
 		truth, err := web.Truth(address)
 		if err != nil {
 			return "", err

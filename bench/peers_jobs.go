@@ -136,6 +136,10 @@ func startJob(ctx context.Context, t task, addresses []string) (*jobRun, error) 
 		args = append(args, "absent")
 	}
 	command := exec.CommandContext(ctx, filepath.Join(t.Peers, t.Contender), args...)
+	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return strings.HasSuffix(strings.ToLower(name), "_proxy") // between a job and its web there is nothing
+	})
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its children's time is its own
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	said, err := os.Create(filepath.Join(t.Dir, "said"))

@@ -2,8 +2,9 @@
 //! the fields.
 //!
 //! spider crawls sites by their links; of a list of addresses known beforehand its documented way is `Page::new_page` with
-//! the client that `Website` has configured, which spares it the crawl's own work: links, visited addresses, budgets. The
-//! allocator is mimalloc, as its README advises for crawling with parsing.
+//! the client that `Website` has configured, which spares it the crawl's own work: links, visited addresses, budgets. Of its
+//! default features, those of a crawl (TLS, disk, cookies, balance) are left out. The allocator is mimalloc, as its README
+//! advises for crawling with parsing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +22,7 @@ async fn main() -> Result<(), Error> {
     let job = Arc::new(Job::from_args()?);
     let mut website = Website::new(job.addresses.first().ok_or("no addresses")?);
     website.with_respect_robots_txt(false).with_user_agent(Some("spider"));
+    website.configure_setup_norobots();
     let client = Arc::new(website.configure_http_client());
     let next = Arc::new(AtomicUsize::new(0));
     let workers: Vec<_> =

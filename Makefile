@@ -10,7 +10,7 @@ BENCH    ?= -out bench/results
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
 
-.PHONY: run build test race bounds bench hot exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz clean
+.PHONY: run build test race bounds bench hot peers bench-peers exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -45,6 +45,15 @@ HOT := go test -run '^$$' -bench . -benchtime $(BENCHTIME) -count $(COUNT) -time
 hot:
 	$(HOT) $$(grep -rl --include='*_test.go' '^func Benchmark' . | grep -v /clickhouse/ | xargs -n 1 dirname | sort -u)
 	$(HOT) ./pkg/rowstore/clickhouse -bench-rows 20000
+
+## peers: install the peers that are no Go packages of ours into bench/.peers (which of them: PEERS="go rust node python java")
+peers:
+	bench/peers/install $(PEERS)
+
+## bench-peers: install all peers and measure them beside us, when reading may stop early and when it may not
+bench-peers: peers
+	go run ./bench $(BENCH)
+	go run ./bench -absent $(BENCH)
 
 ## exactness: 100,000 addresses on 1,000 hosts, recounted page by page
 exactness:

@@ -20,6 +20,7 @@ import (
 // Names of the contenders.
 const (
 	rawFasthttp     = "fasthttp"
+	rawNetHTTP      = "net/http"
 	fasthttpGoquery = "fasthttp+goquery"
 	egressExtract   = "egress+extract"
 	fetcherAlone    = "fetcher"
@@ -32,21 +33,27 @@ type contender struct {
 	about string
 	// times is how often it reads the measured pages: often enough that its processor time can be told.
 	times int
-	start func(ctx context.Context, t task) (crawler, error)
+	// part, of a slow one, makes it read one of so many of the measured pages; 0 and 1 are all of them.
+	part  int
+	start func(ctx context.Context, t task) (crawler, error) // nil of a job, which is a program of its own
 }
 
 func contenders() []contender {
-	return []contender{
-		{rawFasthttp, "fasthttp's client: the bytes, nothing else", 5, startFasthttp},
-		{fasthttpGoquery, "fasthttp's client, goquery with compiled selectors", 1, startGoquery},
-		{egressExtract, "pkg/egress and pkg/extract in a loop", 1, startEgress},
-		{fetcherAlone, "the fetcher role: task records in, page records out", 1, startFetcher},
-		{wholeLoop, "`shoal serve`: a list run through the API, from launch to its end", 1, startLoop},
-	}
+	return append([]contender{
+		{name: rawFasthttp, about: "fasthttp's client: the bytes, nothing else", times: 5, start: startFasthttp},
+		{name: rawNetHTTP, about: "Go's own client: the bytes, nothing else", times: 5, start: startNetHTTP},
+		{name: fasthttpGoquery, about: "fasthttp's client, goquery with compiled selectors", times: 1, start: startGoquery},
+		{name: egressExtract, about: "pkg/egress and pkg/extract in a loop", times: 1, start: startEgress},
+		{name: fetcherAlone, about: "the fetcher role: task records in, page records out", times: 1, start: startFetcher},
+		{name: wholeLoop, about: "`shoal serve`: a list run through the API, from launch to its end", times: 1,
+			start: startLoop},
+	}, jobs()...)
 }
 
 // ours says whether a contender is made of the product.
-func ours(name string) bool { return name != rawFasthttp && name != fasthttpGoquery }
+func ours(name string) bool {
+	return name == egressExtract || name == fetcherAlone || name == wholeLoop
+}
 
 // crawler is a contender at work.
 type crawler interface {
@@ -67,6 +74,7 @@ type task struct {
 	Concurrency   int
 	Dir           string // for what it has to write
 	Shoal         string // the product's binary
+	Peers         string // directory of the jobs' programs
 	Profile       string // file for its CPU profile, "" for none
 	Absent        bool   // one field more, which the page does not have
 }

@@ -21,8 +21,9 @@ import (
 
 // The processes that the bench starts of itself are told apart by the first argument.
 const (
-	webMode       = "serve-web"
-	contenderMode = "run-contender"
+	webMode         = "serve-web"
+	loopbackWebMode = "serve-loopback-web"
+	contenderMode   = "run-contender"
 )
 
 func main() {
@@ -40,6 +41,8 @@ func run(ctx context.Context, args []string) error {
 		switch args[0] {
 		case webMode:
 			return serveWeb(ctx, args[1])
+		case loopbackWebMode:
+			return serveLoopbackWeb(ctx, args[1])
 		case contenderMode:
 			return runContender(ctx, args[1])
 		}
@@ -67,8 +70,10 @@ func run(ctx context.Context, args []string) error {
 // options are what a run of the bench is told.
 type options struct {
 	contenders  []string
-	pages       int // each contender's, per round
-	warmUp      int // pages before the measuring begins
+	missing     []string // jobs that are not installed
+	peers       string   // directory of the jobs' programs
+	pages       int      // each contender's, per round
+	warmUp      int      // pages before the measuring begins
 	rounds      int
 	concurrency int    // requests under way, at most
 	absent      bool   // one field more, which the page does not have
@@ -88,6 +93,7 @@ func parseOptions(args []string) (options, error) {
 	flags.BoolVar(&o.absent, "absent", false,
 		"read a sixth field, which the page does not have: whoever stops reading once all is found cannot stop then")
 	flags.StringVar(&only, "only", "", "contenders, by name with commas between; all unless told")
+	flags.StringVar(&o.peers, "peers", "bench/.peers/bin", "directory of the peers' programs ("+installPeers+")")
 	flags.StringVar(&o.out, "out", "", "directory of the result files; none unless told")
 	flags.StringVar(&o.profiles, "profile", "",
 		"directory for CPU profiles of our own contenders, which the report then sums up by stage")
@@ -101,15 +107,27 @@ func parseOptions(args []string) (options, error) {
 	if o.pages < 1 || o.warmUp < 1 || o.rounds < 1 || o.concurrency < 1 {
 		return o, errors.New("-pages, -warm-up, -rounds and -concurrency are at least 1")
 	}
+	return o, o.choose(only)
+}
+
+// choose takes the contenders that only names, with commas between, or all.
+func (o *options) choose(only string) error {
 	for _, c := range contenders() {
-		if only == "" || slices.Contains(strings.Split(only, ","), c.name) {
+		switch {
+		case only != "" && !slices.Contains(strings.Split(only, ","), c.name):
+		case isJob(c.name) && !installed(o.peers, c.name):
+			o.missing = append(o.missing, c.name)
+		default:
 			o.contenders = append(o.contenders, c.name)
 		}
 	}
-	if len(o.contenders) == 0 {
-		return o, fmt.Errorf("-only: %q names no contender", only)
+	switch {
+	case only != "" && len(o.missing) > 0:
+		return fmt.Errorf("-only: not installed: %s (%s)", strings.Join(o.missing, ", "), installPeers)
+	case len(o.contenders) == 0:
+		return fmt.Errorf("-only: %q names no contender", only)
 	}
-	return o, nil
+	return nil
 }
 
 // measure runs all rounds.
@@ -134,7 +152,7 @@ func measure(ctx context.Context, o options) (*report, error) {
 	for round := range o.rounds {
 		for _, name := range o.contenders {
 			t := task{Contender: name, Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency, Dir: dir, Shoal: binary,
-				Absent: o.absent}
+				Peers: o.peers, Absent: o.absent}
 			if o.profiles != "" && ours(name) {
 				t.Profile = filepath.Join(o.profiles, name+".prof")
 			}
@@ -142,7 +160,7 @@ func measure(ctx context.Context, o options) (*report, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s, round %d: %w", name, round+1, err)
 			}
-			fmt.Fprintf(os.Stderr, "round %d  %-17s %9.0f pages per CPU-second  %8.0f pages/s\n", round+1, name,
+			fmt.Fprintf(os.Stderr, "round %d  %-24s %9.0f pages per CPU-second  %8.0f pages/s\n", round+1, name,
 				s.perCPUSecond(), s.perSecond())
 			r.add(name, s)
 		}
@@ -154,13 +172,22 @@ func measure(ctx context.Context, o options) (*report, error) {
 func measureOne(ctx context.Context, t task) (s sample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	web, err := startWeb(ctx, t.addresses())
+	mode := webMode
+	if isJob(t.Contender) {
+		mode = loopbackWebMode
+	}
+	web, err := startWeb(ctx, mode, t.addresses())
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, web.stop()) }()
 	t.Web = web.address
-	if s, err = startContender(ctx, t); err != nil {
+	if isJob(t.Contender) {
+		s, err = runJob(ctx, t)
+	} else {
+		s, err = startContender(ctx, t)
+	}
+	if err != nil {
 		return s, err
 	}
 	s.WebCPU, err = web.cpu(ctx)

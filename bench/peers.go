@@ -76,7 +76,7 @@ func startGoquery(_ context.Context, t task) (crawler, error) {
 		if err != nil {
 			return nil, fmt.Errorf("selector %s: %w", field.Selector, err)
 		}
-		g.matchers = append(g.matchers, matcher)
+		g.matchers = append(g.matchers, goquery.SingleMatcher(matcher)) // it stops at the first match
 	}
 	return g, nil
 }
@@ -98,7 +98,7 @@ func (g *goqueryCrawler) row(body []byte) ([]byte, error) {
 	}
 	row := make(map[string]any, len(g.fields))
 	for i, field := range g.fields {
-		match := document.FindMatcher(g.matchers[i]).First()
+		match := document.FindMatcher(g.matchers[i])
 		switch {
 		case match.Length() == 0:
 			row[field.Name] = nil

@@ -28,17 +28,26 @@ type report struct {
 	Concurrency int                 `json:"concurrency"`
 	Absent      bool                `json:"absent,omitempty"` // with a field that the page does not have
 	Order       []string            `json:"order"`
-	Rounds      map[string][]sample `json:"rounds"` // by contender
+	Missing     []string            `json:"notInstalled,omitempty"`
+	Versions    map[string]string   `json:"versions,omitempty"` // of the jobs
+	Rounds      map[string][]sample `json:"rounds"`             // by contender
 	Stages      []stageShare        `json:"stages,omitempty"`
 }
 
 func newReport(ctx context.Context, o options) *report {
-	return &report{
+	r := &report{
 		Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: machine(), Cores: runtime.NumCPU(), Load: load(),
 		Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, Commit: commit(ctx),
 		Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency, Absent: o.absent,
-		Order: o.contenders, Rounds: map[string][]sample{},
+		Order: o.contenders, Missing: o.missing, Rounds: map[string][]sample{},
+		Versions: map[string]string{},
 	}
+	for _, name := range o.contenders {
+		if isJob(name) {
+			r.Versions[name] = version(o.peers, name)
+		}
+	}
+	return r
 }
 
 func (r *report) add(name string, s sample) { r.Rounds[name] = append(r.Rounds[name], s) }
@@ -106,8 +115,15 @@ func (r *report) markdown() string {
 	b.WriteString("\n")
 	for _, c := range contenders() {
 		if slices.Contains(r.Order, c.name) {
-			fmt.Fprintf(&b, "- %s: %s\n", c.name, c.about)
+			fmt.Fprintf(&b, "- %s: %s", c.name, c.about)
+			if text, ok := r.Versions[c.name]; ok {
+				fmt.Fprintf(&b, " (%s)", text)
+			}
+			b.WriteString("\n")
 		}
+	}
+	if len(r.Missing) > 0 {
+		fmt.Fprintf(&b, "\nNot installed: %s. Command: %s\n", strings.Join(r.Missing, ", "), installPeers)
 	}
 	if len(r.Stages) > 0 {
 		b.WriteString("\n" + stageTable(r.Stages))
@@ -122,16 +138,22 @@ func (r *report) save(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode report: %w", err)
 	}
-	day, _, _ := strings.Cut(r.Date, " ")
-	path := filepath.Join(dir, day+"-"+slug(r.Machine))
-	if r.Absent {
-		path += "-absent"
-	}
+	path := filepath.Join(dir, r.fileName(r.Absent))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("-out: %w", err)
 	}
 	return path, errors.Join(os.WriteFile(path+".md", []byte(r.markdown()), 0o644),
-		os.WriteFile(path+".json", append(encoded, '\n'), 0o644))
+		os.WriteFile(path+".json", append(encoded, '\n'), 0o644), r.writeChart(dir))
+}
+
+// fileName is that of the day's run with or without the absent field, without an extension.
+func (r *report) fileName(absent bool) string {
+	day, _, _ := strings.Cut(r.Date, " ")
+	name := day + "-" + slug(r.Machine)
+	if absent {
+		name += "-absent"
+	}
+	return name
 }
 
 var notSlug = regexp.MustCompile(`[^a-z0-9]+`)

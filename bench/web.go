@@ -43,8 +43,8 @@ type webProcess struct {
 	command *exec.Cmd
 }
 
-func startWeb(ctx context.Context, addresses int) (*webProcess, error) {
-	command, err := ourselves(ctx, webMode, strconv.Itoa(addresses))
+func startWeb(ctx context.Context, mode string, addresses int) (*webProcess, error) {
+	command, err := ourselves(ctx, mode, strconv.Itoa(addresses))
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func TestEndpointsSurviveKills(t *testing.T) {
 		t.Errorf("the newest entry is %+v", first)
 	}
 
-	expected := s.Expected(suite.Order{URLs: urls})
+	expected := s.Expected(suite.ProductOrder(shopper, urls))
 	endpoint, _ := model.EndpointOf(model.ProductPageTag)
 	expected.Charge, expected.Shared = endpoint.Charge, true // two runs ask for the same pages
 	bought = s.WithRecords(bought)

@@ -13,6 +13,7 @@ import (
 
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/api"
 	"shoal.dev/shoal/pkg/testkit/forbidden"
 	"shoal.dev/shoal/pkg/testkit/netns"
 )
@@ -175,7 +176,7 @@ type productGuard struct {
 // try is a list run, which may be refused.
 func (g *productGuard) try(urls []string, pagination *model.Pagination) {
 	g.T.Helper()
-	order := suite.Order{Who: g.Client, URLs: urls, Kind: model.MultipleProducts, Fields: g.fields}
+	order := suite.Order{Order: api.Order{Who: g.Client, URLs: urls, Kind: model.MultipleProducts, Fields: g.fields}}
 	if pagination != nil {
 		order.Pagination = *pagination
 	}

@@ -15,6 +15,7 @@ import (
 
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/api"
 	"shoal.dev/shoal/pkg/testkit/browser"
 )
 
@@ -145,8 +146,8 @@ func TestTiers(t *testing.T) {
 			urls = append(urls, fmt.Sprintf("http://%s.example/%d", host, n))
 		}
 	}
-	order := suite.Order{Who: s.Client, URLs: urls, Kind: model.SingleProduct,
-		Fields: []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}}
+	order := suite.Order{Order: api.Order{Who: s.Client, URLs: urls, Kind: model.SingleProduct,
+		Fields: []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}}}
 	run := order.Launch(t)
 	for _, pages := range []int64{4, 12} {
 		suite.Begun(t, s.Client, run, pages)

@@ -17,8 +17,8 @@ func TestAllocations(t *testing.T) {
 		recorded float64
 		absent   bool
 	}{
-		{"five fields", 2, false},
-		{"five fields and one that is missing", 2, true},
+		{"five fields", 3, false},
+		{"five fields and one that is missing", 3, true},
 	} {
 		e, err := extract.Compile(model.Recipe{Type: model.SingleProduct, Fields: Fields(c.absent)})
 		if err != nil {

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// A job is a peer that is a program of its own: bench/peers has their sources, and the script install there makes them.
+// Each is called with the file of the addresses, the file that its rows go to as JSON lines, how many requests may be
+// under way, and the word "absent" when it has to read the sixth field too. It ends once all rows are written.
+
+// installPeers is the command that installs the jobs.
+const installPeers = "make peers"
+
+// jobs are the contenders that are programs of their own.
+func jobs() []contender {
+	return []contender{
+		{name: "colly", about: "colly", times: 1},
+		{name: "hyper-lol-html", about: "Rust: hyper and lol_html, the fastest that one writes oneself", times: 2},
+		{name: "hyper-lol-html-early", about: "the same, which stops parsing once it has all fields", times: 5},
+		{name: "spider", about: "the Rust crate spider, with lol_html for the fields", times: 1},
+		{name: "undici-htmlparser2", about: "Node: undici and htmlparser2", times: 1},
+		{name: "undici-htmlparser2-early", about: "the same, which stops parsing once it has all fields", times: 1},
+		{name: "aiohttp-lexbor", about: "Python: aiohttp and lexbor (selectolax) on uvloop", times: 1},
+		{name: "jsoup", about: "Java: its own HTTP client and jsoup", times: 1},
+		{name: "scrapy-tuned", about: "Scrapy with lexbor, uvloop, and without all that this job does not need", times: 1, part: 2},
+		{name: "stormcrawler", about: "StormCrawler in Storm's local mode", times: 1},
+		{name: "crawlee-http", about: "Crawlee's HttpCrawler, with htmlparser2 for the fields", times: 1, part: 2},
+		{name: "scrapy", about: "Scrapy as it comes", times: 1, part: 4},
+		{name: "crawlee-cheerio", about: "Crawlee's CheerioCrawler", times: 1, part: 4},
+	}
+}
+
+// isJob says whether a contender is a program of its own.
+func isJob(name string) bool {
+	return slices.ContainsFunc(jobs(), func(c contender) bool { return c.name == name })
+}
+
+// installed says whether a job's program is in the directory of the peers.
+func installed(dir, name string) bool {
+	info, err := os.Stat(filepath.Join(dir, name))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// version is what the installed program of a job says of its versions: the comment at its head.
+func version(dir, name string) string {
+	text, _ := os.ReadFile(filepath.Join(dir, name)) // without it the version is unknown
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "# "); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return "unknown"
+}
+
+const (
+	pollTime = 5 * time.Millisecond // between two looks at a job's rows
+	endTime  = time.Minute          // how long a job may take to end after its last row
+)
+
+// jobRun is a job at work.
+type jobRun struct {
+	command *exec.Cmd
+	rows    *rowFile
+	total   int
+	warmUp  int
+}
+
+// runJob measures a job. Nobody tells it when the warm-up is over: of the rows that it writes, and of the time that it has
+// used, those before the warm-up's last are left out, and those after the last row too, which is its own end.
+func runJob(ctx context.Context, t task) (s sample, err error) {
+	web, err := synthweb.New(loopbackConfig(t.addresses()))
+	if err != nil {
+		return s, err
+	}
+	addresses, err := jobAddresses(web, t)
+	if err != nil {
+		return s, err
+	}
+	run, err := startJob(ctx, t, addresses)
+	if err != nil {
+		return s, err
+	}
+	s, err = run.measure(ctx)
+	if err = run.end(err); err != nil {
+		return s, err
+	}
+	s.RSS = max(s.RSS, maxRSS(run.command.ProcessState))
+	s.Rows, err = checkJob(web, run.rows, addresses, t)
+	return s, err
+}
+
+// jobAddresses are what a job reads: the warm-up's, and the measured ones as often as it reads them.
+func jobAddresses(web *synthweb.Web, t task) ([]string, error) {
+	all := jobs()
+	at := slices.IndexFunc(all, func(c contender) bool { return c.name == t.Contender })
+	if at < 0 {
+		return nil, fmt.Errorf("no job %q", t.Contender)
+	}
+	c := all[at]
+	_, port, ok := strings.Cut(t.Web, ":")
+	if !ok {
+		return nil, fmt.Errorf("the web is at %q", t.Web)
+	}
+	list := loopbackAddresses(web, t.addresses(), port)
+	measured := list[t.WarmUp:]
+	measured = measured[:len(measured)/max(c.part, 1)]
+	return slices.Concat(list[:t.WarmUp], slices.Repeat(measured, c.times)), nil
+}
+
+func startJob(ctx context.Context, t task, addresses []string) (*jobRun, error) {
+	list, rows := filepath.Join(t.Dir, "addresses"), filepath.Join(t.Dir, "rows")
+	if err := os.WriteFile(list, []byte(strings.Join(addresses, "\n")+"\n"), 0o600); err != nil {
+		return nil, fmt.Errorf("addresses: %w", err)
+	}
+	// The file is there before the job is, and empty: whatever an earlier one wrote is gone.
+	file, err := os.Create(rows)
+	if err != nil {
+		return nil, fmt.Errorf("rows: %w", err)
+	}
+	args := []string{list, rows, strconv.Itoa(t.Concurrency)}
+	if t.Absent {
+		args = append(args, "absent")
+	}
+	command := exec.CommandContext(ctx, filepath.Join(t.Peers, t.Contender), args...)
+	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return strings.HasSuffix(strings.ToLower(name), "_proxy") // between a job and its web there is nothing
+	})
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its children's time is its own
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	said, err := os.Create(filepath.Join(t.Dir, "said"))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("its output: %w", err), file.Close())
+	}
+	defer func() { _ = said.Close() }() // the job has it
+	command.Stdout, command.Stderr = said, said
+	if err := command.Start(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &jobRun{command: command, rows: &rowFile{file: file}, total: len(addresses), warmUp: t.WarmUp}, nil
+}
+
+// measure returns when the last row is written, or nothing more is to be expected.
+func (j *jobRun) measure(ctx context.Context) (s sample, err error) {
+	look := time.NewTicker(pollTime)
+	defer look.Stop()
+	var before usage
+	var started time.Time
+	from := -1
+	for {
+		ended := hasEnded(j.command.Process.Pid) // asked before the rows are looked at: then these are the last
+		n, err := j.rows.count()
+		if err != nil {
+			return s, err
+		}
+		if from < 0 && n >= j.warmUp {
+			from, started = n, time.Now()
+			if before, err = groupUsage(j.command.Process.Pid); err != nil {
+				return s, err
+			}
+		}
+		if n >= j.total {
+			after, err := groupUsage(j.command.Process.Pid)
+			s = sample{Pages: j.total - from, CPU: after.cpu - before.cpu, Wall: time.Since(started), RSS: after.peakRSS}
+			if err == nil && from >= j.total {
+				err = errors.New("it wrote all rows at once: its warm-up cannot be told from the rest")
+			}
+			return s, err
+		}
+		if ended {
+			return s, fmt.Errorf("it ended after %d of %d rows", n, j.total)
+		}
+		select {
+		case <-ctx.Done():
+			return s, fmt.Errorf("after %d of %d rows: %w", n, j.total, ctx.Err())
+		case <-look.C:
+		}
+	}
+}
+
+// end waits for the job's end, which err, if any, has made pointless.
+func (j *jobRun) end(err error) error {
+	wait := endTime
+	if err != nil {
+		wait = 0
+	}
+	kill := time.AfterFunc(wait, func() { _ = j.command.Cancel() })
+	defer kill.Stop()
+	if ended := j.command.Wait(); err == nil && ended != nil {
+		err = fmt.Errorf("it did not end well: %w", ended)
+	}
+	if err == nil {
+		return nil
+	}
+	said, readErr := os.ReadFile(filepath.Join(filepath.Dir(j.rows.file.Name()), "said"))
+	return errors.Join(fmt.Errorf("%w\n%s", err, quote(said)), readErr, j.rows.file.Close())
+}
+
+// checkJob wants a job's rows to be exactly those of its addresses, and returns the fingerprint of those that the
+// measuring is about, so that it can be compared with everybody's.
+func checkJob(web *synthweb.Web, rows *rowFile, addresses []string, t task) (string, error) {
+	text, err := os.ReadFile(rows.file.Name())
+	if err = errors.Join(err, rows.file.Close()); err != nil {
+		return "", fmt.Errorf("rows: %w", err)
+	}
+	found := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	if _, err := checkRows(web, found, addresses); err != nil {
+		return "", err
+	}
+	return expectedRows(web, addresses[t.WarmUp:])
+}
+
+// rowFile is a file that somebody else writes lines to.
+type rowFile struct {
+	file  *os.File
+	lines int
+}
+
+// count is how many lines there are by now.
+func (r *rowFile) count() (int, error) {
+	var piece [64 << 10]byte
+	for {
+		n, err := r.file.Read(piece[:])
+		r.lines += bytes.Count(piece[:n], []byte("\n"))
+		if errors.Is(err, io.EOF) {
+			return r.lines, nil
+		}
+		if err != nil {
+			return r.lines, fmt.Errorf("rows: %w", err)
+		}
+	}
+}

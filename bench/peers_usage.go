@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// groupUsage is what the processes of a group have used so far, and their children that have ended. The peak of its memory
+// is the sum of theirs.
+func groupUsage(group int) (usage, error) {
+	var sum usage
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return sum, fmt.Errorf("processor time: %w", err)
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue // not a process
+		}
+		stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat")
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it has just ended
+		}
+		if err != nil {
+			return sum, fmt.Errorf("processor time: %w", err)
+		}
+		p, err := parseProcess(stat)
+		if err != nil {
+			return sum, err
+		}
+		if p.group != group {
+			continue
+		}
+		sum.cpu += p.cpu
+		if rss, err := peakRSS(pid); err == nil { // one that has ended has no memory any more
+			sum.peakRSS += rss
+		}
+	}
+	return sum, nil
+}
+
+// process is what Linux tells of a process.
+type process struct {
+	ended bool
+	group int
+	cpu   time.Duration // user and system, with the children that have ended
+}
+
+// parseProcess reads /proc/PID/stat: fields 3, 5 and 14 to 17.
+func parseProcess(stat []byte) (process, error) {
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 15 {
+		return process{}, fmt.Errorf("processor time: cannot read %q", stat)
+	}
+	p := process{ended: string(fields[0]) == "Z"}
+	var err error
+	if p.group, err = strconv.Atoi(string(fields[2])); err != nil {
+		return p, fmt.Errorf("processor time: %w", err)
+	}
+	for _, field := range fields[11:15] {
+		ticks, err := strconv.ParseInt(string(field), 10, 64)
+		if err != nil {
+			return p, fmt.Errorf("processor time: %w", err)
+		}
+		p.cpu += time.Duration(ticks) * clockTick
+	}
+	return p, nil
+}
+
+// hasEnded says whether a child that nobody has waited for has ended.
+func hasEnded(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	p, err := parseProcess(stat)
+	return err != nil || p.ended
+}
+
+// maxRSS is the peak of a process that was waited for, in bytes.
+func maxRSS(state *os.ProcessState) int64 {
+	if used, ok := state.SysUsage().(*syscall.Rusage); ok {
+		return int64(used.Maxrss) << 10 // Linux counts kilobytes
+	}
+	return 0
+}

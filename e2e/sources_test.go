@@ -233,7 +233,7 @@ func TestSourcesSurviveKills(t *testing.T) {
 		}
 		var pages int64
 		for _, line := range reported.Entry.Lines {
-			pages += line.Pages
+			pages += line.Pages + line.FreePages
 		}
 		if reported.Job.State != "COMPLETED" || pages != chainPages || len(reported.Errors) > 0 {
 			t.Errorf("%s: %d pages are charged, job %+v, errors %v", name, pages, reported.Job, reported.Errors)

@@ -10,7 +10,7 @@ BENCH    ?= -out bench/results
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
 
-.PHONY: run build test race bench exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz clean
+.PHONY: run build test race bounds bench exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -25,10 +25,14 @@ test:
 ifneq ($(CC_FOUND),)
 	$(MAKE) race
 endif
-	go test -timeout 10m ./...
+	go test -timeout 25m ./...
 
 race:
-	CGO_ENABLED=1 go test -race -short -timeout 10m $$(go list ./... | grep -E '$(RACY)')
+	CGO_ENABLED=1 go test -race -short -timeout 20m $$(go list ./... | grep -E '$(RACY)')
+
+## bounds: what hostile pages and origins may take of time and memory, alone on the machine (a browser where there is one)
+bounds:
+	SHOAL_BOUNDS_SUITE=1 go test -p 1 -count=1 -timeout 20m -run 'OnHostilePages|TestHostileOrigins' ./pkg/extract ./fetcher/internal/transport
 
 ## bench: measure pages per CPU-second beside the peers, and write the result under bench/results (bench/README.md)
 bench:

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,6 +71,9 @@ func (s *Server) lead(ctx context.Context) error {
 	if cluster.Shards != s.cfg.Shards {
 		return fmt.Errorf("the cluster was created with %d shards, this node is set to %d", cluster.Shards, s.cfg.Shards)
 	}
+	if !s.addPrices(ctx) {
+		return nil
+	}
 	l := s.adopt(ctx, term)
 	s.cfg.Logger.Info("leading", "term", term)
 	s.leading.Store(l)
@@ -117,6 +121,32 @@ func (s *Server) createCluster(ctx context.Context) (cluster *state.Cluster, ok 
 		return nil, false
 	}
 	return view().Cluster(), true
+}
+
+// addPrices gives the price table the rows that no version of it ever had: those of endpoints that are newer than the
+// cluster. A row that was taken away stays away. Not ok: leadership is over.
+func (s *Server) addPrices(ctx context.Context) (ok bool) {
+	view := s.machine.fsm.Store().View()
+	current := view.CurrentPrices()
+	known := map[string]bool{}
+	for version := uint32(1); version <= current.Version; version++ {
+		if table := view.Prices(version); table != nil {
+			for _, row := range table.Rows {
+				known[row.RowKey] = true
+			}
+		}
+	}
+	rows := slices.Clone(current.Rows)
+	for _, row := range s.cfg.Prices {
+		if !known[row.RowKey] {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == len(current.Rows) {
+		return true
+	}
+	_, err := s.proposeHere(ctx, command.PutPricesPayload{Rows: rows})
+	return err == nil
 }
 
 // adopt makes the leadership's memory from the replicated state, between two commands: what is applied before is in the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -56,6 +57,29 @@ func TestStateOutlivesARestart(t *testing.T) {
 	}
 	if view.Cluster().Shards != testShards || len(view.Shards()) != testShards {
 		t.Fatal("the cluster was not created with its shards")
+	}
+}
+
+// A cluster that is older than an endpoint gets its price; what an operator took away does not come back.
+func TestPricesOfNewEndpoints(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	has := func(c client.Client, rowKey string) bool {
+		return slices.ContainsFunc(fresh(t, c).CurrentPrices().Rows, func(p model.Price) bool { return p.RowKey == rowKey })
+	}
+	contacts, render := model.EndpointRow(model.WebsiteContacts), model.Render.PriceRow()
+	older := cfg
+	older.Prices = cfg.Prices[:4]
+	serve(t, older).stop()
+	newer := serve(t, cfg)
+	if !has(newer, contacts) || !has(newer, render) || fresh(t, newer).CurrentPrices().Version != 2 {
+		t.Fatalf("the prices are %+v", fresh(t, newer).CurrentPrices())
+	}
+	if _, err := newer.Do(patient(t), client.PutPrices{Rows: cfg.Prices[:1]}, nil); err != nil {
+		t.Fatal(err)
+	}
+	newer.stop()
+	if again := serve(t, cfg); has(again, contacts) || has(again, render) {
+		t.Errorf("the prices are %+v", fresh(t, again).CurrentPrices())
 	}
 }
 

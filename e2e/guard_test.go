@@ -53,7 +53,8 @@ func everyNth(n int, targets []forbidden.Target) []forbidden.Target {
 }
 
 // TestGuard runs the whole product in a network where every address is the test's, and asks it for what is forbidden by all
-// that a customer can write: lists, scrapers, redirects, next links, robots.txt files, names.
+// that a customer can write: lists, scrapers, previews, samples, commands, discoveries, redirects, next links, robots.txt
+// files, names.
 func TestGuard(t *testing.T) {
 	if !netns.Alone(t) {
 		return
@@ -88,6 +89,13 @@ func TestGuard(t *testing.T) {
 		g.scraper(model.SourceConfig{URL: "http://public.example/", Pagination: &model.Pagination{Type: model.URLTemplate,
 			Template: strings.TrimSuffix(target.URL, "/") + "/{page}"}})
 	}
+	for i := 0; i < len(site.targets); i += 7 {
+		for _, url := range []string{site.targets[i].URL, fmt.Sprintf("http://public.example/to/%d", i)} {
+			g.trials(url)
+			g.scraper(model.SourceConfig{Curl: "curl 'http://public.example/?t={{T}}'", Prelaunch: &model.Prelaunch{DiscoveryURL: url,
+				Tokens: []model.TokenRule{{Name: "T", Source: "META", Expression: "token"}}}})
+		}
+	}
 	var all, redirects, robots, next []string
 	for _, target := range hosts {
 		all = append(all, target.URL)
@@ -119,6 +127,41 @@ func TestGuard(t *testing.T) {
 		t.Errorf("packets went where nothing should go: %v", leaks)
 	}
 	t.Logf("%d spellings, %d names; %d launches, %d of them refused", len(spelled), len(hosts), g.launched+g.refused, g.refused)
+}
+
+// trials are the previews of an address, and the sample of a scraper of it. They may be refused, or find nothing.
+func (g *productGuard) trials(url string) {
+	g.T.Helper()
+	group := suite.Must(g.PutGroup(g.T.Context(), "trials "+suite.NewKey()))(g.T)
+	for _, preview := range []struct {
+		path string
+		body map[string]any
+	}{
+		{"url-based", map[string]any{"name": "x", "groupId": group, "url": url}},
+		{"curl-based", map[string]any{"name": "x", "groupId": group, "curl": "curl '" + url + "'"}},
+		{"preview-from-url", map[string]any{"url": url, "fields": []string{"price"}}},
+	} {
+		g.tried(g.Call(g.T.Context(), "POST", "/api/scraper-simple/"+preview.path, nil, preview.body, nil))
+	}
+	id, err := g.PutScraper(g.T.Context(), suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: "sample " + suite.NewKey(),
+		Type: model.MultipleProducts, ItemsConfig: g.fields, SourceConfig: model.SourceConfig{URL: url}}})
+	if err == nil {
+		err = g.Call(g.T.Context(), "GET", "/api/scraper/"+id+"/get-sample-data", nil, nil, nil)
+	}
+	g.tried(err)
+}
+
+// tried counts a call whose error has to be a coded one.
+func (g *productGuard) tried(err error) {
+	g.T.Helper()
+	switch {
+	case err == nil:
+		g.launched++
+	case suite.CodeOf(err) == "":
+		g.T.Error(err)
+	default:
+		g.refused++
+	}
 }
 
 // productGuard launches what may be launched.

@@ -148,6 +148,9 @@ func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe, tiers []mod
 		}
 	}
 	c.fetch.discovery = nil
+	if len(c.fetch.tries) == 0 { // what the discovery has learned of the host is the page's, too
+		c.fetch.tier = f.hosts.first(model.HostOf(c.fetch.at), tiers, f.config.Clock.Now())
+	}
 	if d.refused != "" && d.same(c, r, values) {
 		return next, &original{d.refused}
 	}

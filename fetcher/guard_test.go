@@ -11,8 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +20,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/browser"
 	"shoal.dev/shoal/pkg/testkit/forbidden"
 	"shoal.dev/shoal/pkg/testkit/netns"
 )
@@ -276,7 +275,7 @@ func TestTrap(t *testing.T) {
 // TestGuardOfTheBrowser lets a page ask for targets by everything that a page has, and the browser itself do what it does
 // unasked: nothing but its own proxies is reached.
 func TestGuardOfTheBrowser(t *testing.T) {
-	path := chromiumPath(t)
+	path := browser.Path(t)
 	if !netns.Alone(t) {
 		return
 	}
@@ -321,7 +320,7 @@ func TestGuardOfTheBrowser(t *testing.T) {
 
 // TestTrapOfTheBrowser is the proof that TestGuardOfTheBrowser can fail: without the guard, what a page asks for is reached.
 func TestTrapOfTheBrowser(t *testing.T) {
-	path := chromiumPath(t)
+	path := browser.Path(t)
 	if !netns.Alone(t) {
 		return
 	}
@@ -345,21 +344,6 @@ func TestTrapOfTheBrowser(t *testing.T) {
 	if err := g.trap.Close(); err != nil {
 		t.Error(err)
 	}
-}
-
-// chromiumPath is a Chromium on PATH. With SHOAL_BROWSER_SUITE=1 there has to be one.
-func chromiumPath(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("SHOAL_BROWSER_SUITE") != "" {
-		t.Fatal("no Chromium is on PATH")
-	}
-	t.Skip("no Chromium is on PATH")
-	return ""
 }
 
 // asking is a page that asks for targets by everything that a page has.

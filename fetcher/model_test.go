@@ -118,6 +118,46 @@ func TestStatedBesideTheModel(t *testing.T) {
 	})
 }
 
+// TestRejectedPagesClimb: a page all of whose rows are rejected may be one whose scripts make the rest of them; where a
+// model gave no answer, no browser is at fault.
+func TestRejectedPagesClimb(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		model *fakeModel
+		want  string
+	}{
+		{"no model", nil, "plain row_rejected render tier:render"},
+		{"a bad answer", &fakeModel{answer: `{"price":"free"}`}, "plain row_rejected render tier:render"},
+		{"no answer", &fakeModel{err: fault.New(fault.PageModel, "down")}, "plain model_unavailable"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				const url = "http://a.test/"
+				r, stop := startModel(t, c.model, func(r *rig, _ *Config) {
+					r.web.tiers = model.AllTiers
+					r.web.answers[url] = func(_ context.Context, req Request) (*Response, error) {
+						offer := ""
+						if req.Tier == model.Render {
+							offer = `,"offers":{"price":3}`
+						}
+						return r.web.html(url, `<script type="application/ld+json">{"@type":"Product","name":"Lamp"`+offer+`}</script><p>A lamp.`), nil
+					}
+				})
+				defer stop()
+				task := r.task(0, url)
+				task.Tiers = model.AllTiers
+				r.send(task)
+				if got := climbed(r.pages(1)[0]); got != c.want {
+					t.Errorf("%q, want %q", got, c.want)
+				}
+				if c := r.f.Counts(); c.HeldBytes != 0 || c.Open != 0 {
+					t.Errorf("kept: %+v", c)
+				}
+			})
+		})
+	}
+}
+
 // TestQuestionsTakeTurns: a slow model holds up only the pages that need it.
 func TestQuestionsTakeTurns(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -71,6 +71,8 @@ func TestNoRowsWithAPrompt(t *testing.T) {
 		"later":                {none, true, stated, "plain no_rows render tier:render"},
 		"nothing there either": {none, true, shell, "plain no_rows render no_rows"},
 		"no model":             {nil, false, stated, "plain no_rows render tier:render"},
+		"a row that does not fit": {&fakeModel{answer: `{"price":"cheap"}`}, false, stated,
+			"plain row_rejected render tier:render"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -364,9 +364,11 @@ func (f *Fetcher) learn(c *chain) {
 	host, now := model.HostOf(c.address()), f.config.Clock.Now()
 	var futile, empty model.TierSet
 	for _, try := range c.fetch.tries {
-		switch {
-		case try.Tier == c.fetch.by:
-		case fault.Code(try.Code) == fault.PageNoRows:
+		if try.Tier == c.fetch.by {
+			continue
+		}
+		switch fault.Code(try.Code) {
+		case fault.PageNoRows, fault.PageRowRejected:
 			empty |= model.TiersOf(try.Tier)
 		default:
 			futile |= model.TiersOf(try.Tier)

@@ -151,7 +151,8 @@ func (c Client) PutScraper(ctx context.Context, s Scraper) (id string, err error
 
 // Launched answers a launch.
 type Launched struct {
-	JobID, ScraperID, Status, Tag  string
+	JobID, ScraperID, Status       string
+	Tag, Message                   string
 	LinksQueued, DuplicatesDropped int
 }
 

@@ -210,6 +210,9 @@ func testWebsiteContactsWithoutTopUp(t *testing.T, on Platform) {
 	who := Must(s.MintKey(t.Context(), "contacts", string(model.ScopeLLMFull)))(t)
 	group := Must(who.PutGroup(t.Context(), "contacts"))(t)
 	run := Must(who.Contacts(t.Context(), group, "contacts", []string{"http://text.example/"}))(t)
+	if run.Status != "FAILED" || !strings.Contains(run.Message, "not part of the free requests") {
+		t.Errorf("the launch answers %+v", run)
+	}
 	reported := Must(s.Report(Within(t, Patience), run))(t)
 	if reported.Job.State != "FAILED" || !strings.Contains(reported.Job.ErrorMessage, "not part of the free requests") ||
 		len(reported.Rows) > 0 || reported.Entry.AmountMicros != 0 || reported.Entry.FreeRequestsDelta != 0 {

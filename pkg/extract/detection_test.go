@@ -259,6 +259,37 @@ func TestDetectJSON(t *testing.T) {
 	}
 }
 
+// A page that sells one thing is about that, whatever else it lists; of several headings that of the title counts, and of
+// what the page states for machines only what has the price comes first.
+func TestDetectOneThing(t *testing.T) {
+	var related strings.Builder
+	for i := range 6 {
+		fmt.Fprintf(&related, `<div class="tile"><a href="/p/%d"><img src="/i/%d.jpg"><h3>Other Mask %d</h3></a><span class="price">%d.00€</span></div>`, i, i, i, 100+i)
+	}
+	list := `<div class="tiles">` + related.String() + `</div>`
+	const data = `<script type="application/ld+json">{"@type":"Product","name":"Diving Mask","brand":"Acme"}</script>`
+	for _, c := range []struct{ name, body, first string }{
+		{"a price that is called old", `<h1>Diving Mask</h1><span class="price-old-live">40.00€</span><button class="add-to-cart">Buy</button>` + list,
+			`product SINGLE_PRODUCT {"title":"Diving Mask","listPrice":"40.00€"}`},
+		{"a price that is called regular", `<h1>Diving Mask</h1><span class="price regular">40.00€</span>` + list,
+			`product SINGLE_PRODUCT {"title":"Diving Mask","price":"40.00€"}`},
+		{"several headings", `<h1>Try Prime</h1><div class="p"><h1 class="name">Diving Mask</h1><span class="price">40.00€</span></div>`,
+			`product SINGLE_PRODUCT {"title":"Diving Mask","price":"40.00€"}`},
+		{"data without the price", data + `<h1>Diving Mask</h1><span class="price">40.00€</span>`,
+			`product SINGLE_PRODUCT {"title":"Diving Mask","price":"40.00€"}`},
+		{"a list of much to buy", `<h1>Masks</h1>` + strings.ReplaceAll(list, "</span></div>", `</span><button>Add to cart</button></div>`),
+			`list MULTIPLE_PRODUCTS {"title":"Other Mask 0","price":"100.00€","url":"/p/0","image":"/i/0.jpg"}`},
+	} {
+		got := proposalsOf(t, model.Recipe{}, "text/html", "<!doctype html><title>Diving Mask - Shop</title>"+c.body)
+		if len(got) == 0 || got[0].Strategy+" "+string(got[0].Scraper.Type)+" "+string(got[0].SampleData[0]) != c.first {
+			t.Errorf("%s: got %d, want %s", c.name, len(got), c.first)
+			for _, p := range got {
+				t.Logf("%s %s", p.String(), p.SampleData[0])
+			}
+		}
+	}
+}
+
 // The schema that fits what the page is about is proposed, and what the caller names comes first.
 func TestDetectBySchemaAndFields(t *testing.T) {
 	schemas, err := json.Marshal([]Schema{

@@ -43,7 +43,7 @@ func exampleReceipt() model.Receipt {
 		Quantity: 1, Items: 1, Last: true}
 }
 
-// goldens are one plain record, one with every field set but the trace, and a traced one, of each kind.
+// goldens are one plain record, one with every field set but what came later, and one with each of that, of each kind.
 func goldens() map[string][]byte {
 	chainTask := exampleTask()
 	chainTask.From = exampleContinuation()
@@ -54,10 +54,18 @@ func goldens() map[string][]byte {
 	fullPage.Tries = []model.Try{{Code: "timeout", Millis: 30_000}, {Tier: model.Render, Status: 200, Millis: 31}}
 	fullPage.Spent, fullPage.Next = true, exampleContinuation()
 	fullPage.Rows = append(fullPage.Rows, []byte(`{}`))
+	rendered := exampleContinuation()
+	rendered.Rendered = true
+	renderedTask, renderedPage, renderedReceipt := chainTask, fullPage, chainReceipt
+	renderedTask.From, renderedPage.Next, renderedReceipt.Next = rendered, rendered, rendered
 	trace := []byte("0123456789abcdef01234567")
 	tracedTask, tracedPage, tracedReceipt := exampleTask(), examplePage(), exampleReceipt()
 	tracedTask.Trace, tracedPage.Trace, tracedReceipt.Trace = trace, trace, trace
 	return map[string][]byte{
+		"task-rendered":    EncodeTask(renderedTask),
+		"page-rendered":    EncodePage(renderedPage),
+		"receipt-rendered": EncodeReceipt(renderedReceipt),
+
 		"task-traced":    EncodeTask(tracedTask),
 		"page-traced":    EncodePage(tracedPage),
 		"receipt-traced": EncodeReceipt(tracedReceipt),

@@ -119,8 +119,12 @@ func StartList(s api.Services) *operation.Operation {
 			"is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list " +
 			"makes its scraper; with scraperId it runs again: rerun takes what was never charged, force all, from urls or, " +
 			"without urls, from the newest run's list. The bytes of a streamed list are not compared when an " +
-			"Idempotency-Key is used again. With endpointTag websitecontacts the rows are the e-mail addresses that each " +
-			"website publishes; a customer who has never topped up gets a run that has failed with a message.",
+			"Idempotency-Key is used again. With endpointTag websitecontacts each website has one row: website, " +
+			"email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and " +
+			"NO_EMAIL_PUBLISHED cost two credits; EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY " +
+			"and DAILY_LIMIT_REACHED (2,000 websites a day, 800 that end uncharged, 3 reads of a domain; UTC) cost nothing. A " +
+			"customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are " +
+			"those of MARKETPLACE, described at PUT /api/scraper.",
 		Access: auth.Write, Rate: limits.ListRun, Idempotency: operation.Optional, Timeout: listRunTime,
 		Errors: append([]fault.Code{fault.InvalidURL, fault.ListTooLarge, fault.TagNotResolved, fault.GroupNotFound,
 			fault.ScraperNotFound, fault.NameTaken, fault.ListAlreadyRun, fault.TypeNotRunnable, fault.SchemaValidation, fault.UploadTooSlow},

@@ -101,7 +101,7 @@ func TestListRunIsChargedAsItIsRead(t *testing.T) {
 		job := r.Client.View().Job(id)
 		row, _ := job.Charge.Of(model.Plain)
 		recipe := r.Client.View().Recipe(job.Scraper, job.Revision)
-		if run.Text("tag") != tag || recipe == nil || recipe.Recipe.Endpoint != tag || tag != "" && row != "plugin:"+tag {
+		if got, _ := run.At("tag"); got != nil && got != tag || got == nil && tag != "" || recipe == nil || recipe.Recipe.Endpoint != tag || tag != "" && row != "plugin:"+tag {
 			t.Errorf("%s: charged as %+v, read by %+v: %s", name, job.Charge, recipe, run.Body)
 		}
 		r.finish(t, run.Text("jobId"), int(job.Links), 0)

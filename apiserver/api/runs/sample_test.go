@@ -68,6 +68,9 @@ func TestSample(t *testing.T) {
 	sample("not cached any more", delivered(`{"title":"c"}`), apitest.Scenario{Do: path + "?useCache=true", Status: 200,
 		Has: map[string]any{"0.title": "c"}})
 	sample("no row", errored("no_rows", 200), apitest.Scenario{Do: path, Status: 200, Has: map[string]any{"": []any{}}})
+	r.Clock.Advance(time.Minute)
+	sample("no row that fits the schema", errored("row_rejected", 200), apitest.Scenario{Do: path, Status: 200, Has: map[string]any{"": []any{}}})
+	sample("a model that gives no answer", errored("model_unavailable", 200), apitest.Scenario{Do: path, Status: 503, Code: "unavailable"})
 	sample("error", errored("http_status", 404), apitest.Scenario{Do: path, Status: 502, Code: "source_unreachable"})
 	r.Run(t,
 		apitest.Scenario{Name: "unknown", As: apitest.Reader, Do: "GET /api/scraper/0123456789abcdef01234567/get-sample-data", Status: 400,

@@ -32,7 +32,9 @@ var prices = []model.Price{
 	{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: price},
 	{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 4*price + 7},
 	{RowKey: "tier:super", Kind: "TIER", Label: "Super", Micros: 10 * price},
-	{RowKey: "plugin:" + model.ProductPageTag, Kind: "PLUGIN", Label: "Marketplace", Micros: price},
+	{RowKey: "tier:render+super", Kind: "TIER", Label: "Render plus Super", Micros: 25 * price},
+	{RowKey: "plugin:" + model.ProductPageTag, Kind: "PLUGIN", Label: "Product pages", Micros: price},
+	{RowKey: "plugin:" + model.ProductListTag, Kind: "PLUGIN", Label: "Product lists", Micros: 2 * price},
 	{RowKey: "plugin:" + model.SearchTag, Kind: "PLUGIN", Label: "Search", Micros: 9 * price},
 	{RowKey: "plugin:" + model.WebsiteContacts, Kind: "PLUGIN", Label: "Contacts", Micros: price},
 }
@@ -157,8 +159,9 @@ func (w *world) addCustomer(ref string) error {
 			Spec: model.Scraper{Name: "s" + strconv.Itoa(n), Type: model.SingleProduct}}
 		maxPages := 30
 		switch truth.tag {
-		case model.ProductPageTag:
+		case model.ProductPageTag, model.ProductListTag:
 			put.Spec.Type, maxPages = model.Marketplace, 1
+			put.Spec.Config = &model.ScraperConfig{EndpointTag: truth.tag}
 		case model.SearchTag:
 			put.Spec.Type, maxPages = model.SearchEngineSearch, 1
 		case model.WebsiteContacts:
@@ -178,11 +181,12 @@ func (w *world) addCustomer(ref string) error {
 // newRun is a run to be: of an endpoint or of none, over one to twelve links.
 func (w *world) newRun(customer string) *runTruth {
 	truth := &runTruth{job: w.ids.New(), scraper: w.ids.New(), customer: customer, list: w.ids.New()}
-	truth.tag = []string{"", "", "", "", model.ProductPageTag, model.SearchTag, model.WebsiteContacts, model.WebsiteContacts}[w.r.IntN(8)]
+	truth.tag = []string{"", "", "", "", model.ProductPageTag, model.ProductListTag, model.SearchTag, model.WebsiteContacts,
+		model.WebsiteContacts}[w.r.IntN(9)]
 	truth.tiers = model.TiersOf(model.Plain)
 	endpoint, _ := model.EndpointOf(truth.tag)
 	if endpoint.Tiers == 0 && w.r.IntN(3) == 0 {
-		truth.tiers = model.TiersOf(model.Plain, model.Render, model.Super)
+		truth.tiers = model.AllTiers
 	}
 	chains := truth.tag == "" && w.r.IntN(3) == 0
 	for range 1 + w.r.IntN(12) {

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,24 +18,10 @@ import (
 
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/testkit/browser"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// executable is a Chromium on PATH. With SHOAL_BROWSER_SUITE=1 there has to be one.
-func executable(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("SHOAL_BROWSER_SUITE") != "" {
-		t.Fatal("no Chromium is on PATH")
-	}
-	t.Skip("no Chromium is on PATH")
-	return ""
-}
 
 // newBrowser opens a browser whose pages reach the hosts under .example, which is the handler.
 func newBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser {
@@ -48,7 +32,7 @@ func newBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser 
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Path, config.Client = executable(t), client
+	config.Path, config.Client = browser.Path(t), client
 	b, err := Open(config)
 	if err != nil {
 		t.Fatal(err)

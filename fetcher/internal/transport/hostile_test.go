@@ -3,15 +3,20 @@ package transport
 import (
 	"context"
 	"errors"
+	"os"
 	"runtime"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/chromium"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/browser"
 	"shoal.dev/shoal/pkg/testkit/hostile"
 )
 
@@ -125,4 +130,75 @@ func TestHostileOriginsKeepNobody(t *testing.T) {
 	}
 	cancel()
 	fetches.Wait()
+}
+
+// TestHostileOriginsInTheBrowser: whatever an origin does to a browser, its page ends in time, with a page or a coded error,
+// and honest pages beside it are loaded as ever.
+func TestHostileOriginsInTheBrowser(t *testing.T) {
+	path := browser.Path(t)
+	w, client := newHostileWeb(t)
+	const deadline, beside = 6 * time.Second, 3
+	b, err := chromium.Open(chromium.Config{Path: path, Client: client, Pages: beside + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	hasty, patient := New(client, Config{Timeout: deadline, Browser: b}), New(client, Config{Timeout: time.Minute, Browser: b})
+	honest := func() {
+		page, err := patient.Fetch(t.Context(), Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render})
+		for range 2 { // a browser that is killed for what another page took takes it with it: the fetcher asks again
+			if failed := (*Error)(nil); errors.As(err, &failed) && failed.Retry {
+				page, err = patient.Fetch(t.Context(), Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render})
+			}
+		}
+		if err != nil {
+			t.Errorf("an honest page: %v", err)
+			return
+		}
+		if !strings.Contains(string(page.Body), "honest") {
+			t.Errorf("an honest page is %.100q", page.Body)
+		}
+		page.Release()
+	}
+	honest()   // the browser has started
+	step := 10 // `make bounds` takes all
+	if os.Getenv("SHOAL_BOUNDS_SUITE") != "" {
+		step = 1
+	}
+	var next, left atomic.Int64
+	left.Store(beside)
+	var fetches sync.WaitGroup
+	for range beside {
+		fetches.Go(func() {
+			defer left.Add(-1)
+			for {
+				i := int(next.Add(int64(step))) - step
+				if i >= len(w.Origins) {
+					return
+				}
+				o := w.Origins[i]
+				o.Prepare()
+				start := time.Now()
+				page, err := hasty.Fetch(t.Context(), Request{URL: w.URL(i), Tier: model.Render})
+				took := time.Since(start)
+				if err == nil {
+					page.Release()
+				} else if failed := (*Error)(nil); !errors.As(err, &failed) {
+					t.Errorf("%s: the error has no code: %v", o.Name, err)
+				}
+				if took > deadline+hostileOver {
+					t.Errorf("%s took %v", o.Name, took)
+				}
+				t.Logf("%s: %v, %v", o.Name, took.Round(time.Millisecond), err)
+			}
+		})
+	}
+	pages := 0
+	for ; left.Load() > 0; pages++ {
+		honest()
+	}
+	fetches.Wait()
+	if honest(); pages == 0 {
+		t.Error("no honest page was loaded meanwhile")
+	}
 }

@@ -37,6 +37,10 @@ func findAddresses(text string, own []string) []hit {
 		at += next
 		_, width := utf8.DecodeRuneInString(text[at:])
 		from, end := localBefore(text, at), domainAfter(text, at+width)
+		if from > 0 && text[from-1] == '@' { // @name@server is who somebody is on Mastodon
+			at += width
+			continue
+		}
 		if email, length := normalise(text[from:at], text[at+width:end], own); email != "" {
 			hits = append(hits, hit{email, from, at + width + length})
 		}
@@ -50,7 +54,7 @@ func isLocal(r rune) bool {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
 		return true
 	case r < utf8.RuneSelf:
-		return strings.ContainsRune(".!#$%&'*+/=?^_`{|}~-", r)
+		return strings.ContainsRune(".!#$%&'*+^_~-", r) // what else RFC 5322 allows stands between addresses
 	}
 	return unicode.Is(unicode.Latin, r)
 }
@@ -84,7 +88,7 @@ func domainAfter(text string, at int) int {
 // normalise makes an address of its parts as they are written: lower case, the domain as it is looked up. What is glued
 // to the end of the domain is left off; length is how much of it was used. "" is no address.
 func normalise(local, domain string, own []string) (email string, length int) {
-	local = strings.ToLower(strings.TrimLeft(local, ".'*/=|-_~`{}!?&#"))
+	local = ungrown(strings.ToLower(strings.TrimLeft(local, ".'*/=|-_~`{}!?&#")))
 	if local == "" || len(local) > maxLocal || strings.HasSuffix(local, ".") || strings.Contains(local, "..") ||
 		strings.ContainsAny(local, "/=?{}|`") {
 		return "", 0
@@ -95,6 +99,24 @@ func normalise(local, domain string, own []string) (email string, length int) {
 		}
 	}
 	return "", 0
+}
+
+var (
+	// grown is a label that has grown to an address, where markup sets them apart: E-Mailinfo@firma.de, 0911123456info@firma.de.
+	grown = regexp.MustCompile(`^(?:e-mail|email|mail|(?:\+?[0-9][0-9.-]{4,}))([a-z].+)$`)
+	// plainLocals are what most addresses begin with. Before others a label may be a part of the name: emailmarketing@firma.de.
+	plainLocals = words(`info infos kontakt contact contacto contatti office mail post posta sales service support hello hallo bonjour hola ciao
+		admin team anfrage anfragen buero buchung reservierung reservation booking praxis kanzlei shop verkauf vertrieb empfang zentrale
+		hotel restaurant rezeption reception enquiries inquiries accueil commercial ventas biuro sekretariat sekretariaat kancelar obchod`)
+)
+
+// ungrown is a local part without what has grown to it.
+func ungrown(local string) string {
+	parts := grown.FindStringSubmatch(local)
+	if parts == nil || !has(plainLocals, parts[1]) && !strings.HasPrefix(local, "e-mail") {
+		return local
+	}
+	return parts[1]
 }
 
 // domainEnds are the places where a written domain may end, the likeliest first: at its end, or where the last label

@@ -16,6 +16,7 @@ import (
 // Bounds of what is looked at of a page.
 const (
 	maxText  = 1 << 20 // bytes of visible text; what follows is left out
+	maxData  = 1 << 20 // bytes of JSON-LD; larger blocks are left out
 	maxMarks = 20_000  // links, headings and addresses of attributes, each
 	maxHits  = 2000    // places where an address stands
 	maxKept  = 400     // addresses of a page, foreign ones included
@@ -126,6 +127,7 @@ func (d *document) base() string {
 // parser reads a page once, from its first byte to its last.
 type parser struct {
 	document
+	dataBytes int // of JSON-LD kept
 	own       []string
 	heading   int    // where the heading at hand begins, -1: none
 	anchor    int    // in links, -1: none is open
@@ -162,8 +164,9 @@ func (p *parser) addText(z *html.Tokenizer) {
 	case p.skipped == "script":
 		p.script(string(z.Raw()))
 	case p.skipped == "json":
-		if len(p.data) < 100 {
-			p.data = append(p.data, string(z.Raw()))
+		if raw := z.Raw(); len(p.data) < 100 && p.dataBytes+len(raw) <= maxData {
+			p.data = append(p.data, string(raw))
+			p.dataBytes += len(raw)
 		}
 	case p.skipped == "title":
 		if p.title == "" {
@@ -171,7 +174,8 @@ func (p *parser) addText(z *html.Tokenizer) {
 		}
 	case p.skipped != "" || p.hidden != "":
 	default:
-		p.write(string(z.Text()))
+		text := z.Text()
+		p.write(string(text[:min(len(text), maxText)]))
 	}
 }
 

@@ -30,14 +30,15 @@ const (
 )
 
 var (
-	parkedText = regexp.MustCompile(`(?i)domain (?:name )?(?:is|may be|could be) (?:for sale|parked|available for purchase)|buy this domain|this domain (?:has been registered|name has been registered|is registered)|` +
-		`domain (?:steht|ist) (?:hier )?(?:zum verkauf|geparkt|käuflich|zu verkaufen)|diese domain (?:kaufen|erwerben|wurde (?:soeben |gerade |frisch )?(?:registriert|reserviert|geparkt)|ist (?:bereits )?registriert)|` +
+	parkedText = regexp.MustCompile(named(`(?i)domain (?:name )?NAME(?:is|may be|could be) (?:for sale|parked|available for purchase)|buy this domain|this domain (?:name )?NAME(?:has been|is) registered|` +
+		`domain NAME(?:steht|ist) (?:hier )?(?:zum verkauf|geparkt|käuflich|zu verkaufen)|diese domain (?:kaufen|erwerben|wurde (?:soeben |gerade |frisch )?(?:registriert|reserviert|geparkt)|ist (?:bereits )?registriert)|` +
 		`hier entsteht (?:in kürze )?eine neue (?:internet|web)(?:präsenz|seite)|diese (?:website|webseite|internetpräsenz) wurde (?:frisch|soeben|gerade)|parked (?:free|domain|page)|domain parking|` +
-		`(?:this|the) (?:web)?site is (?:parked|suspended)|account (?:has been )?suspended|ce (?:nom de )?domaine est (?:à vendre|en vente|réservé|parqué)|domaine à vendre|este dominio está (?:en venta|a la venta|aparcado|registrado)|` +
-		`dominio (?:è )?in vendita|questo dominio è (?:stato registrato|in vendita|parcheggiato)|deze domeinnaam is (?:te koop|geregistreerd|gereserveerd)|domein (?:is )?te koop|` +
-		`domena (?:jest )?na sprzedaż|ta domena (?:jest|została)|tato doména je (?:na prodej|registrovaná|zaparkovaná)|domén[ay] na prodej|denna domän är (?:till salu|registrerad|parkerad)|dette domene(?:t)? er (?:til salgs|registrert|parkert)|` +
-		`eladó domain|домен (?:продается|продаётся|припаркован)|make an offer on this domain|inquire about this domain|the domain .{1,80} (?:is for sale|may be for sale)|` +
-		`apache2 (?:ubuntu|debian) default page|welcome to nginx!|^(?:test page for the )?apache http server|plesk (?:default|obsidian|server) page|default web ?site page|website coming soon.{0,40}(?:godaddy|hostinger|namecheap)|future home of something quite cool|domain default page|index of /`)
+		`(?:this|the) (?:web)?site is (?:parked|suspended)|account (?:has been )?suspended|(?:ce|le) (?:nom de )?domaine NAME(?:est|a été) (?:à vendre|en vente|réservé|parqué)|domaine à vendre|` +
+		`(?:este|el) dominio NAMEestá (?:en venta|a la venta|aparcado|registrado)|dominio NAME(?:è )?in vendita|questo dominio è (?:stato registrato|parcheggiato)|` +
+		`(?:deze|de) domein(?:naam)? NAMEis (?:te koop|geregistreerd|gereserveerd)|domein (?:is )?te koop|domena NAME(?:jest )?na sprzedaż|ta domena (?:jest|została)|` +
+		`tato doména je (?:na prodej|registrovaná|zaparkovaná)|domén[ay] NAME(?:je )?na prodej|den(?:na)? domän(?:en)? NAMEär (?:till salu|registrerad|parkerad)|` +
+		`d(?:ette|et) domene(?:t)? er (?:til salgs|registrert|parkert)|eladó domain|домен NAME(?:продается|продаётся|припаркован)|make an offer on this domain|inquire about this domain|` +
+		`apache2 (?:ubuntu|debian) default page|welcome to nginx!|^(?:test page for the )?apache http server|plesk (?:default|obsidian|server) page|default web ?site page|website coming soon.{0,40}(?:godaddy|hostinger|namecheap)|future home of something quite cool|domain default page|index of /`))
 	parkedSource = regexp.MustCompile(`sedoparking\.|parkingcrew\.|bodis\.com|parklogic\.|above\.com/|cashparking|hugedomains\.com|afternic\.com|dan\.com/|parking\.(?:reg|namecheap|godaddy)|` +
 		`img1\.wsimg\.com/parking|domainmarket\.|undeveloped\.com|uniregistry|rookmedia|skenzo\.|ztomy\.|sedo\.com/|efty\.com`)
 	challengeText = regexp.MustCompile(`(?i)just a moment\.\.\.|checking (?:your browser|if the site connection is secure)|attention required! \| cloudflare|verify(?:ing)? (?:that )?you are (?:a )?human|` +
@@ -50,6 +51,9 @@ var (
 		`confidentialité|consentement|consentimiento|consenso|toestemming|aceptar|accetta|accepter|refuser|rechazar|rifiuta|akkoord|zgod|souhlas|plausta|werbung|werbefrei|abo|mentions légales|aviso legal|speichern|endgerät|vendor|anbieter|gdpr|dsgvo|rgpd`)
 	wallWords = regexp.MustCompile(`(?i)cookie|consent|einwilligung|zustimm|zgod|souhlas|toestemming|consentement|consentimiento`)
 )
+
+// named puts the name of a domain, which may stand there or not, in the place of NAME.
+func named(pattern string) string { return strings.ReplaceAll(pattern, "NAME", `(?:\S+\.\S+ )?`) }
 
 // judge says whether a page that was fetched shows what a visitor without scripts should see.
 func judge(d *document, text, pageURL string) verdict {

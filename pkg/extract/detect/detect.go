@@ -171,6 +171,7 @@ func (d *detection) json() {
 func (d *detection) html() {
 	root, err := tree.Parse(d.page.Body, maxTree)
 	if err != nil {
+		d.own()
 		return
 	}
 	base, err := url.Parse(d.page.URL)
@@ -184,13 +185,13 @@ func (d *detection) html() {
 	d.stated(topic)
 	lists := p.lists()
 	product := p.product(lists)
-	if has(product, "price") && !topic.listed {
+	if !topic.listed && (has(product, "price") || p.sells(lists)) {
 		topic.single = true
 	}
 	d.shops(topic, lists)
 	next := p.next()
 	for i, l := range lists {
-		d.list(p, l, i, topic, next)
+		d.list(l, i, topic, next)
 	}
 	if product != nil {
 		score := 70.0
@@ -200,6 +201,40 @@ func (d *detection) html() {
 		d.try("product", score, model.Scraper{Type: model.SingleProduct, ItemsConfig: product}, nil)
 	}
 	d.schema(topic)
+	d.weigh(topic)
+}
+
+// unpriced is what a proposal without a price loses against others that have one.
+const unpriced = 20
+
+// weigh puts proposals for a product that have its price before those that have not.
+func (d *detection) weigh(t topic) {
+	if t.kind != "" && t.kind != "PRODUCT" {
+		return
+	}
+	about := func(c *Candidate) bool { return c.Strategy != "list" && c.Strategy != "fields" }
+	if !slices.ContainsFunc(d.found, func(c Candidate) bool { return about(&c) && c.hasPrice() }) {
+		return
+	}
+	for i := range d.found {
+		if c := &d.found[i]; about(c) && !c.hasPrice() {
+			c.Score -= unpriced
+		}
+	}
+}
+
+// hasPrice says whether the first row has a price.
+func (c *Candidate) hasPrice() bool {
+	var row map[string]any
+	if err := json.Unmarshal(c.SampleData[0], &row); err != nil {
+		return false // a row is an object
+	}
+	for name, value := range row {
+		if value != nil && (name == "lowPrice" || strings.HasSuffix(name, "price") || strings.HasSuffix(name, "_lowPrice")) {
+			return true
+		}
+	}
+	return false
 }
 
 // topic is what a page is about by what it states.
@@ -283,11 +318,11 @@ func (d *detection) shops(t topic, lists []list) {
 }
 
 // list proposes items that repeat.
-func (d *detection) list(p *probe, l list, place int, t topic, next *model.Pagination) {
-	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: p.config(l)}
-	if len(scraper.ItemsConfig) < 2 {
+func (d *detection) list(l list, place int, t topic, next *model.Pagination) {
+	if !isTelling(l.config) {
 		return
 	}
+	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: l.config}
 	score := 85.0
 	switch {
 	case t.single:
@@ -324,7 +359,7 @@ func (p *probe) fieldSelector(items string, holders []*html.Node, f field) strin
 		if slices.Equal(holders, f.nodes) {
 			return items
 		}
-		if inner := p.sel.within(holders, f.nodes); inner != "" {
+		if inner := p.sel.within(holders, f.nodes, f.name == "title"); inner != "" {
 			return items + " " + inner
 		}
 		if joined := p.joined(items, holders, f); joined != "" {
@@ -339,13 +374,13 @@ func (p *probe) fieldSelector(items string, holders []*html.Node, f field) strin
 func (p *probe) joined(items string, holders []*html.Node, f field) string {
 	var whole, inner []string
 	for _, nodes := range f.parts {
-		css := p.sel.within(holders, nodes)
+		css := p.sel.within(holders, nodes, false)
 		if css == "" {
 			return ""
 		}
 		inner, whole = append(inner, css), append(whole, items+" "+css)
 	}
-	if len(inner) == 0 || !p.sel.firsts(strings.Join(inner, ", "), holders, f.nodes) {
+	if len(inner) == 0 || !p.sel.firsts(strings.Join(inner, ", "), holders, f.nodes, false) {
 		return ""
 	}
 	return strings.Join(whole, ", ")

@@ -51,7 +51,7 @@ func (p *probe) fieldsOf(items []*html.Node) []field {
 	return fields[:min(len(fields), maxFields)]
 }
 
-// leavesOf are the places within items where most of them, or at least a fifth, have a value.
+// leavesOf are the places within items where at least a fifth of them have a value.
 func (p *probe) leavesOf(items []*html.Node) []*leaf {
 	byPlace := map[string]*leaf{}
 	var order []string
@@ -78,7 +78,8 @@ func (p *probe) leavesOf(items []*html.Node) []*leaf {
 	var kept []*leaf
 	for _, key := range order {
 		l := byPlace[key]
-		if l.have < 2 || l.have*5 < len(items) {
+		often := l.have > 1 && l.have*5 >= len(items)
+		if !often && !sharesWord(words(l.first()), formerly) { // hardly any may be reduced
 			continue
 		}
 		values := map[string]bool{}

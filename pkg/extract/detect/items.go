@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/model"
 )
 
 // Bounds of the search for items.
@@ -21,10 +23,11 @@ type list struct {
 	items  []*html.Node // in document order
 	set    set          // of items
 	fields []field      // the first one makes the rows
+	config []model.Field
 	score  float64
 }
 
-// lists finds what repeats on a page, the best first.
+// lists finds what repeats on a page, the best first; those behind have no selectors, and are not proposed.
 func (p *probe) lists() []list {
 	var found []list
 	for _, group := range p.repeated() {
@@ -37,13 +40,38 @@ func (p *probe) lists() []list {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b list) int { return compare(b.score, a.score) })
-	var kept []list
+	var kept, unnamed []list
+	known := func(l list, among []list) bool {
+		return slices.ContainsFunc(among, func(k list) bool { return sameItems(k.items, l.items) })
+	}
 	for _, l := range found {
-		if len(kept) < keptLists && !slices.ContainsFunc(kept, func(k list) bool { return sameItems(k.items, l.items) }) {
+		if len(kept) == keptLists || known(l, kept) {
+			continue
+		}
+		// One that no selector finds may be found at another depth. If not, it is a list all the same.
+		if l.config = p.config(l); isTelling(l.config) {
+			kept = append(kept, l)
+		} else if len(unnamed) < keptLists {
+			unnamed = append(unnamed, l)
+		}
+	}
+	for _, l := range unnamed {
+		if !known(l, kept) {
 			kept = append(kept, l)
 		}
 	}
 	return kept
+}
+
+// isTelling says whether rows of these fields say more than a name.
+func isTelling(fields []model.Field) bool {
+	named := 0
+	for _, f := range fields {
+		if f.Name != "currency" {
+			named++
+		}
+	}
+	return named > 1
 }
 
 func compare(a, b float64) int {

@@ -100,11 +100,16 @@ func (n *naming) struck(l *leaf) bool {
 	return n.calls(l, 2, formerly...)
 }
 
-// formerly are words for a price before a reduction.
-var formerly = []string{"old", "was", "regular", "compare", "list", "rrp", "before", "crossed", "strike", "original", "retail", "msrp", "uvp", "statt"}
+// surely are words for a price before a reduction, formerly those and others: many shops call every price regular, or that
+// of their list, and where there is no other one, it is the price.
+var (
+	surely   = []string{"old", "was", "compare", "rrp", "before", "crossed", "strike", "msrp", "uvp", "statt"}
+	formerly = append([]string{"regular", "list", "original", "retail"}, surely...)
+)
 
 var (
 	amount = regexp.MustCompile(`^[0-9][0-9.,' ]*$`)
+	cents  = regexp.MustCompile(`^[0-9][0-9.,' ]*[.,][0-9]{2}$`)
 	stars  = regexp.MustCompile(`(?i)^(rated |rating:? ?)?[0-9]([.,][0-9]{1,2})?( ?(out of|/|von|sur|de|su) ?(5|10)| stars?| sterne)?[. ]*$|^(rated |rating:? ?)?[0-9]([.,][0-9]+)? (out of|von|sur) `)
 	counts = regexp.MustCompile(`^\(? ?[0-9][0-9.,]* ?[+k]?\)?( (customer |global )?(reviews?|ratings?|bewertung(en)?|avis|opiniones|votes?))?\)?$`)
 	dates  = regexp.MustCompile(`(?i)^[0-9]{4}-[0-9]{2}-[0-9]{2}|^[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}|^([0-9]{1,2}\.? )?(jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zé]*\.?,? [0-9]{1,2}|^[0-9]{1,2}\.? (jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zé]*\.? [0-9]{4}|^[0-9]+ (minutes?|hours?|days?|weeks?|months?) ago`)
@@ -191,7 +196,7 @@ func (n *naming) isPrice(l *leaf) bool {
 		return true
 	}
 	called := n.calls(l, 2, "price", "amount", "preis", "prix", "precio") || strings.HasPrefix(l.attr, "data-price")
-	return called && l.most(amount.MatchString)
+	return called && l.most(amount.MatchString) || n.struck(l) && l.most(cents.MatchString)
 }
 
 // isProse says whether the values of a leaf are words.
@@ -306,6 +311,7 @@ var marks = []struct {
 	words []string
 	fits  func(string) bool
 }{
+	{"currency", []string{"currency", "waehrung", "währung"}, price.IsCode},
 	{"rating", []string{"rating", "stars", "star", "score", "bewertung", "average"}, stars.MatchString},
 	{"reviewCount", []string{"reviews", "review", "ratings", "rating", "count", "votes", "comments", "avis"}, counts.MatchString},
 	{"date", []string{"date", "time", "published", "posted", "datum", "datetime"}, func(v string) bool { return dates.MatchString(v) }},
@@ -394,13 +400,16 @@ func nameOf(n *html.Node) string {
 		}
 		parts := split(class)
 		for i := len(parts) - 1; i >= 0; i-- {
-			if word := parts[i]; len(word) > 2 && !slices.Contains(hollow, word) {
+			if word := parts[i]; len(word) > 2 && !slices.Contains(hollow, word) && !unspeakable.MatchString(word) {
 				return word
 			}
 		}
 	}
 	return ""
 }
+
+// unspeakable are words that no language has: a build made them.
+var unspeakable = regexp.MustCompile(`^[^aeiouy]{4,}$|[^aeiouy]{5}`)
 
 // hollow are words that say nothing about what an element holds.
 var hollow = []string{"product", "item", "card", "box", "wrap", "wrapper", "container", "inner", "outer", "content", "text", "block", "list",

@@ -1,8 +1,10 @@
 package detect
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/html"
 
@@ -71,6 +73,37 @@ func (p *probe) product(lists []list) []model.Field {
 	return fields
 }
 
+// maxBuys is how many buttons to buy with a page of one thing has, beside those in its lists: some repeat it on a bar.
+const maxBuys = 3
+
+var buy = regexp.MustCompile(`(?i)add[-_ ]?to[-_ ]?(cart|basket|bag)|buy[-_ ]?now|in den warenkorb|ajouter au panier|` +
+	`añadir al carrito|añadir a la cesta|aggiungi al carrello|in winkelwagen|adicionar ao carrinho|do koszyka`)
+
+// sells says whether a page has a heading, and a button to buy what it names.
+func (p *probe) sells(lists []list) bool {
+	if p.heading() == nil {
+		return false
+	}
+	buttons := 0
+	elements(p.root, func(n *html.Node) bool {
+		if inLists(lists, n) || p.isBeside(n) {
+			return false
+		}
+		if n.Data != "button" && n.Data != "input" && n.Data != "a" {
+			return true
+		}
+		about := textOf(n)
+		for _, name := range [...]string{"id", "class", "name", "value", "aria-label", "data-type", "data-action"} {
+			about += " " + attribute(n, name)
+		}
+		if buy.MatchString(about[:min(len(about), maxText)]) {
+			buttons++
+		}
+		return false
+	})
+	return buttons > 0 && buttons <= maxBuys
+}
+
 func has(fields []model.Field, name string) bool {
 	return slices.ContainsFunc(fields, func(f model.Field) bool { return f.Name == name })
 }
@@ -87,17 +120,33 @@ func (p *probe) says(f model.Field) bool {
 	return textOf(matches[0]) != ""
 }
 
-// heading is the page's main heading.
+// heading is the page's main heading: of several the one that shares most words with the page's title.
 func (p *probe) heading() *html.Node {
+	titled := map[string]bool{}
+	for _, n := range p.sel.all("head > title") {
+		for word := range strings.FieldsFuncSeq(strings.ToLower(textOf(n)), notInWords) {
+			titled[word] = true
+		}
+	}
+	var best *html.Node
+	most := -1
 	for _, css := range [...]string{"[itemtype*=Product] > h1", "h1[itemprop=name]", "main h1", "article h1", "h1"} {
 		for _, n := range p.sel.all(css) {
-			if textOf(n) != "" {
-				return n
+			shared, content := 0, textOf(n)
+			for word := range strings.FieldsFuncSeq(strings.ToLower(content), notInWords) {
+				if titled[word] {
+					shared++
+				}
+			}
+			if content != "" && shared > most {
+				best, most = n, shared
 			}
 		}
 	}
-	return nil
+	return best
 }
+
+func notInWords(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
 // first finds a selector whose first match in the page is an element, "" if there is none.
 func (s *selectors) first(n *html.Node) string {
@@ -258,12 +307,24 @@ func (p *probe) shown(heading *html.Node, lists []list) (now, before *html.Node)
 		}
 		return false
 	})
+	if now == nil && before != nil && ancestor(before, named("del", "s", "strike")) == nil &&
+		!n.calls(&leaf{nodes: []*html.Node{before}}, 2, surely...) {
+		return before, nil
+	}
 	return now, before
 }
 
 // isAmount says whether an element is a price: with a currency, or called so.
 func isAmount(n *html.Node, content string) bool {
-	return price.Is(content) || amount.MatchString(content) && len(content) <= 20 && slices.Contains(words(n), "price")
+	if price.Is(content) || len(content) > 20 || !amount.MatchString(content) {
+		return price.Is(content)
+	}
+	called := words(n)
+	return slices.Contains(called, "price") || cents.MatchString(content) && sharesWord(called, formerly)
+}
+
+func sharesWord(called, any []string) bool {
+	return slices.ContainsFunc(called, func(word string) bool { return slices.Contains(any, word) })
 }
 
 // innerPrice says whether an element in this one is the price rather: with less around it, or with a name.

@@ -37,16 +37,40 @@ func (s *selectors) spend(n *html.Node) bool {
 	return s.left >= 0
 }
 
-// all are the matches of a selector in the page.
+// all are the matches of a selector in the page. Most selectors that are tried differ in what stands around the same
+// elements, so that these are searched once.
 func (s *selectors) all(css string) []*html.Node {
-	matches, known := s.found[css]
-	if !known {
-		if group, err := cascadia.ParseGroup(css); err == nil && s.spend(s.root) {
-			matches = cascadia.QueryAll(s.root, group)
-		}
-		s.found[css] = matches
+	if matches, known := s.found[css]; known {
+		return matches
 	}
+	var matches []*html.Node
+	group, err := cascadia.ParseGroup(css)
+	switch own := subject(css); {
+	case err != nil:
+	case own != "":
+		for _, n := range s.all(own) {
+			if s.left -= aroundVisits; s.left >= 0 && group.Match(n) {
+				matches = append(matches, n)
+			}
+		}
+	case s.spend(s.root):
+		matches = cascadia.QueryAll(s.root, group)
+	}
+	s.found[css] = matches
 	return matches
+}
+
+// aroundVisits is about how many elements around one are looked at.
+const aroundVisits = 10
+
+// subject is the compound that all matches of a selector have to match, "" where that is the selector itself or is not
+// plain.
+func subject(css string) string {
+	at := strings.LastIndexByte(css, ' ')
+	if at < 0 || strings.IndexByte(css, ',') >= 0 || strings.Count(css[at:], `"`)%2 != 0 {
+		return ""
+	}
+	return css[at+1:]
 }
 
 // in are the matches of a selector that stand in an element.
@@ -154,8 +178,8 @@ func sameNode(nodes []*html.Node) bool {
 }
 
 // firsts says whether a selector's first match in each holder is its node. Where a holder has none, the selector may
-// find something else now and then.
-func (s *selectors) firsts(css string, holders, nodes []*html.Node) bool {
+// find something else now and then: in one holder of ten or, of what every holder has at some place, in four.
+func (s *selectors) firsts(css string, holders, nodes []*html.Node, everywhere bool) bool {
 	good := 0
 	for i, holder := range holders {
 		matches := s.in(css, holder)
@@ -166,12 +190,15 @@ func (s *selectors) firsts(css string, holders, nodes []*html.Node) bool {
 			return false
 		}
 	}
+	if everywhere {
+		return good*10 >= len(holders)*6
+	}
 	return good*10 >= len(holders)*9
 }
 
-// within finds a selector whose first match in each holder is its node; nodes may be nil where a holder has none. "" when
-// there is none.
-func (s *selectors) within(holders, nodes []*html.Node) string {
+// within finds a selector whose first match in each holder is its node; nodes may be nil where a holder has none, and
+// everywhere says that it then has one at another place. "" when there is none.
+func (s *selectors) within(holders, nodes []*html.Node, everywhere bool) string {
 	var sample []*html.Node
 	for _, n := range nodes {
 		if n != nil {
@@ -181,7 +208,7 @@ func (s *selectors) within(holders, nodes []*html.Node) string {
 	if len(sample) == 0 {
 		return ""
 	}
-	fits := func(css string) bool { return s.firsts(css, holders, nodes) }
+	fits := func(css string) bool { return s.firsts(css, holders, nodes, everywhere) }
 	own := common(sample)
 	for _, css := range own {
 		if fits(css) {

@@ -1,6 +1,8 @@
 package marketplace
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,6 +35,25 @@ func TestOtherMedia(t *testing.T) {
 		{URL: "https://shop.test/", Body: []byte(`{"a":1}`)}} {
 		if _, err := m.Read([]page.Page{p}, &out); fault.CodeOf(err) != fault.PageNotHTML {
 			t.Errorf("%q: %v", p.ContentType, err)
+		}
+	}
+}
+
+// A result list is no product page, whatever stands on it of products.
+func TestListsAreNoProducts(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("search", "testdata", "*.html"))
+	if err != nil || len(pages) < 7 {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	m, _ := Compile(model.Recipe{})
+	for _, path := range pages {
+		body, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out rows.Writer
+		if _, err := m.Read([]page.Page{{URL: "https://shop.test/list", ContentType: "text/html", Body: body}}, &out); err != nil || len(out.Rows()) > 0 {
+			t.Errorf("%s: %q, %v", path, out.Rows(), err)
 		}
 	}
 }

@@ -268,6 +268,9 @@ spec:
             {{- if .root.Values.kafka.certSecret }}
             - {name: kafka-cert, mountPath: /services/kafka-cert, readOnly: true}
             {{- end }}
+            {{- if (dig "proxiesSecret" "name" "" .values) }}
+            - {name: proxies, mountPath: /services/proxies, readOnly: true}
+            {{- end }}
       volumes:
         - name: identities
           secret: {secretName: {{ .root.Values.identities.secret }}, defaultMode: 0440}

@@ -22,7 +22,8 @@ type Page struct {
 	data     *structured.Data
 	base     *url.URL
 	address  string
-	platform *platform // nil: none that is known
+	platform *platform           // nil: none that is known
+	items    map[*html.Node]bool // elements whose contents do not count
 }
 
 // Open parses a page. Errors are coded not_html or unparsable.
@@ -72,6 +73,19 @@ func baseOf(root *html.Node, address string) (*url.URL, error) {
 }
 
 func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
+
+// counts says that an element stands in none of the items that do not count.
+func (p *Page) counts(n *html.Node) bool {
+	if len(p.items) == 0 {
+		return true
+	}
+	for ; n != nil; n = n.Parent {
+		if p.items[n] {
+			return false
+		}
+	}
+	return true
+}
 
 // Platform is the shop system's name, "schema.org" where none is known.
 func (p *Page) Platform() string {

@@ -92,7 +92,7 @@ func (p *Page) first(n *html.Node, list []place) string {
 			continue
 		}
 		for _, match := range cascadia.QueryAll(n, alternative.css) {
-			if v := alternative.value(p, match); v != "" {
+			if v := alternative.value(p, match); v != "" && p.counts(match) {
 				return v
 			}
 		}
@@ -105,7 +105,7 @@ func (p *Page) all(n *html.Node, list []place, most int) []string {
 	for _, alternative := range list {
 		var values []string
 		for _, match := range cascadia.QueryAll(n, alternative.css) {
-			if v := alternative.value(p, match); v != "" && !slices.Contains(values, v) && len(values) < most {
+			if v := alternative.value(p, match); v != "" && !slices.Contains(values, v) && len(values) < most && p.counts(match) {
 				values = append(values, v)
 			}
 		}

@@ -4,11 +4,15 @@ import (
 	"strings"
 
 	"github.com/andybalholm/cascadia"
+	"golang.org/x/net/html"
 )
 
 // Product reads a product page; ok is false when the page is about no product. What the page states for machines goes
-// before what its shop system is known to show, that before what it tells social networks.
+// before what its shop system is known to show, that before what it tells social networks. Items of lists that the page
+// shows beside, or that are all there is on it, are other products.
 func (r *Reader) Product(p *Page) (found Product, ok bool) {
+	p.items = r.items(p)
+	defer func() { p.items = nil }()
 	heading := p.first(p.root, r.heading)
 	found, about := p.stated(heading)
 	var shown Product
@@ -36,6 +40,22 @@ func (r *Reader) Product(p *Page) (found Product, ok bool) {
 	found.Platform = p.Platform()
 	found.finish()
 	return found, true
+}
+
+// items are the elements that stand for items of a list.
+func (r *Reader) items(p *Page) map[*html.Node]bool {
+	if p.platform == nil {
+		return nil
+	}
+	items := map[*html.Node]bool{}
+	for _, css := range r.lists[p.platform.name] {
+		for _, item := range cascadia.QueryAll(p.root, css) {
+			if p.first(item, r.heading) == "" { // some themes name the product itself like an item
+				items[item] = true
+			}
+		}
+	}
+	return items
 }
 
 // social is what the page tells of itself where links to it are shown.

@@ -12,26 +12,33 @@ var productTypes = []string{"Product", "ProductGroup", "IndividualProduct", "Pro
 // maxDepth bounds how deep offers are followed.
 const maxDepth = 3
 
-// stated is the product that the page's structured data is about. ok is false when it states none.
+// certain is the score of a product that the page is about by its address or its title.
+const certain = 2
+
+// stated is the product that the page's structured data is about. ok is false when it states none, or several and none of
+// them rather than another.
 func (p *Page) stated(title string) (found Product, ok bool) {
 	var best *structured.Item
-	bestScore := -1
+	bestScore, equal := -1, 0
 	for _, item := range p.products() {
 		score := 0
 		if own := p.resolve(item.Text("url")); own != "" && (own == p.address || own == p.data.Canonical) {
 			score += 4
 		}
 		if title != "" && strings.EqualFold(strings.TrimSpace(item.Text("name")), title) {
-			score += 2
+			score += certain
 		}
 		if item.Get("offers") != nil || item.Get("hasVariant") != nil {
 			score++
 		}
-		if score > bestScore {
-			best, bestScore = item, score
+		switch {
+		case score > bestScore:
+			best, bestScore, equal = item, score, 1
+		case score == bestScore:
+			equal++
 		}
 	}
-	if best == nil {
+	if best == nil || equal > 1 && bestScore < certain {
 		return found, false
 	}
 	return p.productOf(best), true

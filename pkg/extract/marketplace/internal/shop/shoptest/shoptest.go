@@ -97,7 +97,7 @@ func golden(t *testing.T, path string, got []byte, update bool) {
 	}
 }
 
-// Fuzz: whatever a page holds, rows are JSON objects with a title.
+// Fuzz checks that, whatever a page holds, its rows are JSON objects with a title.
 func Fuzz(f *testing.F, plugin shop.Plugin) {
 	f.Helper()
 	pages, err := filepath.Glob(filepath.Join("testdata", "*.html"))

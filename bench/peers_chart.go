@@ -57,8 +57,8 @@ type chartBar struct {
 	values []float64
 }
 
-// chartBars are all that make rows, the fastest first. Who makes none is a limit and no contender: it would only make all
-// others look alike.
+// chartBars are all that make rows, the fastest first. Who makes none is a limit and no contender, and its bar would make
+// all others look alike.
 func chartBars(runs []*report) []chartBar {
 	var bars []chartBar
 	for _, name := range slices.Concat(runs[0].Order, runs[len(runs)-1].Order) {

@@ -36,7 +36,7 @@ func jobs() []contender {
 		{name: "undici-htmlparser2-early", about: "the same, which stops parsing once it has all fields", times: 1},
 		{name: "aiohttp-lexbor", about: "Python: aiohttp and lexbor (selectolax) on uvloop", times: 1},
 		{name: "jsoup", about: "Java: its own HTTP client and jsoup", times: 1},
-		{name: "scrapy-tuned", about: "Scrapy with lexbor, uvloop, and without all that this job does not need", times: 1, part: 2},
+		{name: "scrapy-tuned", about: "Scrapy with lexbor and uvloop, and without what a list does not need", times: 1, part: 2},
 		{name: "stormcrawler", about: "StormCrawler in Storm's local mode", times: 1},
 		{name: "crawlee-http", about: "Crawlee's HttpCrawler, with htmlparser2 for the fields", times: 1, part: 2},
 		{name: "scrapy", about: "Scrapy as it comes", times: 1, part: 4},
@@ -79,8 +79,8 @@ type jobRun struct {
 	warmUp  int
 }
 
-// runJob measures a job. Nobody tells it when the warm-up is over: of the rows that it writes, and of the time that it has
-// used, those before the warm-up's last are left out, and those after the last row too, which is its own end.
+// runJob measures a job. Nobody tells it when the warm-up is over: what it has used until the warm-up's last row is there
+// is left out, and so is what it uses after the last row, to end.
 func runJob(ctx context.Context, t task) (s sample, err error) {
 	web, err := synthweb.New(loopbackConfig(t.addresses()))
 	if err != nil {

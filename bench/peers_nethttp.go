@@ -16,14 +16,16 @@ type netHTTPCrawler struct {
 
 func startNetHTTP(_ context.Context, t task) (crawler, error) {
 	var dialer net.Dialer
-	return &netHTTPCrawler{concurrency: t.Concurrency, client: &http.Client{Timeout: exchangeTime, Transport: &http.Transport{
+	transport := &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, t.Web)
 		},
 		MaxIdleConnsPerHost: t.Concurrency, // its default of 2 would close what the other requests to a host have opened
-		ReadBufferSize:      64 << 10,      // a page in two reads, not in eight
+		ReadBufferSize:      64 << 10,      // a page in one read
 		DisableCompression:  true,
-	}}}, nil
+	}
+	client := &http.Client{Timeout: exchangeTime, Transport: transport}
+	return &netHTTPCrawler{concurrency: t.Concurrency, client: client}, nil
 }
 
 func (n *netHTTPCrawler) crawl(ctx context.Context, addresses []string) error {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// groupUsage is what the processes of a group have used so far, and their children that have ended. The peak of its memory
-// is the sum of theirs.
+// groupUsage is what the processes of a group have used so far, and their children that have ended. The peak of the
+// group's memory is the sum of theirs.
 func groupUsage(group int) (usage, error) {
 	var sum usage
 	entries, err := os.ReadDir("/proc")

@@ -87,7 +87,7 @@ func hasEnded(pid int) bool {
 // maxRSS is the peak of a process that was waited for, in bytes.
 func maxRSS(state *os.ProcessState) int64 {
 	if used, ok := state.SysUsage().(*syscall.Rusage); ok {
-		return int64(used.Maxrss) << 10 // Linux counts kilobytes
+		return used.Maxrss << 10 // Linux counts kilobytes
 	}
 	return 0
 }

@@ -69,7 +69,16 @@ type confirmer struct {
 	mu      sync.Mutex
 	next    *confirmation // not started yet
 	running bool
+	closed  bool
 	work    sync.WaitGroup
+}
+
+// close refuses what is asked for from now on, and waits for what is under way.
+func (c *confirmer) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.work.Wait()
 }
 
 type confirmation struct {
@@ -81,6 +90,10 @@ type confirmation struct {
 
 func (c *confirmer) confirm(ctx context.Context, ask func() (uint64, error)) (uint64, error) {
 	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return 0, raft.ErrRaftShutdown
+	}
 	if c.next == nil {
 		c.next = &confirmation{done: make(chan struct{}), ask: ask}
 	}

@@ -170,8 +170,8 @@ func (s *Server) stop(n *node) error {
 	}
 	err := n.stop()
 	s.uploads.drop()
-	s.here.work.Wait()
-	s.there.work.Wait()
+	s.here.close()
+	s.there.close()
 	return err
 }
 

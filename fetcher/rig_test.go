@@ -147,7 +147,10 @@ func (w *fakeWeb) Fetch(ctx context.Context, req Request) (*Response, error) {
 		return nil, ctx.Err()
 	case <-time.After(w.latency):
 	}
-	if answer := w.answers[req.URL]; answer != nil {
+	w.mu.Lock()
+	answer := w.answers[req.URL]
+	w.mu.Unlock()
+	if answer != nil {
 		return answer(ctx, req)
 	}
 	return w.html(req.URL, fmt.Sprintf("<h1>%s</h1>", req.URL)), nil

@@ -27,6 +27,8 @@ type asks struct {
 
 func (w *fakeWeb) byTier(url string, pages map[model.Tier]string) *asks {
 	a := &asks{web: w, pages: pages, busy: map[model.Tier]int{}}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.answers[url] = a.answer
 	return a
 }

@@ -17,7 +17,7 @@ import (
 // productPage is the page that the project's figures are about: 28,514 bytes, 690 start tags, 736 attributes.
 func productPage(t testing.TB) []byte {
 	t.Helper()
-	page, err := os.ReadFile("../../bench/testdata/product-page.html")
+	page, err := os.ReadFile("../../bench/page/product-page.html")
 	if err != nil {
 		t.Fatal(err)
 	}

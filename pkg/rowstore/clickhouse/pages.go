@@ -241,11 +241,15 @@ func keysOf(pages []rowstore.PageWrite) (jobs []ids.ID, units, hashes string) {
 
 // within is the condition that leads to the pages' jobs by the primary key.
 func (s *Store) within(pages []rowstore.PageWrite, kind int) string {
+	type entry struct {
+		list *[]ids.ID // a trial is its own scraper, so that an id may stand in more than one
+		id   ids.ID
+	}
 	var groups, scrapers, jobs []ids.ID
-	seen := map[ids.ID]bool{}
+	seen := map[entry]bool{}
 	add := func(list *[]ids.ID, id ids.ID) {
-		if !seen[id] {
-			seen[id] = true
+		if !seen[entry{list, id}] {
+			seen[entry{list, id}] = true
 			*list = append(*list, id)
 		}
 	}

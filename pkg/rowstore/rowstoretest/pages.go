@@ -46,6 +46,17 @@ func testSameUnitInBatch(s *suite) {
 	s.equal("no pages", 0, len(s.put()))
 }
 
+// testOwnScraper: a trial belongs to no group, and to itself.
+func testOwnScraper(s *suite) {
+	trial, run := s.jobOf(ids.ID{}, ids.ID{}), s.job()
+	trial.Scraper = trial.ID
+	one, two := s.delivered(trial, 1, 0, `{"v":1}`), s.delivered(run, 1, 0, `{"v":2}`)
+	s.put(one, two)
+	s.equal("receipt", receipt(one), s.put(s.delivered(trial, 1, 0, `{"v":3}`))[0])
+	s.equal("rows of the trial", []string{`{"v":1}`}, s.rows(only(trial)))
+	s.equal("rows of the run", []string{`{"v":2}`}, s.rows(only(run)))
+}
+
 // testManyPages puts batches of several jobs, so large that an implementation has to split what it writes.
 func testManyPages(s *suite) {
 	group, scraper := s.ids.New(), s.ids.New()

@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) rowstore.Store) {
 		{"ListsAtOnce", testListsAtOnce},
 		{"FirstRecordWins", testFirstRecordWins},
 		{"SameUnitTwiceInABatch", testSameUnitInBatch},
+		{"OwnScraper", testOwnScraper},
 		{"ManyPages", testManyPages},
 		{"Duplicates", testDuplicates},
 		{"Cancelled", testCancelled},

@@ -1,0 +1,113 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// What a node stores elsewhere would be charged and never be seen.
+func TestNodeOfOtherServicesEnds(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	with := func(log, rows string, rebind bool) Config {
+		other := cfg
+		other.Boot, other.Services = cfg.IDs.New(), Services{Log: log, Rows: rows, Rebind: rebind}
+		return other
+	}
+	serve(t, with("", "rows a", false)).stop() // the first says which they are
+	serve(t, with("kafka a", "rows a", false)).stop()
+	for _, c := range []Config{with("kafka b", "rows a", false), with("kafka a", "rows b", false)} {
+		server, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Run(patient(t)); fault.CodeOf(err) != fault.OtherServices {
+			t.Errorf("a node on %+v: %v", c.Services, err)
+		}
+		select {
+		case <-server.Ready():
+			t.Error("it was ready")
+		default:
+		}
+	}
+	serve(t, with("kafka a", "rows a", false)).stop()
+	serve(t, with("kafka b", "rows b", true)).stop()
+	view := fresh(t, serve(t, with("kafka b", "rows b", false)))
+	if c := view.Cluster(); c.Log != "kafka b" || c.Rows != "rows b" {
+		t.Errorf("the cluster's services are %q and %q", c.Log, c.Rows)
+	}
+}
+
+// Two clusters on one log or row store would take each other's pages.
+func TestServicesOfAnotherCluster(t *testing.T) {
+	var mark ids.ID
+	cfg := testConfig(t, t.TempDir())
+	cfg.Services = Services{Log: "kafka a", Rows: "rows a", Claim: func(_ context.Context, cluster ids.ID, take bool) error {
+		if mark.IsZero() || take {
+			mark = cluster
+		}
+		if mark != cluster {
+			return fault.New(fault.OtherServices, "they are of cluster %s", mark)
+		}
+		return nil
+	}}
+	first := serve(t, cfg)
+	own := first.View().Cluster().ID
+	first.stop()
+	if mark != own {
+		t.Fatalf("the services are marked as %s's, the cluster is %s", mark, own)
+	}
+	second := cfg
+	second.Dir = t.TempDir()
+	ends := func(cfg Config) {
+		t.Helper()
+		cfg.Boot = cfg.IDs.New()
+		server, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Run(patient(t)); fault.CodeOf(err) != fault.OtherServices {
+			t.Errorf("a node on another cluster's services: %v", err)
+		}
+	}
+	ends(second)
+	if mark != own {
+		t.Errorf("who was refused marked the services as %s's", mark)
+	}
+	second.Services.Rebind = true
+	serve(t, second).stop()
+	if mark == own {
+		t.Error("the services were not taken over")
+	}
+	ends(cfg) // the first one's next start
+}
+
+// A crash between the mark and the cluster must not leave a cluster that is a stranger to its own services.
+func TestClusterIDOutlivesACrash(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	ctx, cancel := context.WithCancel(patient(t))
+	var marked []ids.ID
+	cfg.Services.Claim = func(_ context.Context, cluster ids.ID, _ bool) error {
+		marked = append(marked, cluster)
+		if len(marked) == 1 {
+			cancel()
+			return errors.New("the mark is written, and the answer lost")
+		}
+		return nil
+	}
+	server, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	again := serve(t, cfg)
+	if id := again.View().Cluster().ID; len(marked) < 2 || marked[0] != id || marked[1] != id {
+		t.Errorf("marked as %v's, and the cluster is %s", marked, id)
+	}
+	again.stop()
+}

@@ -74,7 +74,7 @@ type Config struct {
 	// FinishWithin is how long calls under way may take then; after it they are cut off.
 	FinishWithin time.Duration
 	// Lag tells operators how many records each topic holds, by its name; nil: nothing is known.
-	Lag func() map[string]int64
+	Lag func(ctx context.Context) map[string]int64
 	// Recount holds the ledger of every closed run in a view against its page records; nil: not from here.
 	Recount func(ctx context.Context, view *client.View) ([]Recounted, error)
 	// Operator is what administrators do to the cluster; nil: not from here.
@@ -118,7 +118,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.FinishWithin = DefaultFinishWithin
 	}
 	if cfg.Lag == nil {
-		cfg.Lag = func() map[string]int64 { return map[string]int64{} }
+		cfg.Lag = func(context.Context) map[string]int64 { return map[string]int64{} }
 	}
 	if cfg.Recount == nil {
 		cfg.Recount = func(context.Context, *client.View) ([]Recounted, error) {

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"shoal.dev/shoal/pkg/testkit/process"
 )
 
 // TestMain is also the bench's other processes: it starts them of the binary that it is itself.
@@ -33,7 +34,7 @@ func TestBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := measure(t.Context(), o)
+	r, err := measureRounds(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,21 +75,11 @@ func TestUsageOfAnotherProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := usageOf(os.Getpid())
+	other, err := process.UsageOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other.cpu+2*clockTick < own.cpu || other.peakRSS < own.peakRSS {
+	if other.CPU+2*clockTick < own.CPU || other.PeakBytes < own.PeakBytes {
 		t.Errorf("by its number %+v, by itself a moment before %+v", other, own)
-	}
-}
-
-func TestParseStat(t *testing.T) {
-	got, err := parseStat([]byte("7 (a) b) S 1 1 1 0 -1 4194304 100 0 0 0 250 75 0 0 20 0 9 0 1 2 3"))
-	if want := 3250 * time.Millisecond; err != nil || got != want {
-		t.Errorf("%v, %v, want %v", got, err, want)
-	}
-	if _, err := parseStat([]byte("7 (a) S 1")); err == nil {
-		t.Error("a short line was read")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/process"
 	"shoal.dev/shoal/pkg/testkit/synthweb"
 )
 
@@ -62,7 +63,7 @@ type crawler interface {
 	// rows are those of the last crawl, as JSON objects; nil of who makes none. Its time is not measured.
 	rows(ctx context.Context) ([][]byte, error)
 	// usage is what the process that crawls has used so far.
-	usage() (usage, error)
+	usage() (process.Usage, error)
 	close() error
 }
 
@@ -197,7 +198,7 @@ func span(ctx context.Context, t task, c crawler, addresses []string) (sample, e
 	}
 	s.Wall = time.Since(started)
 	after, err := c.usage()
-	s.CPU, s.RSS = after.cpu-before.cpu, after.peakRSS
+	s.CPU, s.RSS = after.CPU-before.CPU, after.PeakBytes
 	return s, err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/testkit/process"
 )
 
 // egressCrawler is the floor under the fetcher: one exchange and one extraction a page, and no politeness, no records.
@@ -61,7 +62,7 @@ func (e *egressCrawler) row(ctx context.Context, address string) ([]byte, error)
 }
 
 func (e *egressCrawler) rows(context.Context) ([][]byte, error) { return e.found, nil }
-func (*egressCrawler) usage() (usage, error)                    { return ownUsage() }
+func (*egressCrawler) usage() (process.Usage, error)            { return ownUsage() }
 
 func (e *egressCrawler) close() error {
 	e.client.Close()

@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/testkit/process"
 )
 
 const (
@@ -55,7 +56,7 @@ func startFetcher(ctx context.Context, t task) (crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	web, err := fetcher.NewHTTPWeb(out, fetcher.WebConfig{})
+	web, err := fetcher.NewHTTPWeb(ctx, out, fetcher.WebConfig{})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (c *fetcherCrawler) rows(context.Context) ([][]byte, error) {
 	return rows, nil
 }
 
-func (*fetcherCrawler) usage() (usage, error) { return ownUsage() }
+func (*fetcherCrawler) usage() (process.Usage, error) { return ownUsage() }
 
 func (c *fetcherCrawler) close() error {
 	c.stop()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/process"
 )
 
 // loopCrawler is the service as people run it, with all its roles in one process, and its own command line as the
@@ -77,7 +78,7 @@ func (l *loopCrawler) awaitReady(ctx context.Context) error {
 		if _, err := os.Stat(filepath.Join(l.data, "address")); err == nil {
 			return nil
 		}
-		if _, err := usageOf(l.serve.Process.Pid); err != nil {
+		if _, err := process.UsageOf(l.serve.Process.Pid); err != nil {
 			return fmt.Errorf("shoal serve has ended")
 		}
 		select {
@@ -131,7 +132,7 @@ func (l *loopCrawler) rows(ctx context.Context) ([][]byte, error) {
 	return bytes.Split(bytes.TrimSpace(out), []byte("\n")), nil
 }
 
-func (l *loopCrawler) usage() (usage, error) { return usageOf(l.serve.Process.Pid) }
+func (l *loopCrawler) usage() (process.Usage, error) { return process.UsageOf(l.serve.Process.Pid) }
 
 func (l *loopCrawler) close() error {
 	if err := stopProcess("shoal serve", l.serve); err != nil {

@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	report, err := measure(ctx, o)
+	report, err := measureRounds(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -130,8 +130,8 @@ func (o *options) choose(only string) error {
 	return nil
 }
 
-// measure runs all rounds.
-func measure(ctx context.Context, o options) (*report, error) {
+// measureRounds runs all rounds.
+func measureRounds(ctx context.Context, o options) (*report, error) {
 	dir, err := os.MkdirTemp("", "shoal-bench")
 	if err != nil {
 		return nil, fmt.Errorf("a directory for the run: %w", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/testkit/process"
 )
 
 // exchangeTime bounds one exchange of a peer.
@@ -54,7 +55,7 @@ func (f *fasthttpCrawler) get(address string, use func(body []byte) error) error
 }
 
 func (*fasthttpCrawler) rows(context.Context) ([][]byte, error) { return nil, nil }
-func (*fasthttpCrawler) usage() (usage, error)                  { return ownUsage() }
+func (*fasthttpCrawler) usage() (process.Usage, error)          { return ownUsage() }
 
 func (f *fasthttpCrawler) close() error {
 	f.client.CloseIdleConnections()

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"shoal.dev/shoal/pkg/testkit/process"
 	"shoal.dev/shoal/pkg/testkit/synthweb"
 )
 
@@ -29,6 +30,7 @@ const installPeers = "make peers"
 func jobs() []contender {
 	return []contender{
 		{name: "colly", about: "colly", times: 1},
+		{name: "colly-unpatched", about: "the same with the HTML parser of its go.mod, which hostile pages can hang", times: 1},
 		{name: "hyper-lol-html", about: "Rust: hyper and lol_html, the fastest that one writes oneself", times: 2},
 		{name: "hyper-lol-html-early", about: "the same, which stops parsing once it has all fields", times: 5},
 		{name: "spider", about: "the Rust crate spider, with lol_html for the fields", times: 1},
@@ -158,7 +160,7 @@ func startJob(ctx context.Context, t task, addresses []string) (*jobRun, error) 
 func (j *jobRun) measure(ctx context.Context) (s sample, err error) {
 	look := time.NewTicker(pollTime)
 	defer look.Stop()
-	var before usage
+	var before process.Usage
 	var started time.Time
 	from := -1
 	for {
@@ -175,7 +177,7 @@ func (j *jobRun) measure(ctx context.Context) (s sample, err error) {
 		}
 		if n >= j.total {
 			after, err := groupUsage(j.command.Process.Pid)
-			s = sample{Pages: j.total - from, CPU: after.cpu - before.cpu, Wall: time.Since(started), RSS: after.peakRSS}
+			s = sample{Pages: j.total - from, CPU: after.CPU - before.CPU, Wall: time.Since(started), RSS: after.PeakBytes}
 			if err == nil && from >= j.total {
 				err = errors.New("it wrote all rows at once: its warm-up cannot be told from the rest")
 			}

@@ -122,12 +122,12 @@ func TestAllRowsAtOnce(t *testing.T) {
 	}
 }
 
-func TestParseProcess(t *testing.T) {
-	p, err := parseProcess([]byte("7 (a) b) Z 1 5 1 0 -1 4194304 100 0 0 0 250 75 20 5 20 0 9 0 1 2 3"))
-	if want := (process{ended: true, group: 5, cpu: 3500 * time.Millisecond}); err != nil || p != want {
+func TestParseMember(t *testing.T) {
+	p, err := parseMember([]byte("7 (a) b) Z 1 5 1 0 -1 4194304 100 0 0 0 250 75 20 5 20 0 9 0 1 2 3"))
+	if want := (member{ended: true, group: 5, cpu: 3500 * time.Millisecond}); err != nil || p != want {
 		t.Errorf("%+v, %v, want %+v", p, err, want)
 	}
-	if _, err := parseProcess([]byte("7 (a) S 1")); err == nil {
+	if _, err := parseMember([]byte("7 (a) S 1")); err == nil {
 		t.Error("a short line was read")
 	}
 }

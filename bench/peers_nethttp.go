@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+
+	"shoal.dev/shoal/pkg/testkit/process"
 )
 
 // netHTTPCrawler is the standard library's client with kept connections, and nothing done with what it brings.
@@ -55,7 +57,7 @@ func (n *netHTTPCrawler) get(ctx context.Context, address string) error {
 }
 
 func (*netHTTPCrawler) rows(context.Context) ([][]byte, error) { return nil, nil }
-func (*netHTTPCrawler) usage() (usage, error)                  { return ownUsage() }
+func (*netHTTPCrawler) usage() (process.Usage, error)          { return ownUsage() }
 
 func (n *netHTTPCrawler) close() error {
 	n.client.CloseIdleConnections()

@@ -9,12 +9,14 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"shoal.dev/shoal/pkg/testkit/process"
 )
 
 // groupUsage is what the processes of a group have used so far, and their children that have ended. The peak of the
 // group's memory is the sum of theirs.
-func groupUsage(group int) (usage, error) {
-	var sum usage
+func groupUsage(group int) (process.Usage, error) {
+	var sum process.Usage
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return sum, fmt.Errorf("processor time: %w", err)
@@ -31,35 +33,38 @@ func groupUsage(group int) (usage, error) {
 		if err != nil {
 			return sum, fmt.Errorf("processor time: %w", err)
 		}
-		p, err := parseProcess(stat)
+		p, err := parseMember(stat)
 		if err != nil {
 			return sum, err
 		}
 		if p.group != group {
 			continue
 		}
-		sum.cpu += p.cpu
-		if rss, err := peakRSS(pid); err == nil { // one that has ended has no memory any more
-			sum.peakRSS += rss
+		sum.CPU += p.cpu
+		if used, err := process.UsageOf(pid); err == nil { // one that has ended has no memory any more
+			sum.PeakBytes += used.PeakBytes
 		}
 	}
 	return sum, nil
 }
 
-// process is what Linux tells of a process.
-type process struct {
+// member is what Linux tells of a process of a group.
+type member struct {
 	ended bool
 	group int
 	cpu   time.Duration // user and system, with the children that have ended
 }
 
-// parseProcess reads /proc/PID/stat: fields 3, 5 and 14 to 17.
-func parseProcess(stat []byte) (process, error) {
+// clockTick is the unit of /proc/PID/stat: Linux shows user space 100 a second on every platform that Go supports.
+const clockTick = time.Second / 100
+
+// parseMember reads /proc/PID/stat: fields 3, 5 and 14 to 17.
+func parseMember(stat []byte) (member, error) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 15 {
-		return process{}, fmt.Errorf("processor time: cannot read %q", stat)
+		return member{}, fmt.Errorf("processor time: cannot read %q", stat)
 	}
-	p := process{ended: string(fields[0]) == "Z"}
+	p := member{ended: string(fields[0]) == "Z"}
 	var err error
 	if p.group, err = strconv.Atoi(string(fields[2])); err != nil {
 		return p, fmt.Errorf("processor time: %w", err)
@@ -80,7 +85,7 @@ func hasEnded(pid int) bool {
 	if err != nil {
 		return true
 	}
-	p, err := parseProcess(stat)
+	p, err := parseMember(stat)
 	return err != nil || p.ended
 }
 

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"shoal.dev/shoal/bench/measure"
 )
 
 // report is what a run of the bench found. It is also the shape of the JSON file.
@@ -36,7 +37,7 @@ type report struct {
 
 func newReport(ctx context.Context, o options) *report {
 	r := &report{
-		Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: machine(), Cores: runtime.NumCPU(), Load: load(),
+		Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: measure.Machine(), Cores: runtime.NumCPU(), Load: measure.Load(),
 		Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, Commit: commit(ctx),
 		Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency, Absent: o.absent,
 		Order: o.contenders, Missing: o.missing, Rounds: map[string][]sample{},
@@ -149,37 +150,11 @@ func (r *report) save(dir string) (string, error) {
 // fileName is that of the day's run with or without the absent field, without an extension.
 func (r *report) fileName(absent bool) string {
 	day, _, _ := strings.Cut(r.Date, " ")
-	name := day + "-" + slug(r.Machine)
+	name := day + "-" + measure.Slug(r.Machine)
 	if absent {
 		name += "-absent"
 	}
 	return name
-}
-
-var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
-
-func slug(text string) string {
-	return strings.Trim(notSlug.ReplaceAllString(strings.ToLower(text), "-"), "-")
-}
-
-// machine is the processor's name as Linux tells it.
-func machine() string {
-	info, _ := os.ReadFile("/proc/cpuinfo") // without it the machine has no name
-	for line := range strings.Lines(string(info)) {
-		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return runtime.GOARCH
-}
-
-// load is the load average of the last minute: where it is above the number of cores, only ratios can be trusted.
-func load() string {
-	averages, _ := os.ReadFile("/proc/loadavg") // without it the load is unknown
-	if one, _, found := strings.Cut(string(averages), " "); found {
-		return one
-	}
-	return "unknown"
 }
 
 // commit is the commit that is measured, and whether there is more to it.

@@ -63,6 +63,9 @@ func TestSumTraces(t *testing.T) {
 		"-----------+-------------------------------------------------------",
 		"50000000ns   runtime.futex", "             runtime.mcall",
 		"-----------+-------------------------------------------------------",
+		"60000000ns   runtime.memmove", "             shoal.dev/shoal/pkg/rowstore/sqlite.(*Store).Scan",
+		"             shoal.dev/shoal/apiserver/api/data.scan",
+		"-----------+-------------------------------------------------------",
 	}, "\n")))
 	if err != nil {
 		t.Fatal(err)

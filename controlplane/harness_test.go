@@ -41,7 +41,10 @@ func (l *lists) add(list ids.ID, urls ...string) {
 func (l *lists) Links(_ context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	links := l.links[list]
+	links, known := l.links[list]
+	if !known {
+		return nil, rowstore.ErrListUnknown
+	}
 	from = min(from, uint32(len(links)))
 	return slices.Clone(links[from:min(len(links), int(from)+most)]), nil
 }
@@ -49,6 +52,9 @@ func (l *lists) Links(_ context.Context, list ids.ID, from uint32, most int) ([]
 func (l *lists) LinksAt(_ context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if _, known := l.links[list]; !known {
+		return nil, rowstore.ErrListUnknown
+	}
 	var found []rowstore.Link
 	for _, seq := range seqs {
 		found = append(found, l.links[list][seq])

@@ -158,3 +158,40 @@ func TestRunIsDispatchedSettledAndClosed(t *testing.T) {
 		})
 	}
 }
+
+// A run whose link list is gone ends, whether the leader had read of it or not, and holds up no other.
+func TestRunWithoutAListEnds(t *testing.T) {
+	for name, restarted := range map[string]bool{"the same leader": false, "another leader": true} {
+		t.Run(name, func(t *testing.T) {
+			cfg := testConfig(t, t.TempDir())
+			cfg.Window, cfg.MarkerEvery = 8, 50*time.Millisecond
+			r := serve(t, cfg)
+			customer, scraper := prepare(t, r, cfg)
+			lost := launch(t, r, cfg, customer, scraper, 20_000) // more than is read at once
+			for ctx := patient(t); ; {
+				if status, err := r.Status(ctx); err == nil && status.Out == cfg.Window {
+					break
+				}
+				if !r.pause(ctx, time.Millisecond) {
+					t.Fatal("nothing goes out")
+				}
+			}
+			if restarted {
+				r.stop()
+			}
+			if err := cfg.Store.DropList(t.Context(), r.View().Job(lost).List); err != nil {
+				t.Fatal(err)
+			}
+			if restarted {
+				r = serve(t, cfg)
+			}
+			fetchAll(t, r, cfg, 0)
+			if job := finished(t, r, lost); job.State != model.Stopped {
+				t.Errorf("it ended %s", job.State)
+			}
+			if job := finished(t, r, launch(t, r, cfg, customer, scraper, 20)); job.State != model.Completed || job.Delivered != 20 {
+				t.Errorf("another run ended %s with %d pages", job.State, job.Delivered)
+			}
+		})
+	}
+}

@@ -78,10 +78,10 @@ func TestNodesAndDrain(t *testing.T) {
 	if n := statusOf(t, r, "f"); n.State != client.NodeUnknown || n.HeardMillis != -1 || n.Capacity != 3 || n.Version != "v2" {
 		t.Errorf("registered: %+v", n)
 	}
-	f.beat.Open = 5
+	f.beat.Open, f.beat.Unread = 5, 9
 	f.obey()
 	n := statusOf(t, r, "f")
-	if n.State != client.NodeAlive || n.Shards != testShards || n.Open != 5 || n.HeardMillis < 0 || n.Moving != 0 {
+	if n.State != client.NodeAlive || n.Shards != testShards || n.Open != 5 || n.Unread != 9 || n.HeardMillis < 0 || n.Moving != 0 {
 		t.Errorf("at work: %+v", n)
 	}
 	if n := statusOf(t, r, "one"); n.Suffrage != client.RaftLeader || n.Lag != 0 {

@@ -34,7 +34,24 @@ func (s *Server) confirmHere(ctx context.Context) (uint64, error) {
 	if !s.leads() {
 		return 0, raft.ErrNotLeader
 	}
+	if index, ok := s.confirmedAlone(); ok {
+		return index, nil
+	}
 	return s.here.confirm(ctx, func() (uint64, error) { return askRaft(s.life, s, s.confirmedIndex) })
+}
+
+// confirmedAlone is confirmedIndex of the only voter, which is all the majority there is: while it is that and leads, nobody
+// else has been elected. Raft would say the same, behind the entries that it is writing to disk. The order of the looks
+// matters: whoever becomes a voter does so on the routine of Raft that would vote for it.
+func (s *Server) confirmedAlone() (index uint64, ok bool) {
+	n, err := s.gate.enter()
+	if err != nil {
+		return 0, false
+	}
+	defer s.gate.leave()
+	l := s.leading.Load()
+	index = n.CommitIndex()
+	return index, l != nil && n.alone() && n.State() == raft.Leader && n.CurrentTerm() == l.term
 }
 
 // confirmThere is an index that the leader, which is another node, has confirmed since the call.

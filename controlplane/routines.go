@@ -193,7 +193,8 @@ func (l *leadership) due() bool {
 
 // dropOrphans removes link lists that no run and no call under way has, and what trials have left. An intake holds its
 // claim for as long as it works, so a list that is older than any intake's beginning, or than this process when there is
-// no other, is nobody's.
+// no other, is nobody's. One that is older than the cluster is of another that had the row store before, and whose backup
+// may be restored here: it stays.
 func (l *leadership) dropOrphans(ctx context.Context) error {
 	before := l.s.cfg.Clock.Now().Add(-orphanAge)
 	if nodes := l.view().Nodes(); len(nodes) <= 1 {
@@ -215,7 +216,8 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 				}
 				continue
 			}
-			if list.ID.Seconds() >= before.Unix() || view.JobOfList(list.ID) != nil || view.ClaimOfList(list.ID) != nil {
+			made := list.ID.Seconds()
+			if made >= before.Unix() || made < view.Cluster().ID.Seconds() || view.JobOfList(list.ID) != nil || view.ClaimOfList(list.ID) != nil {
 				continue
 			}
 			if err := l.s.cfg.Store.DropList(ctx, list.ID); err != nil {

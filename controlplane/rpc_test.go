@@ -31,7 +31,7 @@ func TestGoldenMessages(t *testing.T) {
 		{"proposal", &proposal{ID: ids.ID{1}, Number: command.MintKey, Body: []byte{0xa0}, Call: call}, &proposal{}},
 		{"position", &position{Index: 300}, &position{}},
 		{"returned", &returned{Markers: []model.Marker{{Leader: 2, Shard: 3, Number: 4}}}, &returned{}},
-		{"beat", &beat{Order: 5, Heartbeat: client.Heartbeat{Node: "f-1", Boot: ids.ID{2},
+		{"beat", &beat{Order: 5, Heartbeat: client.Heartbeat{Node: "f-1", Boot: ids.ID{2}, Unread: 6,
 			Holding: []client.ShardEpoch{{Shard: 1, Epoch: 9}}}}, &beat{}},
 		{"leases", &client.Leases{For: 10 * time.Second, Hold: []client.ShardEpoch{{Shard: 1, Epoch: 9}},
 			Release: []client.ShardEpoch{{Shard: 2, Epoch: 8}}}, &client.Leases{}},

@@ -228,10 +228,14 @@ func TestOrphanedListsAreDropped(t *testing.T) {
 	launch(t, first, cfg, customer, scraper, 3)
 	first.stop()
 
-	orphan, young := ids.ID{0, 0, 0, 1}, ids.Random{Now: func() time.Time { return time.Now().Add(time.Hour) }}.New()
-	store.add(orphan, "https://a.example/")
-	store.add(young, "https://a.example/")
-	cfg.Boot = ids.Random{Now: func() time.Time { return time.Now().Add(time.Minute) }}.New()
+	madeIn := func(d time.Duration) ids.ID {
+		return ids.Random{Now: func() time.Time { return time.Now().Add(d) }}.New()
+	}
+	others, orphan, young := madeIn(-time.Hour), madeIn(time.Second), madeIn(time.Hour) // others: older than the cluster
+	for _, list := range []ids.ID{others, orphan, young} {
+		store.add(list, "https://a.example/")
+	}
+	cfg.Boot = madeIn(time.Minute)
 	serve(t, cfg)
 	for ctx := patient(t); store.has(orphan); {
 		select {
@@ -240,8 +244,8 @@ func TestOrphanedListsAreDropped(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	if !store.has(young) || len(store.links) != 2 {
-		t.Fatalf("%d lists are left, want the run's and the young one", len(store.links))
+	if !store.has(young) || !store.has(others) || len(store.links) != 3 {
+		t.Fatalf("%d lists are left, want the run's, the young one and that of another cluster", len(store.links))
 	}
 }
 
@@ -450,6 +454,32 @@ func TestFreshHoldsWhatWasAppliedBefore(t *testing.T) {
 		})
 	}
 	work.Wait()
+}
+
+// Only who votes alone may confirm its leadership by itself.
+func TestConfirmedAlone(t *testing.T) {
+	alone := serve(t, testConfig(t, t.TempDir()))
+	if _, err := alone.Do(patient(t), client.TouchKeys{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	index, ok := alone.confirmedAlone()
+	if applied, _ := alone.machine.fsm.Store().Progress(); !ok || index < applied {
+		t.Errorf("the only voter confirms %d, %v; applied is %d", index, ok, applied)
+	}
+	l := alone.leading.Swap(nil)
+	if _, ok := alone.confirmedAlone(); ok {
+		t.Error("a leadership that has not begun is confirmed")
+	}
+	alone.leading.Store(l)
+	c := newNodes(t, 3, 0)
+	if _, err := c.at(0).Do(patient(t), client.TouchKeys{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		if _, ok := c.at(n).confirmedAlone(); ok {
+			t.Errorf("voter %d of 3 confirms by itself", n)
+		}
+	}
 }
 
 func TestConfirmationStartsAfterTheRequest(t *testing.T) {

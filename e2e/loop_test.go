@@ -72,7 +72,7 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64, change ...func(*co
 	settings.ShardOf = func(host string) int {
 		return int(xxh3.HashString(egress.RegistrableDomain(host)) % uint64(settings.Shards))
 	}
-	pages := suite.Must(fetcher.NewHTTPWeb(out, fetcher.WebConfig{}))(t)
+	pages := suite.Must(fetcher.NewHTTPWeb(t.Context(), out, fetcher.WebConfig{}))(t)
 	c.fetcher = fetcher.Config{Node: clusterNode, Boot: settings.Boot, Log: c.log, Web: pages, IDs: source,
 		ShardOf: settings.ShardOf, Pace: clusterPace, MaxPace: clusterPace}
 	for _, change := range change {

@@ -151,7 +151,7 @@ func (f *Fetcher) unfetched(c *chain, r *recipe, view View) *step {
 func (f *Fetcher) unread(ctx context.Context, c *chain, r *recipe, view View, code fault.Code) step {
 	s := &c.fetch
 	if s.asked == "" && !r.extractor.TakesFailures() {
-		return f.fail(c, code)
+		return f.refused(c, r, code)
 	}
 	asked := s.asked
 	if asked == "" {
@@ -187,7 +187,7 @@ func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, r
 		got.body = xxh3.HashSeed(first.Body, secret)
 	}
 	if !result.Free {
-		got.priceRow, got.quantity = f.price(c, view)
+		got.priceRow, got.quantity = c.charge.Of(c.fetch.by)
 	}
 	p := c.follow(f, r, secret, got)
 	return step{page: &p}
@@ -223,14 +223,6 @@ func (f *Fetcher) scripted(c *chain, r *recipe, own extract.Page, code fault.Cod
 	f.mu.Unlock()
 	f.again(c)
 	return true
-}
-
-// price is what a unit is charged as whose own page is there: by tier plain as the run's endpoint is, if it has one.
-func (f *Fetcher) price(c *chain, view View) (row string, quantity uint32) {
-	if job := view.Job(c.task.Job); job != nil {
-		return job.Charge.Of(c.fetch.by)
-	}
-	return model.Charge{}.Of(c.fetch.by)
 }
 
 // endOverdue hands the waiting chains whose unit's time is over to the workers: nothing is asked any more. It needs mu.

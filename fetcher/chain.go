@@ -36,6 +36,8 @@ type chain struct {
 	unit  model.Unit
 	url   string // the unit's address, as listed or as the pagination made it
 	fetch fetchState
+	// charge is the run's at the request under way. By tier plain a unit is charged as the run's endpoint is, if it has one.
+	charge model.Charge
 }
 
 // fetchState is the work on one page.

@@ -384,6 +384,23 @@ func TestBuildIDs(t *testing.T) {
 	}
 }
 
+// A page behind the last one of a counted chain may be one of an old build. If it is not, it ends the chain.
+func TestBehindTheLastPageOfABuild(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const at = "http://a.test/_next/data/one/l.json"
+		r, stop := start(t, 1, curlRecipe("curl "+at, &model.Pagination{Type: model.URLPageParam, Param: "p"}), nil)
+		defer stop()
+		r.web.page("http://a.test/", buildPage("one", ""))
+		r.web.page(at, "<h1>x</h1>")
+		r.web.serve(at+"?p=2", "404")
+		r.send(r.task(0, at))
+		pages := r.pages(2)
+		if got := shorthand(pages[1]); got != "1 empty last" || r.count("http://a.test/") != 1 {
+			t.Errorf("page is %q; asked for %q", got, r.web.asked)
+		}
+	})
+}
+
 // A build id once found is used from then on, for the header as well.
 func TestBuildIDIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -38,6 +38,9 @@ const maxOpen = 1 << 17
 // sweepEvery is how often lapsed leases and ended runs are looked for among the tasks that wait.
 const sweepEvery = 250 * time.Millisecond
 
+// lookEvery is how often the log is asked how much of it was not read.
+const lookEvery = 2 * time.Second
+
 // Pace is what a host may be asked: request starts per second and requests under way; 0 sets no bound.
 type Pace = frontier.Pace
 
@@ -113,13 +116,13 @@ type Fetcher struct {
 	recipes *recipeCache
 	tokens  *tokens
 	hosts   *hostMemory
-	slots   chan struct{} // one for each request that may be under way
 	extract chan struct{} // one for each extraction
 	asking  chan struct{} // one for each question to the model
 	wake    chan struct{} // the starter has to look again
 	beatNow chan struct{} // the leader has to know
 	running sync.WaitGroup
 	counts  counters
+	behind  atomic.Int64 // records of our shards' tasks that were not read, when the log was asked last
 	metrics *metrics
 
 	mu       sync.Mutex // guards what follows, and what shards and chains say is guarded by it
@@ -144,7 +147,6 @@ func New(config Config) *Fetcher {
 		recipes:  newRecipeCache(maxRecipes),
 		tokens:   newTokens(config.Clock),
 		hosts:    newHostMemory(maxRemembered),
-		slots:    make(chan struct{}, config.Workers),
 		extract:  make(chan struct{}, config.Extractions),
 		asking:   make(chan struct{}, config.Questions),
 		wake:     make(chan struct{}, 1),
@@ -170,27 +172,45 @@ func (f *Fetcher) Run(ctx context.Context) error {
 		f.keepLeases(ctx, work)
 	})
 	f.running.Go(func() { f.sweep(work) })
+	f.running.Go(func() { f.lookAhead(work) })
 	f.startRequests(work)
 	f.running.Wait()
 	return nil
 }
 
-// startRequests hands what is ready to the workers, one goroutine for each request.
+// startRequests hands what is ready to the workers. They are started as they are needed and kept: a goroutine of its own
+// for each request would grow its stack anew each time.
 func (f *Fetcher) startRequests(ctx context.Context) {
-	for {
+	turns := make(chan *chain)
+	defer close(turns)
+	ready := make(chan struct{}, f.config.Workers) // one for each worker that waits for its turn
+	for started := 0; ; {
+		if len(ready) == 0 && started < f.config.Workers {
+			started++
+			f.running.Go(func() { f.serve(ctx, ready, turns) })
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case f.slots <- struct{}{}:
+		case <-ready:
 		}
 		c := f.awaitTurn(ctx)
 		if c == nil {
 			return
 		}
-		f.running.Go(func() {
-			defer func() { <-f.slots }()
-			f.work(ctx, c)
-		})
+		turns <- c
+	}
+}
+
+// serve is a worker.
+func (f *Fetcher) serve(ctx context.Context, ready chan<- struct{}, turns <-chan *chain) {
+	for {
+		ready <- struct{}{}
+		c, ok := <-turns
+		if !ok {
+			return
+		}
+		f.work(ctx, c)
 	}
 }
 
@@ -249,6 +269,14 @@ func (f *Fetcher) sweep(ctx context.Context) {
 		f.endOverdue(now)
 		f.mu.Unlock()
 		f.cancelEnded()
+	}
+}
+
+// lookAhead asks the log how much of our tasks was not read, for the heartbeats to tell. The log may take seconds to
+// answer, for which they do not wait.
+func (f *Fetcher) lookAhead(ctx context.Context) {
+	for f.pause(ctx, lookEvery) {
+		f.behind.Store(f.config.Log.Lag(stream.Tasks))
 	}
 }
 
@@ -313,6 +341,7 @@ type Counts struct {
 	Shards      int           // held
 	Waiting     int           // tasks that wait for their turn
 	Hosts       int           // hosts in mind
+	ReadyHosts  int           // of these, those that may be asked now, and wait for the fetcher
 	HeldBytes   int64         // of bodies and unpublished pages
 	Asking      int64         // requests under way, extraction included
 	LeaseAge    time.Duration // since the heartbeat that the leases count from; 0 without shards
@@ -328,11 +357,11 @@ type counters struct {
 func (f *Fetcher) Counts() Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := &f.counts
+	c, now := &f.counts, f.config.Clock.Now()
 	return Counts{Pages: c.pages.Load(), Delivered: c.delivered.Load(), Errored: c.errored.Load(),
 		Cancelled: c.cancelled.Load(), Retries: c.retries.Load(), Bytes: c.bytes.Load(), Markers: c.markers.Load(),
 		Dropped: c.dropped.Load(), Undecodable: c.undecodable.Load(), Taken: c.taken.Load(), Released: c.released.Load(),
 		Lapsed: c.lapsed.Load(), LostBeats: c.lostBeats.Load(), Open: f.open, Shards: len(f.shards),
-		Waiting: f.frontier.Waiting(), Hosts: f.frontier.Hosts(), HeldBytes: f.held, Asking: c.asking.Load(),
-		LeaseAge: f.leaseAge(f.config.Clock.Now())}
+		Waiting: f.frontier.Waiting(), Hosts: f.frontier.Hosts(), ReadyHosts: f.frontier.Ready(now), HeldBytes: f.held,
+		Asking: c.asking.Load(), LeaseAge: f.leaseAge(now)}
 }

@@ -59,7 +59,7 @@ func newGuarded(t *testing.T, config egress.Config, with WebConfig) *guarded {
 		t.Fatal(err)
 	}
 	with.Timeout, with.Clock, with.Proxies = 10*time.Second, g.now, []*egress.Proxy{proxy}
-	if g.web, err = NewHTTPWeb(g.client, with); err != nil {
+	if g.web, err = NewHTTPWeb(t.Context(), g.client, with); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -38,8 +38,8 @@ type WebConfig struct {
 	Shared cache.Values
 }
 
-// NewHTTPWeb makes a Web over the one way out. It fails when there is no such browser.
-func NewHTTPWeb(client *egress.Client, config WebConfig) (*HTTPWeb, error) {
+// NewHTTPWeb makes a Web over the one way out. It fails when the browser does not start.
+func NewHTTPWeb(ctx context.Context, client *egress.Client, config WebConfig) (*HTTPWeb, error) {
 	if config.Timeout <= 0 {
 		config.Timeout = DefaultTimeout
 	}
@@ -49,7 +49,7 @@ func NewHTTPWeb(client *egress.Client, config WebConfig) (*HTTPWeb, error) {
 	w := &HTTPWeb{}
 	if config.Chromium != "" {
 		var err error
-		w.browser, err = chromium.Open(chromium.Config{Path: config.Chromium, Client: client, Pages: config.Pages,
+		w.browser, err = chromium.Open(ctx, chromium.Config{Path: config.Chromium, Client: client, Pages: config.Pages,
 			Logger: config.Logger})
 		if err != nil {
 			return nil, err

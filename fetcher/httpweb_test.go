@@ -36,7 +36,7 @@ func TestHTTPWeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	web, err := NewHTTPWeb(client, WebConfig{})
+	web, err := NewHTTPWeb(t.Context(), client, WebConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func (f *Fetcher) heldShards() int {
 func (f *Fetcher) beat(ctx context.Context, timeout time.Duration) (next time.Duration, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, max(timeout, firstBeat))
 	defer cancel()
-	beat := client.Heartbeat{Node: f.config.Node, Boot: f.config.Boot, Pages: f.counts.pages.Load()}
+	beat := client.Heartbeat{Node: f.config.Node, Boot: f.config.Boot, Pages: f.counts.pages.Load(), Unread: f.behind.Load()}
 	f.mu.Lock()
 	for _, s := range f.shards {
 		beat.Holding = append(beat.Holding, client.ShardEpoch{Shard: s.number, Epoch: s.epoch})

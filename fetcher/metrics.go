@@ -124,6 +124,8 @@ func (f *Fetcher) measure(to *telemetry.Metrics) {
 		Gauge("shoal_fetcher_requests_open", "Requests under way, extraction included.",
 			func(c Counts) float64 { return float64(c.Asking) }).
 		Gauge("shoal_fetcher_shards_held", "Shards held.", func(c Counts) float64 { return float64(c.Shards) }).
+		Gauge("shoal_fetcher_hosts_ready", "Hosts that may be asked now, and wait for the fetcher.",
+			func(c Counts) float64 { return float64(c.ReadyHosts) }).
 		Gauge("shoal_fetcher_hosts_known", "Hosts in mind.", func(c Counts) float64 { return float64(c.Hosts) }).
 		Gauge("shoal_fetcher_held_bytes", "Bytes of bodies and unpublished pages held.",
 			func(c Counts) float64 { return float64(c.HeldBytes) }).

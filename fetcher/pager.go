@@ -24,7 +24,10 @@ func newPager(p *model.Pagination, source *curl.Request) pager {
 	}
 	switch p.Type {
 	case model.URLPageParam:
-		pages := pageParam{param: p.Param, start: 1, step: 1}
+		pages := pageParam{param: p.Param, start: 1, told: p.Start != nil, step: 1}
+		if value, inBody := bodyParam(p, source); inBody {
+			pages.start = listed(value, pages.start)
+		}
 		if p.Start != nil {
 			pages.start = *p.Start
 		}
@@ -38,7 +41,7 @@ func newPager(p *model.Pagination, source *curl.Request) pager {
 			pages.size = *p.PageSize
 		}
 		if value, inBody := bodyParam(p, source); inBody {
-			pages.first = offset(value)
+			pages.first = listed(value, 0)
 		}
 		return pages
 	case model.URLTemplate:
@@ -63,14 +66,21 @@ func bodyParam(p *model.Pagination, source *curl.Request) (value string, inBody 
 	return source.BodyParam(p.Param)
 }
 
-// pageParam counts up in a query parameter. The first page is the address as it is listed.
+// pageParam counts up in a query parameter, unless told from where the listed address begins. The first page is the address
+// as it is listed.
 type pageParam struct {
-	param       string
-	start, step int
+	param string
+	start int // where the address says nothing, or always
+	told  bool
+	step  int
 }
 
 func (p pageParam) next(start string, page uint32, _, _ string) string {
-	return withParam(start, p.param, strconv.Itoa(p.start+int(page)*p.step))
+	first := p.start
+	if value, has := paramOf(start, p.param); has && !p.told {
+		first = listed(value, first)
+	}
+	return withParam(start, p.param, strconv.Itoa(first+int(page)*p.step))
 }
 
 // offsetParam counts rows in a query parameter, from where the listed address begins.
@@ -82,20 +92,20 @@ type offsetParam struct {
 
 func (p offsetParam) next(start string, page uint32, _, _ string) string {
 	first := p.first
-	if value, listed := paramOf(start, p.param); listed {
-		first = offset(value)
+	if value, has := paramOf(start, p.param); has {
+		first = listed(value, 0)
 	}
 	return withParam(start, p.param, strconv.Itoa(first+int(page)*p.size))
 }
 
-// maxOffset bounds the offset that a chain begins with.
-const maxOffset = 1 << 30
+// maxListed bounds the number that a chain begins with.
+const maxListed = 1 << 30
 
-// offset reads where a chain begins; what is no such number is 0.
-func offset(value string) int {
+// listed reads where a chain begins; what is no such number is otherwise.
+func listed(value string, otherwise int) int {
 	n, err := strconv.Atoi(value)
-	if err != nil || n < 0 || n > maxOffset {
-		return 0
+	if err != nil || n < 0 || n > maxListed {
+		return otherwise
 	}
 	return n
 }

@@ -26,6 +26,7 @@ type recipe struct {
 	err          error         // why there is no extractor
 	curl         *curl.Request // nil: pages are asked for by GET
 	pager        pager         // nil without pagination
+	counts       bool          // its pager makes addresses that the site has not named
 	prelaunch    *prelaunch.Rules
 	bodyParam    string // the page parameter, where it goes into the body of curl
 	rules        *rules.Rules
@@ -107,7 +108,7 @@ func compileRecipe(r model.Recipe) *recipe {
 		compiled.err = errNoRule
 		return compiled
 	}
-	compiled.pager = newPager(r.Pagination, compiled.curl)
+	compiled.pager, compiled.counts = newPager(r.Pagination, compiled.curl), r.Pagination.Counts()
 	if _, inBody := bodyParam(r.Pagination, compiled.curl); inBody {
 		compiled.bodyParam = r.Pagination.Param
 	}

@@ -212,6 +212,24 @@ func TestHeartbeatEveryThirdOfALease(t *testing.T) {
 }
 
 // Once the lease has lapsed nothing is started and the open tasks are dropped; a new lease begins at the end of tasks.
+// Heartbeats tell what the log holds for the fetcher that it has not read.
+func TestHeartbeatsTellWhatIsUnread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, stop := start(t, 2, title, func(r *rig, _ *Config) {
+			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return client.Leases{For: 9 * time.Second}, nil }
+		})
+		defer stop()
+		r.send(r.task(1, "http://a.example/1"), r.task(2, "http://a.example/2")) // nobody holds the shard
+		pass(10 * time.Second)
+		synctest.Wait()
+		r.control.change(func() {
+			if last := r.control.beats[len(r.control.beats)-1]; last.Unread != 2 {
+				t.Errorf("the newest heartbeat tells of %d records", last.Unread)
+			}
+		})
+	})
+}
+
 func TestLapsedLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		alive := true

@@ -122,15 +122,17 @@ func (f *Fetcher) finish(c *chain, p model.Page) {
 // request makes the chain's next request.
 func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	view := f.config.Control.View()
-	if view.Job(c.task.Job) == nil { // perhaps only here: a copy may lag behind
+	job := view.Job(c.task.Job)
+	if job == nil { // perhaps only here: a copy may lag behind
 		if fresh, err := f.config.Control.Fresh(ctx); err == nil {
-			view = fresh
+			view, job = fresh, fresh.Job(c.task.Job)
 		}
 	}
-	if ended(view.Job(c.task.Job)) {
+	if ended(job) {
 		p := cancelledPage(c)
 		return step{page: &p}
 	}
+	c.charge = job.Charge
 	r := f.recipes.get(view, c.task.Scraper, c.task.Revision)
 	tiers := f.tiersFor(c, r)
 	switch {
@@ -177,7 +179,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		c.fetch.hops++
 		return step{again: true}
 	case errors.As(err, &refused):
-		failed := f.fail(c, refused.code)
+		failed := f.refused(c, r, refused.code)
 		failed.answer = next.answer
 		return failed
 	case errors.As(err, &failure) && f.renew(c, r, failure):
@@ -299,6 +301,23 @@ func (f *Fetcher) mayHop(ctx context.Context, c *chain, r *recipe, to string) er
 func (f *Fetcher) fail(c *chain, code fault.Code) step {
 	p := c.errored(f, code)
 	return step{page: &p}
+}
+
+// refused ends a chain whose page the site does not give. Where addresses are made by counting, a page behind the first that
+// does not exist is what stands behind the last one: the empty page that ends the chain.
+func (f *Fetcher) refused(c *chain, r *recipe, code fault.Code) step {
+	if c.unit.Page == 0 || !r.counts || code != fault.PageStatus || !c.isMissing() {
+		return f.fail(c, code)
+	}
+	p := c.pageOf(f)
+	p.Outcome, p.Last = model.Empty, true
+	return step{page: &p}
+}
+
+// isMissing says that, by the last try at it, the page does not exist.
+func (c *chain) isMissing() bool {
+	n := len(c.fetch.tries)
+	return n > 0 && (c.fetch.tries[n-1].Status == 404 || c.fetch.tries[n-1].Status == 410)
 }
 
 // failed decides what follows a try that brought no page: another one, the next tier, or the end.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,7 +128,9 @@ func link(to string) string { return "<a rel=next href='" + to + "'>" }
 func TestChains(t *testing.T) {
 	byParam := model.Pagination{Type: model.URLPageParam, Param: "p"}
 	byLink := model.Pagination{Type: model.NextLink, Selector: "a[rel=next]"}
-	three := 3
+	byPath := model.Pagination{Type: model.URLTemplate, Template: "/l/{page}"}
+	three, ten := 3, 10
+	byOffset := model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: &ten}
 	bounded := byParam
 	bounded.Max = &three
 	const url = "http://a.test/l?q=1"
@@ -143,7 +147,19 @@ func TestChains(t *testing.T) {
 			[]string{"0 delivered", "1 delivered", "2 empty last"}, 3},
 		"a page of known rows ends it": {byParam, map[string]string{url: items("a", "b"), url + "&p=2": items("b")}, 10,
 			[]string{"0 delivered", "1 empty last"}, 2},
-		"an error ends it": {byParam, map[string]string{url: items("a"), url + "&p=2": "404"}, 10,
+		"a page that is not there ends it": {byParam, map[string]string{url: items("a"), url + "&p=2": items("b"), url + "&p=3": "404"}, 10,
+			[]string{"0 delivered", "1 delivered", "2 empty last"}, 3},
+		"nor is one that is gone": {byOffset, map[string]string{url: items("a"), url + "&o=10": "410"}, 10,
+			[]string{"0 delivered", "1 empty last"}, 2},
+		"nor one of a path": {byPath, map[string]string{url: items("a"), "http://a.test/l/2": "404"}, 10,
+			[]string{"0 delivered", "1 empty last"}, 2},
+		"the first page has to be there": {byParam, map[string]string{url: "404"}, 10,
+			[]string{"0 errored http_status last"}, 1},
+		"and so has one that a link names": {byLink, map[string]string{url: items("a") + link("/m"), "http://a.test/m": "404"}, 10,
+			[]string{"0 delivered", "1 errored http_status last"}, 2},
+		"a failing site is an error, after all tries": {byParam, map[string]string{url: items("a"), url + "&p=2": "500"}, 10,
+			[]string{"0 delivered", "1 errored http_status last"}, 4},
+		"another refusal is an error": {byParam, map[string]string{url: items("a"), url + "&p=2": "451"}, 10,
 			[]string{"0 delivered", "1 errored http_status last"}, 2},
 		"the most pages": {bounded, map[string]string{url: items("a"), url + "&p=2": items("b"), url + "&p=3": items("c")}, 10,
 			[]string{"0 delivered", "1 delivered", "2 delivered last"}, 3},
@@ -163,8 +179,8 @@ func TestChains(t *testing.T) {
 				r, stop := start(t, 1, paged(c.pagination), nil)
 				defer stop()
 				for address, body := range c.web {
-					if body == "404" {
-						r.web.fails(address, -1, Failure{Code: fault.PageStatus, Status: 404})
+					if status, err := strconv.Atoi(body); err == nil {
+						r.web.fails(address, -1, Failure{Code: fault.PageStatus, Status: status, Retry: status == 500})
 						continue
 					}
 					r.web.page(address, body)
@@ -185,6 +201,10 @@ func TestChains(t *testing.T) {
 					}
 				}
 				r.nothingMore()
+				asked := slices.DeleteFunc(slices.Clone(r.web.asked), func(at string) bool { return strings.HasSuffix(at, "/robots.txt") })
+				if len(asked) != c.asked {
+					t.Errorf("asked for %q, want %d pages", asked, c.asked)
+				}
 				if c := r.f.Counts(); c.Open != 0 {
 					t.Errorf("%d tasks are still open", c.Open)
 				}

@@ -30,7 +30,7 @@ type Services struct {
 	Node string
 	Boot ids.ID
 	// Lag is how many records each topic still holds, by its name.
-	Lag func() map[string]int64
+	Lag func(ctx context.Context) map[string]int64
 	// Recount holds the ledger of every closed run in a view against its page records.
 	Recount func(ctx context.Context, view *client.View) ([]Recounted, error)
 	// Operator is what administrators do to the cluster.

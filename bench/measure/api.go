@@ -22,10 +22,9 @@ import (
 type API struct {
 	ReadRate    float64       `help:"Reads a second." default:"2000"`
 	WriteRate   float64       `help:"Writes a second." default:"100"`
-	SearchRate  float64       `help:"Reads a second that look at every row of a group." default:"2"`
 	Time        time.Duration `help:"Of each case." default:"30s"`
 	Connections int           `help:"To the service, at most: as many calls are under way." default:"64"`
-	Workers     int           `help:"Requests that the crawl beside it has under way, at most; 0: the fetcher's own measure." default:"0"`
+	Workers     int           `help:"Requests that the crawl beside it has under way, at most: so many that it fills one core, and no more; 0: the fetcher's own measure." default:"2"`
 	Profile     string        `help:"Directory for a CPU profile of the service beside the crawl." placeholder:"DIR" type:"path"`
 }
 
@@ -36,9 +35,12 @@ each is taken from when it was due, not from when it was sent: a service that st
 thousands of calls wait, where a client that waits for answers would have sent one. "Sent late" is how much of that passed
 until this client had a connection free and got to it. First the service is alone, then it crawls beside it as fast as it can.
 
-The operations take turns. Reads: identity, groups, scrapers, a scraper, runs, 20 rows by cursor, wallet, ledger, prices.
-Writes: a group replaced, a scraper replaced. Searches: rows of a group of 2,000 by a filter, which an embedded service
-finds by looking at each; they are told apart from the other reads ('shoal bench rows' measures them by themselves).
+The operations take turns. Reads: identity, keys, groups, scrapers, a scraper, runs, the run under way, link errors of a run,
+20 rows by cursor and 100 further on, 20 by cursor that a filter lets pass, a group's newest 20 and those of its 2,000 that a
+filter finds, wallet, ledger, prices. Writes: a group replaced, a scraper replaced.
+
+One process has the service and the crawl, and Go has no priorities: what bounds the crawl to its share of the machine is
+how many requests it has under way (--workers). The report says how many cores each process took.
 
 Example: shoal bench api --read-rate 500 --write-rate 20 --time 1m`
 }
@@ -47,6 +49,7 @@ const (
 	readLimit  = 5  // ms, p99 at 2,000 reads a second beside a crawl
 	writeLimit = 15 // ms, p99
 	apiRows    = 2_000
+	apiRuns    = 20 // that they are the rows of
 	apiWarmUp  = 2 * time.Second
 	// crawlRate is more pages a second than a crawl reads, so that it does not end too soon.
 	crawlRate = 20_000
@@ -161,11 +164,10 @@ type kind int
 const (
 	reads kind = iota
 	writes
-	searches
 	kinds // how many there are
 )
 
-func (k kind) String() string { return [kinds]string{"all reads", "all writes", "all searches"}[k] }
+func (k kind) String() string { return [kinds]string{"all reads", "all writes"}[k] }
 
 // calls are the operations, and whom to call.
 type calls struct {
@@ -173,18 +175,70 @@ type calls struct {
 	host, token string
 }
 
-// prepare makes what the operations are about: a group, a scraper, and a run with rows.
+// prepare makes what the operations are about, and is what they are called with.
 func (m *API) prepare(ctx context.Context, s *service, w *web) (*calls, error) {
-	order := api.Order{Who: s.Client, Kind: model.SingleProduct, Fields: page.Fields(false),
-		URLs: slices.Collect(w.URLs(apiRows))}
-	run, err := launch(ctx, order)
+	at, err := url.Parse(s.Client.Server)
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	c := &calls{host: at.Host, token: s.Token}
+	if c.of[reads], err = readCalls(ctx, s, w); err != nil {
+		return nil, err
+	}
+	c.of[writes], err = writeCalls(ctx, s)
+	return c, err
+}
+
+// readCalls makes a group with runs that have rows and charges, and reads all of it.
+func readCalls(ctx context.Context, s *service, w *web) ([]call, error) {
+	group, err := s.PutGroup(ctx, "read")
 	if err != nil {
 		return nil, err
 	}
-	job, _, err := s.Finished(ctx, run)
-	if err != nil {
+	var run api.Launched
+	for urls := range slices.Chunk(slices.Collect(w.URLs(apiRows)), apiRows/apiRuns) {
+		order := api.Order{Who: s.Client, Kind: model.SingleProduct, Fields: page.Fields(false), URLs: urls}
+		query, err := order.ListQuery(ctx, s.Client, group, "run "+api.NewKey())
+		if err != nil {
+			return nil, err
+		}
+		if run, err = s.RunList(ctx, query, order.Body()); err != nil {
+			return nil, err
+		}
+		if _, _, err := s.Finished(ctx, run); err != nil {
+			return nil, err
+		}
+	}
+	whole := url.Values{"groupId": {group}, "limit": {"1000"}}
+	var half struct{ NextCursor string }
+	if err := s.Call(ctx, fasthttp.MethodGet, "/api/scraper/data", whole, nil, &half); err != nil {
 		return nil, err
 	}
+	return []call{
+		{name: "identity", path: "/api/key/whoami"},
+		{name: "keys", path: "/api/key/list"},
+		{name: "groups", path: "/api/scraper/group/list"},
+		{name: "scrapers of a group", path: "/api/scraper/list?groupId=" + group},
+		{name: "a scraper", path: "/api/scraper/" + run.ScraperID},
+		{name: "20 runs", path: "/api/scraper/load-history?size=20"},
+		{name: "runs under way", path: "/api/scraper/load-history?" + url.Values{"filters": {`{"state":"RUNNING"}`}}.Encode()},
+		{name: "errors of a run", path: "/api/scraper/load-history/group/" + group + "/job/" + run.JobID + "/errors"},
+		{name: "20 rows of a run", path: "/api/scraper/data?limit=20&jobId=" + run.JobID},
+		{name: "100 rows, by cursor", path: "/api/scraper/data?" +
+			url.Values{"groupId": {group}, "limit": {"100"}, "cursor": {half.NextCursor}}.Encode()},
+		{name: "20 rows, filtered", path: "/api/scraper/data?" +
+			url.Values{"groupId": {group}, "limit": {"20"}, "filters": {`{"price":{"gt":600}}`}}.Encode()},
+		{name: "newest rows of a group", path: "/api/scraper/data/group/" + group},
+		{name: "a row of a group, filtered", path: "/api/scraper/data/group/" + group + "?" +
+			url.Values{"filters": {`{"sku":"SKU-00000123"}`}}.Encode()},
+		{name: "wallet", path: "/api/wallet"},
+		{name: "ledger", path: "/api/wallet/transactions?size=20"},
+		{name: "prices", path: "/api/wallet/prices"},
+	}, nil
+}
+
+// writeCalls makes a group and a scraper, and replaces them.
+func writeCalls(ctx context.Context, s *service) ([]call, error) {
 	group, err := s.PutGroup(ctx, "replaced")
 	if err != nil {
 		return nil, err
@@ -207,26 +261,8 @@ func (m *API) prepare(ctx context.Context, s *service, w *web) (*calls, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
-	at, err := url.Parse(s.Client.Server)
-	if err != nil {
-		return nil, fmt.Errorf("bench: %w", err)
-	}
-	filters := url.Values{"filters": {`{"sku":"SKU-00000123"}`}, "size": {"20"}}.Encode()
-	return &calls{host: at.Host, token: s.Token,
-		of: [kinds][]call{reads: {
-			{name: "identity", path: "/api/key/whoami"},
-			{name: "groups", path: "/api/scraper/group/list"},
-			{name: "scrapers", path: "/api/scraper/list?groupId=" + group},
-			{name: "a scraper", path: "/api/scraper/" + id},
-			{name: "runs", path: "/api/scraper/load-history?size=20"},
-			{name: "20 rows by cursor", path: "/api/scraper/data?limit=20&jobId=" + run.JobID},
-			{name: "wallet", path: "/api/wallet"},
-			{name: "ledger", path: "/api/wallet/transactions?size=20"},
-			{name: "prices", path: "/api/wallet/prices"},
-		}, writes: {
-			{name: "replace a group", method: fasthttp.MethodPut, path: "/api/scraper/group", body: groupBody},
-			{name: "replace a scraper", method: fasthttp.MethodPut, path: "/api/scraper", body: scraperBody},
-		}, searches: {
-			{name: "rows of a group, filtered", path: "/api/scraper/data/group/" + job.GroupID + "?" + filters},
-		}}}, nil
+	return []call{
+		{name: "replace a group", method: fasthttp.MethodPut, path: "/api/scraper/group", body: groupBody},
+		{name: "replace a scraper", method: fasthttp.MethodPut, path: "/api/scraper", body: scraperBody},
+	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -206,7 +207,7 @@ func (c *localCluster) measure(ctx context.Context, w *web, report *Report) erro
 		all += spent
 		table.add(name, micros(spent)/float64(c.m.Pages), float64(after[name].PeakBytes)/1e6)
 	}
-	table.add("all", micros(all)/float64(c.m.Pages))
+	table.add("all", micros(all)/float64(c.m.Pages), math.NaN())
 	if c.m.ServicePIDs == "" {
 		report.note("what Kafka, ClickHouse and Redis took is not in it: --service-pids names their processes")
 	}

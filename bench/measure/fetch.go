@@ -30,8 +30,7 @@ type Fetch struct {
 // Help says what the figures are.
 func (*Fetch) Help() string {
 	return `The product's client reads pages of a synthetic web that runs as a process of its own, over kept connections to 64 hosts, and
-does nothing with them. Processor time is the client's. How much of the machine the web took stands beside it: the web
-compresses each answer anew, so that with gzip and br it takes most.
+does nothing with them. Processor time is the client's. How much of the machine the web took stands beside it.
 
 Example: shoal bench fetch --pages 100000`
 }

@@ -43,7 +43,7 @@ func TestMeasures(t *testing.T) {
 		{"extract", &measure.Extract{Time: 5 * time.Millisecond}, "CSS, product, 300 KB"},
 		{"fetch", &measure.Fetch{Pages: 100, Concurrency: 8}, "28 KB, TLS"},
 		{"loop", &measure.Loop{Pages: 500, Rounds: 1, Mixed: true}, "the web as it is"},
-		{"api", &measure.API{ReadRate: 100, WriteRate: 20, SearchRate: 5, Time: time.Second, Connections: 8}, "replace a scraper"},
+		{"api", &measure.API{ReadRate: 100, WriteRate: 20, Time: time.Second, Connections: 8}, "replace a scraper"},
 		{"list", &measure.List{Addresses: []int{1000}, Hosts: 10}, "1,000"},
 		{"frontier", &measure.Frontier{Addresses: 2000, Hosts: 500}, "the web sees the first request"},
 		{"rows", &measure.Rows{Rows: 1000, Batch: 500, Reads: 2}, "count: nested"},

@@ -84,9 +84,8 @@ func (m *API) load(ctx context.Context, s *service, c *calls, title string, repo
 	if err != nil {
 		return nil, err
 	}
-	found.tell(report, c, fmt.Sprintf("%s; %s reads, %s writes and %s searches a second for %v. Processors: service %s, this "+
-		"client %s:", title, figure(m.ReadRate), figure(m.WriteRate), figure(m.SearchRate), m.Time,
-		figure((after.CPU-before.CPU).Seconds()/took), figure((now-cpu).Seconds()/took)))
+	found.tell(report, c, fmt.Sprintf("%s; %s reads and %s writes a second for %v. Processors: service %s, this client %s:", title,
+		figure(m.ReadRate), figure(m.WriteRate), m.Time, figure((after.CPU-before.CPU).Seconds()/took), figure((now-cpu).Seconds()/took)))
 	for why, n := range found.failed {
 		report.note("%s: %d calls failed: %s", title, n, why)
 	}
@@ -129,7 +128,7 @@ func (m *API) send(ctx context.Context, client *fasthttp.HostClient, c *calls, s
 	}
 	var errs [kinds]error
 	var schedules sync.WaitGroup
-	for k, rate := range [kinds]float64{reads: m.ReadRate, writes: m.WriteRate, searches: m.SearchRate} {
+	for k, rate := range [kinds]float64{reads: m.ReadRate, writes: m.WriteRate} {
 		schedules.Go(func() { errs[k] = c.schedule(ctx, queue, kind(k), rate, begun, span) })
 	}
 	schedules.Wait()

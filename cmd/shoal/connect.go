@@ -32,7 +32,8 @@ func (c *connectFlags) client(t *terminal) (*api.Client, error) {
 	if key == "" {
 		var err error
 		if key, err = readLine(c.Data, keyFile); err != nil {
-			return nil, noAccess(err, "no API key: start `shoal serve --data %s` first, or set SHOAL_KEY", c.Data)
+			return nil, noAccess(err, "no API key: start `shoal serve --data %s` first, or set SHOAL_KEY, to what `shoal token` prints "+
+				"where the sign-in key of a cluster is", c.Data)
 		}
 	}
 	return c.connect(t, key)

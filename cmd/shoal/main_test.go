@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -209,6 +210,10 @@ func TestWallet(t *testing.T) {
 		t.Errorf("body %s", body)
 	}
 	b.shoal("wallet", "adjust", "--micros", "1.5", "--note", "x").want(t, exitUsage, "--micros")
+	if err := os.Remove(filepath.Join(b.data, keyFile)); err != nil { // as in the directory of a cluster's authority
+		t.Fatal(err)
+	}
+	b.shoal("wallet", "adjust", "--micros", "1", "--note", "x").want(t, exitUsage, "--customer: whose wallet?")
 }
 
 func TestStatusAndToken(t *testing.T) {

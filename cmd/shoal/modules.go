@@ -50,6 +50,7 @@ func runServe(ctx context.Context, config ServeConfig) error {
 		return err
 	}
 	defer stopProfile()
+	collectLessOften()
 	return runNode(ctx, config, nil)
 }
 
@@ -95,7 +96,7 @@ func runNode(ctx context.Context, config ServeConfig, on *services) (err error) 
 	}
 	n.services = on
 	defer n.close()
-	if err := n.build(); err != nil {
+	if err := n.build(ctx); err != nil {
 		return err
 	}
 	return lifecycle.Run(ctx, n.parts()...)
@@ -194,7 +195,7 @@ type node struct {
 }
 
 // build makes the roles; nothing runs yet. close must be called, whatever it answers.
-func (n *node) build() (err error) {
+func (n *node) build(ctx context.Context) (err error) {
 	config, on, boot := n.config, n.services, n.ids.New()
 	about := telemetry.Node{Name: n.name, Roles: config.Roles, Version: version(), Dir: config.Data}
 	if n.identity != nil {
@@ -207,13 +208,7 @@ func (n *node) build() (err error) {
 		return err
 	}
 	log := stream.Measured(on.log, n.clock, n.metrics)
-	proxies, err := readProxies(config.Proxies)
-	if err != nil {
-		return err
-	}
-	n.web, err = fetcher.NewHTTPWeb(n.egress, fetcher.WebConfig{Shared: on.cache, Clock: n.clock, Proxies: proxies,
-		Chromium: config.Chromium, Logger: n.forRole("fetcher")})
-	if err != nil {
+	if n.web, err = n.openWeb(ctx); err != nil {
 		return err
 	}
 	n.web.Measure(n.metrics)
@@ -246,6 +241,7 @@ func (n *node) build() (err error) {
 	if !n.has("apiserver") {
 		return nil
 	}
+	on.watchGroups()
 	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, ExchangeRates: rates,
 		Clock: n.clock,
 		IDs:   n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,

@@ -73,7 +73,7 @@ func newTestNode(t *testing.T, config ServeConfig, log io.Writer, tracer *teleme
 	n := &node{config: config, name: nodeName, clock: clock.System{}, ids: ids.Random{Now: time.Now}, signals: signals, services: services,
 		point: func(string) {}}
 	t.Cleanup(n.close)
-	if err := n.build(); err != nil {
+	if err := n.build(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -45,6 +45,8 @@ type ServeConfig struct {
 
 	Proxies  string // file that names the proxies of tier super; "": none
 	Chromium string // path of the browser of tier render; "": none
+	// ChromiumNamed says that an operator named it: without it nothing is served. One that was only found may be left out.
+	ChromiumNamed bool
 
 	HostRate           float64 // request starts per second that a host gets, unless a scraper says otherwise
 	HostConnections    int
@@ -131,7 +133,7 @@ type serveCommand struct {
 	EgressAllow        []netip.Prefix    `help:"Private ranges that may be reached all the same; none by default." placeholder:"CIDR"`
 	EgressOrigin       map[string]string `hidden:"" mapsep:"," help:"Hosts that are dialled at a fixed place instead of asking DNS: HOST=IP:PORT or *.SUFFIX=IP:PORT. For test webs."`
 	Proxies            string            `help:"File that names proxies for tier super, one a line: http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before the host where needed." type:"path" placeholder:"FILE"`
-	Chromium           string            `help:"Chromium for tier render; looked for on PATH by default, 'none' does without." placeholder:"PATH"`
+	Chromium           string            `help:"Chromium for tier render, which then has to start; looked for on PATH by default, 'none' does without." placeholder:"PATH"`
 	HostRate           float64           `help:"Request starts per second that a host gets, unless a scraper says otherwise." default:"1"`
 	HostConnections    int               `help:"Connections that a host gets, unless a scraper says otherwise." default:"2"`
 	MaxHostRate        float64           `help:"Most request starts per second that a scraper may ask for." default:"10"`
@@ -314,7 +316,7 @@ func (c *serveCommand) config() ServeConfig {
 		Services: c.Services, Model: c.Model,
 		Times:       Times{Fetch: c.FetchTimeout, Lease: c.Lease, Markers: c.MarkerEvery, Stop: c.StopWithin, Grace: c.StopGrace},
 		EgressAllow: c.EgressAllow, Origins: c.EgressOrigin,
-		Proxies: c.Proxies, Chromium: findChromium(c.Chromium),
+		Proxies: c.Proxies, Chromium: findChromium(c.Chromium), ChromiumNamed: c.Chromium != "",
 		HostRate: c.HostRate, HostConnections: c.HostConnections,
 		MaxHostRate: c.MaxHostRate, MaxHostConnections: c.MaxHostConnections,
 		NoRateLimits: c.NoRateLimits, RebindServices: c.RebindServices, SearchEngines: c.engines,

@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"shoal.dev/shoal/billing"
 	"shoal.dev/shoal/controlplane"
 	controlclient "shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/ingest"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
@@ -182,12 +184,38 @@ func (s *services) apiServers() int {
 	return max(servers, 1)
 }
 
-// lag is how many records each topic holds.
-func (s *services) lag() map[string]int64 {
+// watchGroups has lag know how far roles of other processes are.
+func (s *services) watchGroups() {
+	if log, ok := s.log.(*kafka.Log); ok {
+		log.Watch(stream.Pages, ingest.Group)
+		log.Watch(stream.Receipts, billing.Group)
+	}
+}
+
+// lag is how many records each topic holds, of those of which it is known: how far tasks were read on other machines the
+// leader alone hears, from fetchers.
+func (s *services) lag(ctx context.Context) map[string]int64 {
 	lag := map[string]int64{}
 	for _, topic := range stream.Topics() {
 		lag[topic.String()] = s.log.Lag(topic)
 	}
+	if _, embedded := s.log.(*stream.Memory); embedded {
+		return lag
+	}
+	delete(lag, stream.Tasks.String())
+	control := *s.state.Load()
+	if status, err := control.Status(ctx); err != nil || status.Leader == "" {
+		return lag
+	}
+	nodes, err := control.Nodes(ctx)
+	if err != nil {
+		return lag
+	}
+	var unread int64
+	for i := range nodes {
+		unread += nodes[i].Unread
+	}
+	lag[stream.Tasks.String()] = unread
 	return lag
 }
 

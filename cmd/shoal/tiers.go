@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 
+	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/pkg/egress"
 )
 
@@ -29,6 +31,29 @@ func findChromium(named string) string {
 		}
 	}
 	return named
+}
+
+// openWeb makes the fetcher's way to pages. A browser that was found on PATH and does not start is left out: then a scraper
+// that needs one is refused at its launch.
+func (n *node) openWeb(ctx context.Context) (*fetcher.HTTPWeb, error) {
+	proxies, err := readProxies(n.config.Proxies)
+	if err != nil {
+		return nil, err
+	}
+	config := fetcher.WebConfig{Shared: n.services.cache, Clock: n.clock, Proxies: proxies, Logger: n.forRole("fetcher")}
+	if n.has("fetcher") {
+		config.Chromium = n.config.Chromium
+	}
+	web, err := fetcher.NewHTTPWeb(ctx, n.egress, config)
+	switch {
+	case err == nil || config.Chromium == "" || ctx.Err() != nil:
+		return web, err
+	case n.config.ChromiumNamed:
+		return nil, fmt.Errorf("--chromium: %w", err)
+	}
+	config.Logger.Warn("no tier render: the browser does not start", "err", err)
+	config.Chromium = ""
+	return fetcher.NewHTTPWeb(ctx, n.egress, config)
 }
 
 // readProxies reads the proxies of tier super, one a line; empty lines and what follows # do not count. "" is no file.

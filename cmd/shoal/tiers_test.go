@@ -1,10 +1,13 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"shoal.dev/shoal/pkg/model"
 )
 
 func TestReadProxies(t *testing.T) {
@@ -46,4 +49,29 @@ func TestFindChromium(t *testing.T) {
 			t.Errorf("%q: %q, want %q", named, got, want)
 		}
 	}
+}
+
+// TestABrowserThatDoesNotStart: one that an operator named has to start; one that was only found is left out, and a launch
+// that needs it is refused.
+func TestABrowserThatDoesNotStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "chromium")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	config := ServeConfig{Data: t.TempDir(), Roles: roleNames(), Capacity: 1, HostRate: 1, HostConnections: 1, MaxHostRate: 1,
+		MaxHostConnections: 1, Chromium: path}
+	n := newTestNode(t, config, io.Discard, nil)
+	if got := n.web.Tiers(); got != model.TiersOf(model.Plain) {
+		t.Errorf("found and left out: the tiers are %s", got)
+	}
+	n.config.ChromiumNamed = true
+	if web, err := n.openWeb(t.Context()); err == nil || !strings.Contains(err.Error(), "--chromium") {
+		t.Errorf("named: %v, %v", web, err)
+	}
+	n.config.Roles = []string{"apiserver"}
+	web, err := n.openWeb(t.Context())
+	if err != nil {
+		t.Fatalf("named where no page is fetched: %v", err)
+	}
+	web.Close()
 }

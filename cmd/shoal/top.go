@@ -204,7 +204,11 @@ func (w *watch) summary() []line {
 	pages, errors, commands := w.rates()
 	lag := "lag"
 	for _, topic := range []string{"tasks", "pages", "receipts"} {
-		lag += "   " + topic + " " + count(s.Lag[topic])
+		records := "?"
+		if known, told := s.Lag[topic]; told {
+			records = count(known)
+		}
+		lag += "   " + topic + " " + records
 	}
 	problem := line{}
 	if w.problem != nil {

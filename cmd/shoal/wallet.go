@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
@@ -115,6 +119,9 @@ Example, 25 EUR:
 // Run adjusts the wallet.
 func (c *walletAdjustCommand) Run(ctx context.Context, t *terminal) error {
 	if c.Customer == "" {
+		if _, err := os.Stat(filepath.Join(c.Data, keyFile)); c.Key == "" && errors.Is(err, fs.ErrNotExist) {
+			return usagef("--customer: whose wallet? %s has no API key that says so", c.Data)
+		}
 		customer, err := c.self(ctx, t)
 		if err != nil {
 			return err

@@ -114,6 +114,7 @@ type Heartbeat struct {
 	// Leaving: the process stops. It takes nothing more and lets go of what it holds on its own.
 	Leaving bool
 	Open    int    // tasks held open
+	Unread  int64  // records of its shards' tasks that it has not read, some seconds ago
 	Pages   uint64 // passed on since the start of the process
 	Applied uint64 // Raft index that its node has applied; the client fills it in
 }
@@ -191,6 +192,8 @@ type NodeStatus struct {
 	Shards   int // owned
 	Moving   int // of them, those that are being handed over
 	Open     int // tasks held open
+	// Unread are the tasks in the log that it has not read yet, some seconds ago.
+	Unread int64
 	// PagesPerSecond is what it passes on, over about the last heartbeats.
 	PagesPerSecond float64
 	HeardMillis    int64 // since its newest heartbeat, -1: none

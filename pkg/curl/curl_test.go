@@ -76,6 +76,7 @@ accept: */*
 sec-ch-ua: "Chromium";v="99"
 
 `},
+	"Chrome, bash, of http": {"curl 'http://shop.test/api' \\\n  -H 'Accept: */*' \\\n  --insecure", "GET http://shop.test/api\nAccept: */*\n\n"},
 	"Firefox, bash": {`curl 'https://shop.test/list?a[]=1' \
   --globoff \
   --compressed \

@@ -23,6 +23,7 @@ type reading struct {
 	get     bool
 	head    bool
 	literal bool // of -g
+	trust   bool // of -k
 }
 
 // option is what the command's reader does with an option. A nil apply is an option without effect here.
@@ -52,6 +53,7 @@ var options = map[string]option{
 	"get":            {false, func(c *reading, _ string) error { c.get = true; return nil }},
 	"head":           {false, func(c *reading, _ string) error { c.head = true; return nil }},
 	"globoff":        {false, func(c *reading, _ string) error { c.literal = true; return nil }},
+	"insecure":       {false, func(c *reading, _ string) error { c.trust = true; return nil }},
 	"compressed":     {},
 	"location":       {},
 	"silent":         {},
@@ -101,8 +103,8 @@ var refused = map[string]string{
 	"haproxy-protocol": elsewhere, "location-trusted": "credentials never go to another host", "proto": elsewhere,
 	"proto-default": elsewhere, "proto-redir": elsewhere, "quote": elsewhere, "ftp-port": elsewhere,
 	"telnet-option": elsewhere, "mail-from": elsewhere, "mail-rcpt": elsewhere, "request-target": elsewhere,
-	"ipfs-gateway": elsewhere,
-	"insecure":     trust, "proxy-insecure": trust, "cert": trust, "cert-type": trust, "key": trust, "key-type": trust,
+	"ipfs-gateway":   elsewhere,
+	"proxy-insecure": trust, "cert": trust, "cert-type": trust, "key": trust, "key-type": trust,
 	"cacert": trust, "capath": trust, "crlfile": trust, "pinnedpubkey": trust, "ciphers": trust, "engine": trust,
 	"next": several, "parallel": several, "range": partial, "time-cond": partial, "path-as-is": "addresses are read as browsers do",
 	"max-time": pace, "connect-timeout": pace, "retry": pace, "retry-delay": pace, "retry-max-time": pace,

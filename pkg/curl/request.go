@@ -28,6 +28,10 @@ func (c *reading) request() (*Request, error) {
 	if r.URL, err = c.address(); err != nil {
 		return nil, err
 	}
+	// Chrome copies it with every address of http, where there is nothing to check.
+	if c.trust && !strings.HasPrefix(originOf(r.URL), "http://") {
+		return nil, invalid("the option -k (--insecure) is not allowed: %s", trust)
+	}
 	if r.Method, err = c.verb(); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -153,8 +154,7 @@ var errUnknownCoding = errors.New("unknown content coding")
 
 // decoder is source decompressed, and what gives the decompressor back.
 func (d *decoders) decoder(coding string, source io.Reader) (io.Reader, func(), error) {
-	coding = strings.ToLower(strings.TrimSpace(coding))
-	if coding == "" || coding == "identity" {
+	if coding = codingOf(coding); coding == "" {
 		return source, func() {}, nil
 	}
 	buffered, ok := d.buffered.Get().(*bufio.Reader)
@@ -173,16 +173,66 @@ func (d *decoders) decoder(coding string, source io.Reader) (io.Reader, func(), 
 	}, err
 }
 
+// noCodings are what servers write where no coding is meant, and how storage uploads are framed; browsers let it pass, too.
+var noCodings = []string{"", "identity", "none", "binary", "8bit", "utf-8", "utf8", "iso-8859-1", "aws-chunked"}
+
+// codingOf is the coding that a Content-Encoding names, "" for none.
+func codingOf(header string) string {
+	switch header { // as nearly all write it
+	case "", "gzip", "br", "deflate", "zstd":
+		return header
+	}
+	header = strings.ToLower(strings.TrimSpace(header))
+	var codings []string
+	for coding := range strings.SplitSeq(header, ",") {
+		if coding = strings.TrimSpace(coding); !slices.Contains(noCodings, coding) {
+			codings = append(codings, coding)
+		}
+	}
+	switch len(codings) {
+	case 0:
+		return ""
+	case 1:
+		return codings[0]
+	}
+	return header // compressed twice is unknown
+}
+
+// members reads the members of a gzip body, and leaves alone what else may follow them, such as the blank lines of a script
+// that ends after its output was compressed.
+type members struct {
+	gzip.Reader
+	from *bufio.Reader
+}
+
+func (m *members) begin() error {
+	err := m.Reset(m.from)
+	m.Multistream(false)
+	return err
+}
+
+func (m *members) Read(p []byte) (int, error) {
+	n, err := m.Reader.Read(p)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if head, _ := m.from.Peek(2); string(head) != "\x1f\x8b" {
+		return n, io.EOF
+	}
+	return n, m.begin()
+}
+
 // start takes a decompressor from its pool, or makes one, and lets it read the beginning.
 func (d *decoders) start(coding string, r *bufio.Reader) (decoder io.Reader, giveBack func(), err error) {
 	none := func() {}
 	switch coding {
 	case "gzip", "x-gzip":
-		z, ok := d.gzip.Get().(*gzip.Reader)
+		z, ok := d.gzip.Get().(*members)
 		if !ok {
-			z = new(gzip.Reader)
+			z = new(members)
 		}
-		return z, func() { d.gzip.Put(z) }, z.Reset(r)
+		z.from = r
+		return z, func() { z.from = nil; d.gzip.Put(z) }, z.begin()
 	case "deflate":
 		// Half of the web's "deflate" has zlib's frame, as it should, and half has none.
 		if head, _ := r.Peek(2); len(head) == 2 && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {

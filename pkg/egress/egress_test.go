@@ -209,6 +209,41 @@ func TestContentCodings(t *testing.T) {
 	}
 }
 
+// What servers write beside and behind a coding does no harm; a body without a type has none.
+func TestCodingsAsServersNameThem(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write([]byte("<p>words"))
+	z.Close()
+	one := packed.String()
+	for name, test := range map[string]struct{ coding, body, want string }{
+		"none":            {"none", "<p>words", "<p>words"},
+		"a charset":       {"UTF-8", "<p>words", "<p>words"},
+		"of an upload":    {"gzip,aws-chunked", one, "<p>words"},
+		"with identity":   {"identity, gzip", one, "<p>words"},
+		"two members":     {"gzip", one + one, "<p>words<p>words"},
+		"lines behind":    {"gzip", one + "\n\n", "<p>words"},
+		"zeros behind":    {"gzip", one + strings.Repeat("\x00", 20_000), "<p>words"},
+		"half a member":   {"gzip", one + one[:12], "an error"},
+		"twice gzip":      {"gzip, gzip", one, "an error"},
+		"not known":       {"pack200, none", "x", "an error"},
+		"nothing encoded": {"", "<p>words", "<p>words"},
+	} {
+		url, _ := script(t, func(c net.Conn, _ string) {
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", test.coding, len(test.body), test.body)
+			c.Close()
+		})
+		got := "an error"
+		if resp, err := newClient(t, Config{}).Do(t.Context(), &Request{URL: url}); err == nil {
+			got = string(resp.Body) + resp.Header("Content-Type")
+			resp.Release()
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
 func gzipBomb(megabytes int) string {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)

@@ -69,6 +69,7 @@ func (c *Client) roundTrip(conn *conn, to address, req *Request, deadline time.T
 	reader := c.reader(conn)
 	defer c.readers.Put(reader)
 	resp.message.StreamBody = true
+	resp.message.Header.SetNoDefaultContentType(true) // what an answer does not name has no type
 	resp.message.SkipBody = req.Method == fasthttp.MethodHead
 	if err := resp.message.ReadLimitBody(reader, 0); err != nil {
 		return false, answerError(conn, err)

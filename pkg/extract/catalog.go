@@ -30,14 +30,15 @@ var catalog = []scraperType{
 	{model.SearchEngineSearch, search.Compile},
 }
 
-// endpoints are what reads pages under a tag of its own, whatever the recipe's type.
+// endpoints are what reads pages under a tag of its own, whatever the recipe's type; but for MARKETPLACE, whose scrapers
+// name their tags themselves and have plugins alone.
 var endpoints = map[string]func(model.Recipe) (rows.Maker, fault.List){
 	model.WebsiteContacts: contacts.Compile,
 }
 
 // compiler is how a recipe is compiled, nil when nothing here runs it.
 func compiler(r model.Recipe) func(model.Recipe) (rows.Maker, fault.List) {
-	if compile := endpoints[r.Endpoint]; compile != nil {
+	if compile := endpoints[r.Endpoint]; compile != nil && r.Type != model.Marketplace {
 		return compile
 	}
 	if t := lookup(r.Type); t != nil {

@@ -290,6 +290,49 @@ func TestDetectOneThing(t *testing.T) {
 	}
 }
 
+// Tables whose heads name their columns are proposed by these names, whatever stands beside them; others are not.
+func TestDetectTables(t *testing.T) {
+	const head = `<thead><tr><th>Model<th scope=col>Price "net"</th><th></th><th>Price "net"</th></tr></thead>`
+	row := func(first string) string {
+		var rows strings.Builder
+		for i, name := range []string{"Alpha kettle", "Beta toaster", "Gamma mixer", "Delta grill"} {
+			fmt.Fprintf(&rows, "<tr><%s>%s</%s><td>%d.50</td><td><b>x%d</b></td><td><a href=/d%d>%d.00</a></td></tr>", first, name, first, i, i, i, i)
+		}
+		return rows.String()
+	}
+	shop := ""
+	for i, name := range []string{"Oak chair", "Steel lamp", "Walnut table", "Linen cushion", "Flower vase", "Wool blanket", "Water carafe"} {
+		shop += fmt.Sprintf(`<div class="good"><a href="/p%d"><h3>A very good %s</h3><img src="/i%d"></a><b class="price">€ 1%d.50</b></div>`, i, name, i, i)
+	}
+	for name, c := range map[string]struct{ body, strategy, want string }{
+		"plain": {`<table class="models">` + head + row("td") + `</table>`, "table",
+			`{"Model":"Alpha kettle","Price net":"0.50","column 3":"x0","Price net 2":"0.00","url":"/d0"}`},
+		"heads of rows": {`<table id=t>` + head + row("th") + `<tr><td colspan=4>Sum</td></tr></table>`, "table",
+			`{"Price net":"0.50","Model":"Alpha kettle","column 3":"x0","Price net 2":"0.00","url":"/d0"}`},
+		"beside a list of goods": {`<section>` + shop + `</section><table class=sizes>` + head + row("td") + `</table>`, "list",
+			`{"title":"A very good Oak chair","price":"€ 10.50","url":"/p0","image":"/i0"}`},
+		"without a head": {`<table>` + strings.ReplaceAll(row("td"), " kettle", "") + `</table>`, "", ""},
+	} {
+		got := proposalsOf(t, model.Recipe{}, "text/html", "<!doctype html><title>Shop</title><body>"+c.body)
+		strategy, first := "", ""
+		if len(got) > 0 {
+			strategy, first = got[0].Strategy, string(got[0].SampleData[0])
+		}
+		if strategy != c.strategy || first != c.want || strategy == "table" && len(got[0].SampleData) != 4 {
+			t.Errorf("%s: %s %s, want %s %s", name, strategy, first, c.strategy, c.want)
+		}
+	}
+}
+
+// What stands deep in the elements of a JSON array is a column, too.
+func TestDetectDeepJSON(t *testing.T) {
+	const node = `{"node":{"title":"A","price":{"min":{"amount":"1.50"}}}}`
+	got := proposalsOf(t, model.Recipe{}, "application/json", `{"data":{"products":{"edges":[`+node+","+node+`]}}}`)
+	if len(got) == 0 || string(got[0].SampleData[0]) != `{"node_title":"A","node_price_min_amount":"1.50"}` {
+		t.Errorf("got %v", got)
+	}
+}
+
 // The schema that fits what the page is about is proposed, and what the caller names comes first.
 func TestDetectBySchemaAndFields(t *testing.T) {
 	schemas, err := json.Marshal([]Schema{

@@ -126,7 +126,7 @@ func (e *Extractor) Extract(pages ...Page) (Result, error) {
 }
 
 func (e *Extractor) html(p Page, m *memory) (Result, error) {
-	if err := checkHTML(p); err != nil {
+	if err := p.CheckHTML(); err != nil {
 		return Result{}, err
 	}
 	defer m.doc.Reset()
@@ -206,7 +206,7 @@ func (e *Extractor) read(pages []Page, m *memory) (Result, error) {
 
 // following is where the pagination's selector leads in a page that its type reads by itself.
 func (e *Extractor) following(p Page, m *memory) (string, error) {
-	if e.next.selector == nil || p.Code != "" || checkHTML(p) != nil {
+	if e.next.selector == nil || p.Code != "" || p.CheckHTML() != nil {
 		return "", nil
 	}
 	defer m.doc.Reset()

@@ -202,6 +202,8 @@ func TestNotHTML(t *testing.T) {
 		{"text/html", "", ""},
 		{"Text/HTML ; charset=latin1", "x", ""},
 		{"application/xhtml+xml", "<p>", ""},
+		{"text/html charset=utf-8", "<p>", ""},
+		{"text/html, text/html; charset=utf-8", "<p>", ""},
 		{"", "\ufeff \n<!doctype html><p>x", ""},
 		{"", "", fault.PageNotHTML},
 		{"", "PNG", fault.PageNotHTML},

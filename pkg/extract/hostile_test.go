@@ -13,11 +13,11 @@ import (
 	"shoal.dev/shoal/pkg/testkit/hostile"
 )
 
-// What reading one page may take, whatever it is: time of the processor, and memory beside the page, garbage that has not
-// been collected yet included.
+// What reading one page may take, whatever it is: time of the processor, and memory beside the page, of which a fifth may be
+// garbage that has not been collected yet.
 const (
 	hostileTime   = 3 * time.Second
-	hostileMemory = 128 << 20
+	hostileMemory = 64 << 20
 )
 
 // hostileRecipes are recipes of every type, with the selectors that cost most.
@@ -92,7 +92,7 @@ func TestEveryTypeOnHostilePages(t *testing.T) {
 
 // measure is the processor's time that something takes, and the most memory in use meanwhile.
 func measure(do func()) (took time.Duration, memory uint64) {
-	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	var stats runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&stats)

@@ -71,6 +71,16 @@ func TestJSONItems(t *testing.T) {
 	}
 }
 
+// A preview takes JSON for what it is, whatever the server calls it.
+func TestDetectJSONOfAnyName(t *testing.T) {
+	for _, media := range []string{"application/json", "text/html; charset=utf-8", "text/javascript", ""} {
+		got := proposalsOf(t, model.Recipe{}, media, `{"items":[{"name":"a","price":1},{"name":"b","price":2}]}`)
+		if len(got) == 0 || string(got[0].SampleData[1]) != `{"name":"b","price":2}` {
+			t.Errorf("%q: %v", media, got)
+		}
+	}
+}
+
 func TestNotJSON(t *testing.T) {
 	e := mustCompile(t, recipe(model.MultipleProducts, "a TEXT $..a"))
 	for _, c := range []struct {
@@ -87,7 +97,12 @@ func TestNotJSON(t *testing.T) {
 		{"text/plain", `[{"a":1}]`, "", 1},
 		{"text/plain", `a`, fault.PageNotJSON, 0},
 		{"", "", fault.PageNotJSON, 0},
-		{"text/html", `{"a":1}`, fault.PageNotJSON, 0},
+		{"text/html; charset=utf-8", `{"a":1}`, "", 1},
+		{"application/x-javascript", ` [{"a":1}]`, "", 1},
+		{"application/x-json", `{"a":1}`, "", 1},
+		{"binary/octet-stream", `{"a":1}`, "", 1},
+		{"text/html", `<p>{"a":1}`, fault.PageNotJSON, 0},
+		{"image/png", `{"a":1}`, fault.PageNotJSON, 0},
 		{"application/javascript", `f({"a":1})`, fault.PageNotJSON, 0},
 		{"application/json", `f({"a":1})`, fault.PageUnparsable, 0},
 		{"application/json", ``, fault.PageUnparsable, 0},

@@ -24,6 +24,8 @@ func compileLink(r model.Recipe) (l link, f *fault.Error) {
 	isJSON := rows.IsJSON(r.Fields) && (r.Type == model.SingleProduct || r.Type == model.MultipleProducts)
 	switch p := r.Pagination; {
 	case p == nil:
+	case p.Type == model.LoadMore:
+		f = rows.CheckClick(field+"selector", p.Selector)
 	case p.Type == model.JSONCursor:
 		l.cursor = true
 		l.path, f = rows.CompilePath(field+"cursorPath", p.CursorPath)

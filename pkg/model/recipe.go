@@ -71,9 +71,9 @@ const PagePlaceholder = "{page}"
 // body does, it stands there instead: a field of a form, a top-level member of JSON, or, written as a JSON pointer with
 // its leading slash, a member further down.
 type Pagination struct {
-	Type       PaginationType `json:"type" cbor:"1,keyasint" doc:"NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier"`
+	Type       PaginationType `json:"type" cbor:"1,keyasint" doc:"NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only; with URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE also where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing"`
 	Param      string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body (a form's field, a JSON member, or a JSON pointer to one)"`
-	Start      *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty" doc:"First page number of URL_PAGE_PARAM, 1 unless told"`
+	Start      *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty" doc:"First page number of URL_PAGE_PARAM; unless told the number in the listed address, else 1"`
 	Step       *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, from page to page, 1 unless told"`
 	Selector   string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" doc:"Selector of the link of NEXT_LINK (of JSON bodies, JSONPath of its address), or CSS of the button of LOAD_MORE"`
 	Max        *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty" doc:"Most pages of a chain, or loads of LOAD_MORE and INFINITE_SCROLL, the page's own included, 1 to 10,000; 50 unless told"`
@@ -90,6 +90,12 @@ const (
 
 // Renders says whether the pagination goes on within a loaded page, which takes a browser.
 func (p *Pagination) Renders() bool { return p.Type == LoadMore || p.Type == InfiniteScroll }
+
+// Counts says whether the addresses of further pages are made by counting: whoever counts does not know where the pages
+// end.
+func (p *Pagination) Counts() bool {
+	return p != nil && (p.Type == URLPageParam || p.Type == OffsetParam || p.Type == URLTemplate)
+}
 
 // MaxPages is the most pages one chain may have: 1 without pagination, and 1 where a browser loads more into the page,
 // which stays one page.

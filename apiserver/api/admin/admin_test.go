@@ -43,7 +43,7 @@ func TestAdjustWallet(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	s := apitest.Start(t, func(cfg *apiserver.Config) {
-		cfg.Lag = func() map[string]int64 { return map[string]int64{"tasks": 7} }
+		cfg.Lag = func(context.Context) map[string]int64 { return map[string]int64{"tasks": 7} }
 	})
 	s.Run(t,
 		apitest.Scenario{Name: "admin", As: apitest.Admin, Do: "GET /api/admin/status", Status: 200,

@@ -23,7 +23,7 @@ type ClusterStatus struct {
 	Out      int              `json:"out" doc:"Units out"`
 	Pages    uint64           `json:"pages" doc:"Delivered or errored and settled since the process started"`
 	Errors   uint64           `json:"pageErrors" doc:"Of these, errored"`
-	Lag      map[string]int64 `json:"lag" doc:"Records that each topic still holds"`
+	Lag      map[string]int64 `json:"lag" doc:"Records that each topic still holds, of those that it is known of"`
 }
 
 // Status is GET /api/admin/status.
@@ -40,6 +40,6 @@ func Status(s api.Services) *operation.Operation {
 		return ClusterStatus{Node: c.Node, Roles: append([]string{}, c.Roles...), Leader: c.Leader, Term: c.Term,
 			Applied: c.Applied, Commands: c.Commands, Shards: c.Shards, Owned: c.Owned, OpenJobs: c.OpenJobs, Out: c.Out,
 			Pages: c.Pages, Errors: c.PageErrors,
-			Lag: s.Lag()}, nil
+			Lag: s.Lag(ctx)}, nil
 	})
 }

@@ -40,13 +40,13 @@ func Group(s api.Services) *operation.Operation {
 		if err != nil {
 			return none, err
 		}
-		total, err := s.Store.Count(ctx, q.Scope, q.Filter)
+		rows, err := s.Store.Rows(ctx, q)
 		if err != nil {
 			return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
 		}
-		var rows []json.RawMessage
-		if int64(q.Offset) < total {
-			if rows, err = s.Store.Rows(ctx, q); err != nil {
+		total := int64(q.Offset + len(rows))
+		if len(rows) == q.Limit || len(rows) == 0 && q.Offset > 0 { // else the page is the last one
+			if total, err = s.Store.Count(ctx, q.Scope, q.Filter); err != nil {
 				return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
 			}
 		}

@@ -60,8 +60,9 @@ func Fields(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: fieldsID, Routes: operation.Routes("POST /api/scraper-simple/preview-from-url"), Group: group,
 		Summary: "Looks for fields on a page by their names",
-		Description: "The names are hints: what the page states for machines, its tables and lists of labels and values, and, where the " +
-			"server has one, a language model are asked for them. The page is fetched and paid like any other; one that says nothing " +
+		Description: "The names are hints: what the page states for machines, its tables and lists of labels and values, elements that " +
+			"are called so, what a proposal for the page would find, and, where the server has one, a language model are asked for " +
+			"them; of a list the first item counts. The page is fetched and paid like any other; one that says nothing " +
 			"of what is asked costs nothing. Nothing is saved.",
 		Access: auth.Read, Rate: limits.Preview, Timeout: runs.TrialTimeout,
 		Errors: append([]fault.Code{fault.TypeNotRunnable}, runs.TrialErrors...),
@@ -72,9 +73,9 @@ func Fields(s api.Services) *operation.Operation {
 		if err != nil {
 			return shown, err
 		}
-		recipe := model.Recipe{Type: model.AIConf, Schema: schema}
+		recipe := model.Recipe{Type: model.AIConf, Schema: schema, HiddenData: true}
 		if faults := extract.Validate(recipe); len(faults) > 0 {
-			return shown, faults
+			return shown, atFault(in.Body.Fields, faults)
 		}
 		rows, err := runs.Try(ctx, s, from, fieldsID, runs.Trial{Source: model.SourcePreviewURL, URL: in.Body.URL, Field: "url", Recipe: recipe})
 		if err != nil {
@@ -92,6 +93,22 @@ func Fields(s api.Services) *operation.Operation {
 		shown.ElapsedMs = s.Clock.Now().Sub(began).Milliseconds()
 		return shown, nil
 	})
+}
+
+// atFault names the fields that no row can have; faults are those of all together.
+func atFault(names []string, faults fault.List) fault.List {
+	var found fault.List
+	for i, name := range names {
+		schema, err := schemaOf([]string{name})
+		if err == nil && len(extract.Validate(model.Recipe{Type: model.AIConf, Schema: schema})) > 0 {
+			found = append(found, fault.Invalid(fault.InvalidRequest, fmt.Sprintf("fields[%d]", i),
+				"a name must not begin with $ and have no control characters, \" or \\"))
+		}
+	}
+	if len(found) == 0 {
+		return faults
+	}
+	return found
 }
 
 // schemaOf is a schema of one thing with properties of any scalar type.

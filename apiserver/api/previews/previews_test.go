@@ -153,6 +153,24 @@ func TestFields(t *testing.T) {
 			}
 		}})
 	wait()
+	for _, c := range []struct {
+		name, page, fields string
+		want               map[string]any
+	}{
+		{"named elements", `<title>Oak chair - Shop</title><h1 class="title">Oak chair</h1><p><span class="price">12.50</span> <span class="currency">EUR</span></p>
+			<div class="sku">OC-1</div><div class="stock">3 in stock</div>`, `"title","price","sku","currency","stock"`,
+			map[string]any{"title": "Oak chair", "price": "12.50", "sku": "OC-1", "currency": "EUR", "stock": "3 in stock"}},
+		{"what detection finds", `<title>Oak chair</title><h1>Oak chair</h1><p>€ 12.50</p><p>It is made of oak.</p>`, `"name","price"`,
+			map[string]any{"name": "Oak chair", "price": "€ 12.50"}},
+		{"a heading, when nothing else is asked", `<h1>Oak chair</h1>`, `"title"`, map[string]any{"title": "Oak chair"}},
+		{"the first item of a list", list, `"title","price","url"`,
+			map[string]any{"title": "Blue one", "price": "€1.50", "url": "https://shop.test/1"}},
+	} {
+		wait = r.page(t, "text/html", c.page)
+		r.Run(t, apitest.Scenario{Name: c.name, As: apitest.User, Do: do, Body: `{"url":"https://shop.test/list","fields":[` + c.fields + `]}`,
+			Status: 200, Has: map[string]any{"fields": c.want}})
+		wait()
+	}
 	wait = r.page(t, "text/html", "<p>nothing")
 	r.Run(t, apitest.Scenario{Name: "nothing", As: apitest.User, Do: do, Body: `{"url":"https://shop.test/chair","fields":["price"]}`, Status: 200,
 		Has: map[string]any{"fields": map[string]any{"price": nil}}})
@@ -161,6 +179,10 @@ func TestFields(t *testing.T) {
 		apitest.Scenario{Name: "no fields", As: apitest.User, Do: do, Body: `{"url":"https://shop.test/","fields":[]}`, Status: 400, Code: "invalid_request"},
 		apitest.Scenario{Name: "bad fields", As: apitest.User, Do: do, Body: `{"url":"https://shop.test/","fields":["a","a"," ","_b"]}`, Status: 400,
 			Code: "invalid_request", Has: map[string]any{"errors.0.field": "fields[1]", "errors.2.field": "fields[3]"}},
+		apitest.Scenario{Name: "names that no row can have", As: apitest.User, Do: do, Body: `{"url":"https://shop.test/","fields":["a","$ref","b\\c"]}`,
+			Status: 400, Code: "invalid_request", Has: map[string]any{"errors.0.field": "fields[1]", "errors.1.field": "fields[2]"}},
+		apitest.Scenario{Name: "a placeholder", As: apitest.User, Do: do, Body: `{"url":"https://shop.test/?q={{X}}","fields":["a"]}`, Status: 400,
+			Code: "INVALID_URL", Has: map[string]any{"errors.0.field": "url"}},
 		apitest.Scenario{Name: "private", As: apitest.User, Do: do, Body: `{"url":"http://[::1]/","fields":["a"]}`, Status: 400, Code: "INVALID_URL"},
 	)
 }

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -81,6 +82,9 @@ func checkTrial(ctx context.Context, guard api.Guard, t Trial) error {
 	canonical, err := egress.Canonical(t.URL)
 	if err == nil {
 		err = guard.CheckURL(t.URL)
+	}
+	if err == nil && t.Source == model.SourcePreviewURL && len((&curl.Request{URL: t.URL}).Placeholders()) > 0 {
+		err = fault.New(fault.InvalidURL, "Only a curl command can have placeholders of tokens.")
 	}
 	if err != nil {
 		return refusedAddress(t.Field, t.URL, err)

@@ -182,9 +182,6 @@ func (c *checker) pagination(source *model.SourceConfig) {
 			c.within(path, p.Max, 1, model.MaxMaxPages)
 		}
 	}
-	if p.Type == model.LoadMore && p.Selector == "" {
-		c.invalid(field+".selector", "the selector of what is clicked for more is needed")
-	}
 	if p.Renders() && source.Curl != "" {
 		c.invalid(field+".type", "a browser loads addresses, not curl commands")
 	}

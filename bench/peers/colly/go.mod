@@ -2,13 +2,11 @@ module shoal.dev/shoal/bench/peers/colly
 
 go 1.26.0
 
-require (
-	github.com/PuerkitoBio/goquery v1.11.0
-	github.com/andybalholm/cascadia v1.3.3
-	github.com/gocolly/colly/v2 v2.3.0
-)
+require github.com/gocolly/colly/v2 v2.3.0
 
 require (
+	github.com/PuerkitoBio/goquery v1.11.0 // indirect
+	github.com/andybalholm/cascadia v1.3.3 // indirect
 	github.com/antchfx/htmlquery v1.3.5 // indirect
 	github.com/antchfx/xmlquery v1.5.0 // indirect
 	github.com/antchfx/xpath v1.3.5 // indirect

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/PuerkitoBio/goquery"
-	"github.com/andybalholm/cascadia"
 	"github.com/gocolly/colly/v2"
 )
 
@@ -22,13 +20,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "colly:", err)
 		os.Exit(1)
 	}
-}
-
-// field is one of the row's. Its selector is compiled once, which ChildText would do for each page.
-type field struct {
-	name  string
-	match goquery.Matcher
-	attr  string
 }
 
 func run(args []string) error {
@@ -49,8 +40,20 @@ func run(args []string) error {
 	}
 	c := newCollector(concurrency)
 	out := &writer{to: bufio.NewWriter(file)}
-	fields := fieldsOf(len(args) > 3)
-	c.OnHTML("html", func(e *colly.HTMLElement) { out.write(rowOf(e.DOM, fields)) })
+	absent := len(args) > 3
+	c.OnHTML("html", func(e *colly.HTMLElement) {
+		row := product{
+			Title:     e.ChildText("h1.title"),
+			Price:     strings.TrimSpace(e.DOM.Find("main .price").First().Text()), // of many
+			SKU:       e.ChildText("div.sku"),
+			Stock:     e.ChildText("div.stock"),
+			Canonical: e.ChildAttr("link[rel=canonical]", "href"),
+		}
+		if absent {
+			row.Absent = e.ChildText("div.absent")
+		}
+		out.write(row)
+	})
 	visitErr := visit(c, concurrency, strings.Fields(string(text)))
 	return errors.Join(visitErr, out.err, out.to.Flush(), file.Close())
 }
@@ -64,7 +67,8 @@ func newCollector(concurrency int) *colly.Collector {
 	return c
 }
 
-// visit has so many goroutines call the collector: its queue and its asynchronous mode take more for the same.
+// visit has so many goroutines call the collector, which is one of the two ways that colly's example of parallel scraping
+// names. The other one, its asynchronous mode with a limit, takes more for the same.
 func visit(c *colly.Collector, concurrency int, addresses []string) error {
 	next := make(chan string)
 	failed := make(chan error, concurrency)
@@ -91,33 +95,13 @@ func visit(c *colly.Collector, concurrency int, addresses []string) error {
 	return nil
 }
 
-func fieldsOf(absent bool) []field {
-	fields := []field{
-		{name: "title", match: cascadia.MustCompile("h1.title")},
-		{name: "price", match: cascadia.MustCompile("main .price")},
-		{name: "sku", match: cascadia.MustCompile("div.sku")},
-		{name: "stock", match: cascadia.MustCompile("div.stock")},
-		{name: "canonical", match: cascadia.MustCompile("link[rel=canonical]"), attr: "href"},
-	}
-	if absent {
-		fields = append(fields, field{name: "absent", match: cascadia.MustCompile("div.absent")})
-	}
-	return fields
-}
-
-func rowOf(page *goquery.Selection, fields []field) map[string]any {
-	row := make(map[string]any, len(fields))
-	for _, f := range fields {
-		switch found := page.FindMatcher(goquery.SingleMatcher(f.match)); {
-		case found.Length() == 0:
-			row[f.name] = nil
-		case f.attr != "":
-			row[f.name] = found.AttrOr(f.attr, "")
-		default:
-			row[f.name] = strings.TrimSpace(found.Text())
-		}
-	}
-	return row
+type product struct {
+	Title     string `json:"title"`
+	Price     string `json:"price"`
+	SKU       string `json:"sku"`
+	Stock     string `json:"stock"`
+	Canonical string `json:"canonical"`
+	Absent    string `json:"absent,omitempty"`
 }
 
 // writer writes rows as lines, from any goroutine, and keeps its first error.
@@ -127,7 +111,7 @@ type writer struct {
 	err error
 }
 
-func (w *writer) write(row map[string]any) {
+func (w *writer) write(row product) {
 	line, err := json.Marshal(row)
 	w.mu.Lock()
 	defer w.mu.Unlock()

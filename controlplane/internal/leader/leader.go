@@ -58,27 +58,56 @@ type Leader struct {
 	Tracer *telemetry.Tracer // nil: no traces
 }
 
-// Read answers what the dispatcher wants to know of link lists. It reports whether there was anything to do.
+// Read answers what the dispatcher wants to know of link lists. It reports whether there was anything to do. A list that
+// cannot be read holds up no other.
 func (l *Leader) Read(ctx context.Context) (bool, error) {
 	did := false
+	var failed error
 	for job, want := range l.Dispatcher.Unlocated() {
 		links, err := l.Store.LinksAt(ctx, want.List, want.Seqs)
+		gone := errors.Is(err, rowstore.ErrListUnknown)
 		if err != nil {
-			return did, fmt.Errorf("leader: locate seqs of run %s: %w", job, err)
+			failed = errors.Join(failed, fmt.Errorf("leader: locate seqs of run %s: %w", job, err), l.endListless(ctx, job, err))
+		}
+		if err != nil && !gone {
+			continue
+		}
+		if gone { // markers of any shard find out what became of them
+			links = nowhere(want.Seqs)
 		}
 		l.Dispatcher.Locate(job, links)
 		did = true
 	}
-	var failed error
 	for _, need := range l.Dispatcher.Needs() {
 		links, err := l.Store.Links(ctx, need.List, need.From, need.Most)
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("leader: read list of run %s: %w", need.Job, err))
+			failed = errors.Join(failed, fmt.Errorf("leader: read list of run %s: %w", need.Job, err),
+				l.endListless(ctx, need.Job, err))
 		}
 		l.Dispatcher.Feed(need.Job, links)
 		did = true
 	}
 	return did, failed
+}
+
+// endListless stops a run whose link list is gone, because it expired or the row store was put back to before it: nothing
+// more of it can be sent. Other errors end nothing.
+func (l *Leader) endListless(ctx context.Context, job ids.ID, cause error) error {
+	record := l.State().View().Job(job)
+	if !errors.Is(cause, rowstore.ErrListUnknown) || record == nil || record.State.Final() {
+		return nil
+	}
+	_, err := l.Propose(ctx, command.StopRunPayload{Customer: record.Customer, Scraper: record.Scraper, Job: job})
+	return err
+}
+
+// nowhere are links of which only the places in the list are known.
+func nowhere(seqs []uint32) []rowstore.Link {
+	links := make([]rowstore.Link, len(seqs))
+	for i, seq := range seqs {
+		links[i].Seq = seq
+	}
+	return links
 }
 
 // Extend proposes what goes out next; whatever it picked it proposes until the outcome is known or ctx ends. As long as
@@ -148,16 +177,17 @@ func (l *Leader) Publish(ctx context.Context, shard int) (bool, error) {
 
 // address reads the addresses that the dispatcher did not keep.
 func (l *Leader) address(ctx context.Context, sends []dispatch.Send) error {
-	missing := map[ids.ID][]uint32{}
+	missing, jobs := map[ids.ID][]uint32{}, map[ids.ID]ids.ID{}
 	for i := range sends {
 		if sends[i].Task.URL == "" {
 			missing[sends[i].List] = append(missing[sends[i].List], sends[i].Task.Seq)
+			jobs[sends[i].List] = sends[i].Task.Job
 		}
 	}
 	for list, seqs := range missing {
 		links, err := l.Store.LinksAt(ctx, list, sorted(seqs))
 		if err != nil {
-			return fmt.Errorf("leader: read addresses: %w", err)
+			return errors.Join(fmt.Errorf("leader: read addresses: %w", err), l.endListless(ctx, jobs[list], err))
 		}
 		urls := make(map[uint32]string, len(links))
 		for _, link := range links {
@@ -340,7 +370,8 @@ func (l *Leader) settleExhausted(ctx context.Context, writes []rowstore.PageWrit
 		job := l.State().View().Job(writes[i].Page.Job)
 		links, err := l.Store.LinksAt(ctx, job.List, []uint32{writes[i].Page.Unit.Seq})
 		if err != nil || len(links) != 1 {
-			return fmt.Errorf("leader: address of an exhausted link: %w", errors.Join(err, rowstore.ErrListUnknown))
+			return errors.Join(fmt.Errorf("leader: address of an exhausted link: %w", errors.Join(err, rowstore.ErrListUnknown)),
+				l.endListless(ctx, job.ID, err))
 		}
 		writes[i].Page.URL = links[0].URL
 	}

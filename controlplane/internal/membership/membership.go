@@ -135,7 +135,10 @@ func (c *Config) settings() (*memberlist.Config, error) {
 			Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen())})
 	}
 	s.ProbeInterval, s.ProbeTimeout, s.GossipInterval = c.Probe, c.Probe/2, c.Probe/5
-	s.PushPullInterval, s.GossipToTheDeadTime, s.TCPTimeout = 30*c.Probe, 30*c.Probe, 5*c.Probe
+	s.GossipToTheDeadTime, s.TCPTimeout = 30*c.Probe, 5*c.Probe
+	// A node that left and is back hears only by such an exchange that somebody still has it for gone, and what others
+	// tell of that reaches whom it joined.
+	s.PushPullInterval = healEvery * c.Probe
 	// A machine that comes back with another address takes its name over once it is known to be gone.
 	s.DeadNodeReclaimTime = c.Probe
 	s.Logger = log.New(lines{c.Logger}, "", 0)

@@ -132,7 +132,7 @@ func New(cfg Config) *Planner {
 func (p *Planner) Next(s Situation) (Change, bool) {
 	v := p.look(&s)
 	for _, rule := range []func(*view) Change{
-		p.admit, p.address, p.leave, p.removeVoter, p.removeNonvoter, p.retire, p.add, p.demote, p.promote,
+		p.forget, p.address, p.leave, p.removeVoter, p.removeNonvoter, p.retire, p.add, p.demote, p.promote, p.admit,
 	} {
 		if change := rule(v); change.Kind != "" {
 			return change, true

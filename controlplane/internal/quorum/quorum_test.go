@@ -402,6 +402,30 @@ func TestShortAbsencesChangeNothing(t *testing.T) {
 	st.after(time.Minute, "remove d", "retire d")
 }
 
+// Nodes that cannot be admitted, because nobody reaches them, hold up no other, and one not the other.
+func TestAdmissionsThatFail(t *testing.T) {
+	st := newStory(t, "a", "b", "c")
+	st.after(0, "add b", "add c")
+	st.after(10*time.Second, "promote b", "promote c")
+	for _, name := range []string{"x", "y"} {
+		st.s.Members = append(st.s.Members, Member{Name: name, Address: name + ":1", ControlPlane: true, Empty: true})
+	}
+	look := func(want string) { // one that fails ends a look
+		t.Helper()
+		st.s.Now = st.s.Now.Add(2 * time.Second)
+		change, _ := st.p.Next(st.s)
+		if got := string(change.Kind) + " " + change.Name; got != want {
+			t.Fatalf("%s, want %s", got, want)
+		}
+	}
+	look("admit x")
+	look("admit y")
+	look("admit x")
+	st.join("d")
+	look("add d")
+	look("add d")
+}
+
 func TestAddressesAreFollowed(t *testing.T) {
 	st := newStory(t, "a", "b", "c")
 	st.after(0, "add b", "add c")

@@ -2,25 +2,41 @@ package quorum
 
 // Each rule is asked for one change, in the order of Next.
 
-// admit lets nodes without a log in. One that has a vote loses it first: those who are left agree to that, so what it may
-// have promised and forgotten counts nowhere any more.
-func (p *Planner) admit(v *view) Change {
+// forget takes the vote of a node that has lost its log: those who are left agree to that, so what it may have promised
+// and forgotten counts nowhere any more.
+func (p *Planner) forget(v *view) Change {
 	for _, member := range v.Members {
-		if !member.Empty || member.Leaving || member.Address == "" || member.Name == v.Leader {
-			continue
-		}
-		m := p.nodes[member.Name]
-		switch {
-		case v.servers[member.Name].Voter:
-			if p.outlives(v, member.Name) {
-				return Change{Kind: Remove, Name: member.Name, Why: "it has lost its log"}
-			}
-		case m.admitted.IsZero() || v.Now.Sub(m.admitted) >= p.cfg.Contact: // it has not heard yet
-			m.admitted = v.Now
-			return Change{Kind: Admit, Name: member.Name, Address: member.Address, Boot: member.Boot, Why: "it has no log"}
+		if asksIn(v, member) && v.servers[member.Name].Voter && p.outlives(v, member.Name) {
+			return Change{Kind: Remove, Name: member.Name, Why: "it has lost its log"}
 		}
 	}
 	return Change{}
+}
+
+// admit lets nodes without a log and a vote in. They have to be reached for that, and some never are: so it comes last,
+// and whom it has tried longest ago is first.
+func (p *Planner) admit(v *view) Change {
+	var next *Member
+	for i := range v.Members {
+		member := &v.Members[i]
+		tried := p.nodes[member.Name].admitted
+		if !asksIn(v, *member) || v.servers[member.Name].Voter || !tried.IsZero() && v.Now.Sub(tried) < p.cfg.Contact {
+			continue // of those that were tried, it may not have heard yet
+		}
+		if next == nil || tried.Before(p.nodes[next.Name].admitted) {
+			next = member
+		}
+	}
+	if next == nil {
+		return Change{}
+	}
+	p.nodes[next.Name].admitted = v.Now
+	return Change{Kind: Admit, Name: next.Name, Address: next.Address, Boot: next.Boot, Why: "it has no log"}
+}
+
+// asksIn says whether a node without a log wants to take part.
+func asksIn(v *view, member Member) bool {
+	return member.Empty && !member.Leaving && member.Address != "" && member.Name != v.Leader
 }
 
 // address follows a node that came back with another address. One that another server had before is taken from it first:

@@ -45,7 +45,7 @@ func (t *Tracker) Describe(node *state.Node, shards []*state.Shard, into *client
 	into.HeardMillis = -1
 	if m != nil {
 		into.HeardMillis = now.Sub(m.heard).Milliseconds()
-		into.Open = m.beat.Open
+		into.Open, into.Unread = m.beat.Open, m.beat.Unread
 		into.PagesPerSecond = m.rate.perSecond
 		applied = m.beat.Applied
 	}

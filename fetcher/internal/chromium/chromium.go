@@ -98,16 +98,27 @@ type process struct {
 	retire bool  // it takes no further page
 }
 
-// Open makes a browser of an executable. Its process starts with the first page.
-func Open(config Config) (*Browser, error) {
+// Open makes a browser of an executable, which it starts once, to see that it does, within half a minute; pages start
+// processes of their own. Its errors are ctx's, or say why there is no browser.
+func Open(ctx context.Context, config Config) (*Browser, error) {
 	config.setDefaults()
 	path, err := exec.LookPath(config.Path)
 	if err != nil {
 		return nil, fmt.Errorf("chromium: %w", err)
 	}
 	config.Path = path
-	ctx, cancel := context.WithCancel(context.Background())
-	return &Browser{config: config, slots: make(chan struct{}, config.Pages), ctx: ctx, cancel: cancel}, nil
+	b := &Browser{config: config, slots: make(chan struct{}, config.Pages)}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	p, err := b.take(ctx)
+	if err != nil {
+		b.Close()
+		return nil, fmt.Errorf("chromium: %s: %w", path, err)
+	}
+	b.mu.Lock()
+	b.end(p)
+	b.mu.Unlock()
+	b.give(p)
+	return b, nil
 }
 
 // Close kills the process; pages under way fail. It waits for their end.

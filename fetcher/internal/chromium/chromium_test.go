@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,7 +35,7 @@ func newBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser 
 		t.Fatal(err)
 	}
 	config.Path, config.Client = browser.Path(t), client
-	b, err := Open(config)
+	b, err := Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +161,8 @@ func TestLoadingMore(t *testing.T) {
 		path, click string
 		max         int
 		want        int
-	}{{"/click", "#b", 50, 4}, {"/click", "#b", 2, 2}, {"/click", "#missing", 50, 1}, {"/scroll", "", 50, 4}, {"/scroll", "", 2, 2}} {
+	}{{"/click", "#b", 50, 4}, {"/click", "#b", 2, 2}, {"/click", "#missing", 50, 1},
+		{"/click", "b[", 50, 1}, {"/click", ".😀, #b", 2, 2}, {"/scroll", "", 50, 4}, {"/scroll", "", 2, 2}} {
 		page, err := load(t, b, Ask{URL: "http://a.example" + test.path, More: true, Click: test.click, Max: test.max})
 		if err != nil {
 			t.Errorf("%s: %v", test.path, err)
@@ -309,9 +312,77 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// TestDownloads: a page leaves no file behind.
+func TestDownloads(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Chdir(home)
+	var asked atomic.Int64
+	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/file") {
+			asked.Add(1)
+			w.Header().Set("Content-Disposition", "attachment; filename=kept.bin")
+			_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, `<p>x<iframe src=/file-in-a-frame></iframe><script>
+			const save = (href) => { const a = document.createElement("a"); a.href = href; a.download = "kept.bin"; document.body.append(a); a.click() };
+			save(URL.createObjectURL(new Blob(["x".repeat(1 << 20)]))); save("/file"); save("data:application/octet-stream,xxx")</script>`)
+	})
+	if _, err := load(t, b, Ask{URL: "http://a.example/"}); err != nil {
+		t.Logf("the page: %v", err) // a link to a file leads away from it
+	}
+	if asked.Load() == 0 {
+		t.Error("the page asked for no file")
+	}
+	b.Close()
+	err := filepath.WalkDir(home, func(path string, entry os.DirEntry, err error) error {
+		place := strings.ToLower(strings.TrimPrefix(path, home))
+		if err == nil && !entry.IsDir() && (strings.Contains(place, "kept") || strings.Contains(place, "download")) {
+			t.Errorf("a file is left: %s", place)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOpenWithoutABrowser: what is no browser is found out before a page needs one.
 func TestOpenWithoutABrowser(t *testing.T) {
-	if b, err := Open(Config{Path: "/nowhere/chromium"}); err == nil {
-		b.Close()
-		t.Error("a browser that is not there is opened")
+	client, err := egress.New(egress.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	open := func(ctx context.Context, path string) error {
+		b, err := Open(ctx, Config{Path: path, Client: client})
+		if err == nil {
+			b.Close()
+		}
+		return err
+	}
+	program := func(text string) string {
+		path := filepath.Join(t.TempDir(), "chromium")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, path := range map[string]string{
+		"that is not there": "/nowhere/chromium", "that is a directory": t.TempDir(), "that ends at once": program("exit 0"),
+		"that fails": program("echo no usable sandbox >&2; exit 1"), "without a connection": program("echo DevTools listening on ws://127.0.0.1:1/x"),
+	} {
+		if err := open(t.Context(), path); err == nil {
+			t.Errorf("a browser %s is opened", name)
+		} else if name == "that fails" && !strings.Contains(err.Error(), "sandbox") {
+			t.Errorf("a browser %s: the error does not say why: %v", name, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := open(ctx, program("exec sleep 1000")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a browser that hangs, and is not waited for: %v", err)
 	}
 }

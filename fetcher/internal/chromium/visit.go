@@ -2,8 +2,8 @@ package chromium
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -255,12 +255,14 @@ func (v *visit) measure(ctx context.Context) (int, error) {
 		`document.getElementsByTagName("*").length + (document.body ? document.body.textContent.length : 0)`))
 }
 
-// moreScript clicks on what a selector finds, or scrolls to the end. It is false when there is nothing to click on.
+// moreScript clicks on what a selector finds, or scrolls to the end. It is false when there is nothing to click on, or the
+// browser cannot read the selector.
 func moreScript(click string) string {
 	if click == "" {
 		return `(() => {window.scrollTo(0, document.documentElement.scrollHeight); return true})()`
 	}
-	return `(() => {const e = document.querySelector(` + strconv.QuoteToASCII(click) + `);
+	selector, _ := json.Marshal(click) // text always marshals
+	return `(() => {let e; try {e = document.querySelector(` + string(selector) + `)} catch {return false}
 		if (!e || e.disabled || e.getClientRects().length === 0) return false;
 		e.scrollIntoView(); e.click(); return true})()`
 }

@@ -89,6 +89,7 @@ type Frontier struct {
 	asleep heap[*host]    // hosts that become ready, or forgotten, at a time
 	later  heap[*Item]
 	size   int // items waiting or delayed
+	ready  int // hosts that are
 }
 
 // New makes an empty frontier. random gives numbers from 0 up to 1, for jitter. Times given later are not before epoch.
@@ -108,6 +109,12 @@ func (f *Frontier) nanos(t time.Time) int64 { return int64(t.Sub(f.epoch)) }
 
 // Waiting counts the items that have not been handed out.
 func (f *Frontier) Waiting() int { return f.size }
+
+// Ready counts the hosts that may be asked now and have something waiting.
+func (f *Frontier) Ready(now time.Time) int {
+	f.wake(f.nanos(now))
+	return f.ready
+}
 
 // Hosts counts the hosts that are remembered.
 func (f *Frontier) Hosts() int { return len(f.hosts) }

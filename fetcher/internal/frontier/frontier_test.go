@@ -41,6 +41,32 @@ func idle(t *testing.T, f *Frontier, now time.Time, want time.Duration) {
 	}
 }
 
+// What could be asked for is counted by hosts: neither what waits for a host's pace nor a second page of a host.
+func TestReady(t *testing.T) {
+	f, now := newFrontier(), epoch
+	pace := Pace{Rate: 1, Connections: 2}
+	for _, host := range []string{"a", "a", "b"} {
+		f.Add(item(1, 1, host, pace), now)
+	}
+	ready := func(want int) {
+		t.Helper()
+		if got := f.Ready(now); got != want {
+			t.Fatalf("%d hosts are ready, want %d", got, want)
+		}
+	}
+	ready(2)
+	first := take(t, f, now)
+	ready(1)
+	take(t, f, now)
+	ready(0)
+	now = now.Add(time.Second)
+	ready(1)
+	f.Done(first, Answer{Host: "a"}, now)
+	take(t, f, now)
+	now = now.Add(time.Second)
+	ready(0)
+}
+
 // Take passes the turns by, and nothing else.
 func TestTake(t *testing.T) {
 	f, now := newFrontier(), epoch

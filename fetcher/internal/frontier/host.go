@@ -74,7 +74,10 @@ func (f *Frontier) settle(h *host, now int64) {
 		f.asleep.remove(h)
 	}
 	was := h.ready
-	h.ready = false
+	if was {
+		h.ready = false
+		f.ready--
+	}
 	q := h.turn(f)
 	if q == nil {
 		if h.active > 0 {
@@ -98,6 +101,7 @@ func (f *Frontier) settle(h *host, now int64) {
 		f.sleepUntil(h, at)
 	default:
 		h.ready = true
+		f.ready++
 		if f.list(q); was {
 			return // the others have been listed; those whose pace is slower wait until it is their turn
 		}

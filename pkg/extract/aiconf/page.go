@@ -14,8 +14,11 @@ type reader struct {
 	data    *structured.Data
 	page    page.Page
 	nesting int
-	firm    bool   // something of the rows is more than any page has: a heading, an address
-	blobs   *blobs // nil until asked for
+	firm    bool      // something of the rows is more than any page has: a heading, an address
+	blobs   *blobs    // nil until asked for
+	names   *mentions // likewise
+	shown   *shown    // likewise
+	shownTo *ground   // likewise
 }
 
 func newReader(c *conf, data *structured.Data, p page.Page) *reader {
@@ -26,7 +29,14 @@ func newReader(c *conf, data *structured.Data, p page.Page) *reader {
 func (r *reader) rows() (list []row, isList bool) {
 	things := r.listed()
 	if !r.schema.IsList() && len(things) == 0 {
-		return []row{r.single()}, false
+		only := r.single()
+		if !r.firm && r.hidden {
+			if list := r.detected(); len(list) > 0 {
+				r.firm = true
+				return list, true
+			}
+		}
+		return []row{only}, false
 	}
 	for i := range things {
 		if found := r.ofThing(&things[i]); len(found) > 0 {
@@ -44,6 +54,9 @@ func (r *reader) rows() (list []row, isList bool) {
 		if only := r.single(); r.firm {
 			list = []row{only}
 		}
+	}
+	if len(list) == 0 {
+		list = r.detected()
 	}
 	r.firm = len(list) > 0
 	for _, found := range list {
@@ -64,7 +77,7 @@ func (r *reader) listed() []structured.Thing {
 	if r.schema.IsList() {
 		return best
 	}
-	if len(best) < 2 || rank != structured.Main && best[0].Position == "" {
+	if len(best) < 2 || rank != structured.Main && best[0].Position == "" || r.isOne(best) {
 		return nil
 	}
 	for i := range best {
@@ -80,6 +93,34 @@ func (r *reader) listed() []structured.Thing {
 		}
 	}
 	return best
+}
+
+// isOne says whether things are one thing, or one and what stands beside it: all have one name, or one has the heading's.
+func (r *reader) isOne(things []structured.Thing) bool {
+	one := normal(things[0].Text("name"))
+	same := one != ""
+	for i := range things {
+		if things[i].Position != "" {
+			return false
+		}
+		if r.isHeading(things[i].Item) {
+			return true
+		}
+		same = same && normal(things[i].Text("name")) == one
+	}
+	return same
+}
+
+// minTitled is how long a name is, in normal form, that is no other word of the page's title.
+const minTitled = 10
+
+// isHeading says whether an item has the name that the page has as its heading, or, without one, in its title.
+func (r *reader) isHeading(it *structured.Item) bool {
+	name := normal(it.Text("name"))
+	if heading := r.mentioned().heading; heading != nil {
+		return name != "" && name == normal(shownText(heading, maxShown))
+	}
+	return len(name) >= minTitled && strings.Contains(normal(r.data.Title), name)
 }
 
 func (r *reader) isPage(url string) bool {
@@ -118,6 +159,7 @@ func (r *reader) single() row {
 			r.firm = r.firm || !weak
 		}
 	}
+	r.firm = r.firm || len(found) == len(r.fields) // all that was asked for
 	r.prune(found)
 	return found
 }
@@ -139,6 +181,9 @@ func (r *reader) candidates() []*structured.Item {
 		}
 		if score == 0 {
 			return
+		}
+		if r.isHeading(t.Item) {
+			score += headed
 		}
 		if score += 3 - int(rank); score > most {
 			most, best = score, &t
@@ -170,6 +215,9 @@ func (r *reader) candidates() []*structured.Item {
 	return items
 }
 
+// headed is what the name of the heading counts, in an item's score: more than any other property.
+const headed = 12
+
 // maxCandidates bounds the items that are held against the schema.
 const maxCandidates = 200
 
@@ -191,9 +239,16 @@ func (r *reader) ofPage(f *field, things []*structured.Item) (value []byte, weak
 	if value := r.wrapped(f, things); value != nil {
 		return value, false
 	}
+	if f.means("name") && r.mentioned().heading != nil {
+		return r.coerce(f, textOnly(shownText(r.names.heading, maxShown), false)), true
+	}
+	if value := r.ofNamed(f); value != nil {
+		return value, false
+	}
+	if value := r.ofShown(f); value != nil {
+		return value, false
+	}
 	switch {
-	case f.means("name") && len(r.data.Headings) > 0:
-		return r.coerce(f, textOnly(r.data.Headings[0], false)), true
 	case f.means("description"):
 		return r.coerce(f, textOnly(r.data.MetaValue("description"), false)), true
 	case f.means("url") && r.data.Canonical != "":

@@ -235,23 +235,51 @@ var (
 		`(?:(?:[ ](?i:dot|punkt|punto|point|\.)[ ]|\.)` + word + `)+)`)
 	spelledDot = regexp.MustCompile(`(?:[ ]?` + open + `[ ]?` + dotWords + `[ ]?` + shut + `[ ]?|[ ](?i:dot|punkt|punto|point|\.)[ ])`)
 	mailLabel  = regexp.MustCompile(`(?i)(?:e-?mail|e-post|mail|correo|courriel|posta|mél)(?:[ -]?(?:adresse|address|us|to))?[ ]?[:：]?[ ]?$`)
-	spelledAt  = regexp.MustCompile(`(?i)` + open + `[ ]?` + atWords + `[ ]?` + shut + `|` + open + `[ ]?` + dotWords + `[ ]?` + shut + `|[ ](?:at|@|ät|[-_]at[-_])[ ]`)
+	spelledAt  = regexp.MustCompile(spelled)
+	// spelledHere matches at the beginning alone.
+	spelledHere = regexp.MustCompile(`^(?:` + spelled + `)`)
 )
+
+const spelled = `(?i)` + open + `[ ]?` + atWords + `[ ]?` + shut + `|` + open + `[ ]?` + dotWords + `[ ]?` + shut + `|[ ](?:at|@|ät|[-_]at[-_])[ ]`
 
 // spelledReach is how far from its at sign an address that is spelled out may reach.
 const spelledReach = 160
+
+// spelledWidth is more bytes than any match of spelledAt has.
+const spelledWidth = 64
+
+// spelledSigns are the first matches of spelledAt. It is tried only where one may begin, since most of a text is none.
+func spelledSigns(text string, most int) []span {
+	var signs []span
+	for i := 0; i < len(text) && len(signs) < most; i++ {
+		switch text[i] {
+		case '[', '(', '{', '<':
+		case ' ':
+			if i+1 == len(text) || strings.IndexByte("aA@-_\xc3", text[i+1]) < 0 { // \xc3 begins ä and Ä
+				continue
+			}
+		default:
+			continue
+		}
+		if m := spelledHere.FindStringIndex(text[i:min(len(text), i+spelledWidth)]); m != nil {
+			signs = append(signs, span{i, i + m[1]})
+			i += m[1] - 1
+		}
+	}
+	return signs
+}
 
 // findSpelled finds addresses that are spelled out.
 func findSpelled(text string, own []string) []hit {
 	var hits []hit
 	done := 0 // what lies before has been looked at
-	for _, sign := range spelledAt.FindAllStringIndex(text, maxSigns) {
-		if sign[0] < done {
+	for _, sign := range spelledSigns(text, maxSigns) {
+		if sign.from < done {
 			continue
 		}
-		from := alignRune(text, max(done, sign[0]-spelledReach))
-		window := text[from:alignRune(text, min(len(text), sign[1]+spelledReach))]
-		done = sign[1]
+		from := alignRune(text, max(done, sign.from-spelledReach))
+		window := text[from:alignRune(text, min(len(text), sign.to+spelledReach))]
+		done = sign.to
 		m := bracketed.FindStringSubmatchIndex(window)
 		if m == nil || !spelledAt.MatchString(window[m[0]:m[1]]) {
 			if m = spaced.FindStringSubmatchIndex(window); m == nil || !announces(window, m) {

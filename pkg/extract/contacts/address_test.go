@@ -1,8 +1,11 @@
 package contacts
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func emailsIn(text string, own ...string) string {
@@ -101,4 +104,21 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("%q: %v", url, got)
 		}
 	}
+}
+
+// TestSpelledSigns: where one may begin is where the expression itself finds them.
+func TestSpelledSigns(t *testing.T) {
+	pieces := []string{" ", "  ", "(", "[", "{", "<", ")", "]", "}", ">", "at", "AT", "ät", "Ät", "@", "＠", "-at-", "_At_", "dot", "punkt", ".", "x",
+		"arroba", "собака", "СОБАКА", "małpa", "ä", "\xc3", "apenstaartje", "\n", "a", "(at)", " [ at ] ", " at ", "( dot )"}
+	rapid.Check(t, func(rt *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 40).Draw(rt, "text"), "")
+		most := rapid.IntRange(1, 5).Draw(rt, "most")
+		var want []span
+		for _, m := range spelledAt.FindAllStringIndex(text, most) {
+			want = append(want, span{m[0], m[1]})
+		}
+		if got := spelledSigns(text, most); !slices.Equal(got, want) {
+			rt.Fatalf("%q: %v, want %v", text, got, want)
+		}
+	})
 }

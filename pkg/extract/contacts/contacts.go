@@ -12,6 +12,7 @@ import (
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -135,10 +136,12 @@ func (s *site) learn(p page.Page) (findings, error) {
 		}
 	case p.Code != "":
 		f.Failed = p.Code
-	case !isHTML(p):
+	case p.CheckHTML() != nil:
 		f.Failed = fault.PageNotHTML
 	case isProfile(p.URL):
 		f.Verdict = profile
+	case tree.Check(p.Body) != nil:
+		f.Failed = fault.PageTooLarge
 	default:
 		f = readPage(p, s.own)
 	}

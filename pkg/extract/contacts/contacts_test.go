@@ -2,6 +2,7 @@ package contacts
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -193,4 +194,18 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%d rows, %v", len(out.Rows()), err)
 		}
 	})
+}
+
+// BenchmarkReadPage reads a shop's page with a footer that names who made it.
+func BenchmarkReadPage(b *testing.B) {
+	body, err := os.ReadFile("../../../bench/page/product-page.html")
+	if err != nil {
+		b.Fatal(err)
+	}
+	footer := "<footer><p>Kontakt: info (at) shop.example, Tel. 030 123456</p>" +
+		strings.Repeat(`<p><a href="https://www.shop.example/p">More at the shop</a> and (more) <a href="https://other.example/">there</a></p>`, 20) + "</footer>"
+	p := page.Page{URL: "http://shop.example/", ContentType: "text/html", Body: append(body, footer...)}
+	for b.Loop() {
+		readPage(p, []string{"shop.example"})
+	}
 }

@@ -107,14 +107,18 @@ func alignRune(s string, i int) int {
 // maxRoleLine is how long a line may be that announces somebody; longer ones are prose.
 const maxRoleLine = 160
 
-func rolesOf(line string) role {
+// rolesOf are the roles that a line announces.
+func rolesOf(line string) role { return rolesAmong(^role(0), line) }
+
+// rolesAmong looks for some roles only.
+func rolesAmong(some role, line string) role {
 	line = strings.Trim(line, " \x1f")
 	if len(line) > maxRoleLine {
 		line = line[alignRune(line, len(line)-maxRoleLine):]
 	}
 	var roles role
 	for _, r := range roleWords {
-		if r.words.MatchString(line) {
+		if some&r.role != 0 && r.words.MatchString(line) {
 			roles |= r.role
 		}
 	}
@@ -169,13 +173,16 @@ func makers(d *document, text string, base *url.Url, own []string) []string {
 		if cut := strings.LastIndexByte(before, '\n'); cut >= 0 {
 			before = before[cut+1:]
 		}
-		if (rolesOf(before)|rolesOf(text[l.from:l.to]))&(maker|hoster) == 0 {
+		to := resolve(base, l.href)
+		if to == "" {
 			continue
 		}
-		if to := resolve(base, l.href); to != "" {
-			if domain := domainOfURL(to); !slices.Contains(own, domain) && !slices.Contains(domains, domain) {
-				domains = append(domains, domain)
-			}
+		domain := domainOfURL(to)
+		if slices.Contains(own, domain) || slices.Contains(domains, domain) {
+			continue
+		}
+		if rolesAmong(maker|hoster, before) != 0 || rolesAmong(maker|hoster, text[l.from:l.to]) != 0 {
+			domains = append(domains, domain)
 		}
 	}
 	return domains

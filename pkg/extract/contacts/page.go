@@ -1,16 +1,16 @@
 package contacts
 
 import (
-	"bytes"
 	"encoding/json"
-	"mime"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // Bounds of what is looked at of a page.
@@ -51,16 +51,6 @@ type span struct{ from, to int }
 type link struct {
 	href string
 	span
-}
-
-// isHTML says whether a page is to be read as HTML.
-func isHTML(p page.Page) bool {
-	media, _, err := mime.ParseMediaType(p.ContentType)
-	if p.ContentType == "" || err != nil && media == "" {
-		body := bytes.TrimLeft(bytes.TrimPrefix(p.Body, []byte("\xef\xbb\xbf")), " \t\r\n\f")
-		return len(body) > 0 && body[0] == '<'
-	}
-	return media == "text/html" || media == "application/xhtml+xml"
 }
 
 // readPage finds what matters of a page of a site with these domains.
@@ -141,7 +131,7 @@ type parser struct {
 // parse reads markup as a browser without scripts would show it.
 func parse(body []byte, own []string) *document {
 	p := parser{own: own, heading: -1, anchor: -1, emphasis: -1}
-	z := html.NewTokenizer(bytes.NewReader(body))
+	z := html.NewTokenizer(tree.NewReader(unsafe.String(unsafe.SliceData(body), len(body))))
 	for {
 		switch z.Next() {
 		case html.ErrorToken:

@@ -3,8 +3,9 @@
 // strategy's insides: each proposal is compiled and run like any recipe.
 //
 // The strategies: the fields that the caller names; data that the page states (APPLICATION_LD_JSON); shop plugins
-// (MARKETPLACE); items that repeat (MULTIPLE_PRODUCTS); the one thing that a page is about (SINGLE_PRODUCT); arrays and
-// objects of JSON bodies, by JSONPath; and AI_CONF with the schema that fits what the page is about.
+// (MARKETPLACE); items that repeat, and tables whose heads name their columns (MULTIPLE_PRODUCTS); the one thing that a page
+// is about (SINGLE_PRODUCT); arrays and objects of JSON bodies, by JSONPath; and AI_CONF with the schema that fits what the
+// page is about.
 package detect
 
 import (
@@ -30,8 +31,8 @@ const (
 	maxSample      = 20
 	maxSampleBytes = 100_000
 	maxCandidates  = 10
-	// maxTree is less than other types read, since these parse the page again beside this one's tree.
-	maxTree = tree.MaxElements / 2
+	// maxTree is less than other types read, since what is found out about elements comes on top of it.
+	maxTree = tree.MaxBytes / 2
 )
 
 // Candidate is a row of a detection: a scraper without name and address, and what it makes of the page.
@@ -98,6 +99,10 @@ type probe struct {
 	beside map[*html.Node]bool
 }
 
+func newProbe(root *html.Node, base *url.URL) *probe {
+	return &probe{root: root, base: base, sel: newSelectors(root), beside: map[*html.Node]bool{}}
+}
+
 // isBeside says whether an element stands in a menu, a footer or the like.
 func (p *probe) isBeside(n *html.Node) bool {
 	if n == nil || n.Type != html.ElementNode {
@@ -112,8 +117,7 @@ func (p *probe) isBeside(n *html.Node) bool {
 }
 
 func (d *detection) candidates() []Candidate {
-	media, _, _ := strings.Cut(d.page.ContentType, ";")
-	if isJSON(media, d.page.Body) {
+	if isJSON(d.page) {
 		d.json()
 	} else {
 		d.html()
@@ -178,20 +182,31 @@ func (d *detection) html() {
 	if err != nil {
 		return
 	}
-	p := &probe{root: root, base: base, sel: newSelectors(root), beside: map[*html.Node]bool{}}
-	data := structured.ReadTree(root, d.page.URL)
-	topic := topicOf(data)
-	d.own()
-	d.stated(topic)
-	lists := p.lists()
-	product := p.product(lists)
-	if !topic.listed && (has(product, "price") || p.sells(lists)) {
+	p := newProbe(root, base)
+	topic := topicOf(structured.ReadTree(root, d.page.URL))
+	found := p.lists()
+	product := p.product(found)
+	if !topic.listed && (has(product, "price") || p.sells(found)) {
 		topic.single = true
 	}
-	d.shops(topic, lists)
 	next := p.next()
+	lists := make([]listing, len(found))
+	for i, l := range found {
+		lists[i] = listing{l.config, l.score, l.has("price")}
+	}
+	var tables []columns
+	for _, t := range p.headed() {
+		tables = append(tables, columns{t.fields, len(found) > 0 && found[0].score >= 8 && !sameItems(found[0].items, t.rows)})
+	}
+	// From here on the tree is not needed: those that are tried parse the page again.
+	d.own()
+	d.stated(topic)
+	d.shops(topic, lists)
 	for i, l := range lists {
 		d.list(l, i, topic, next)
+	}
+	for i, t := range tables {
+		d.table(t, i, topic, next)
 	}
 	if product != nil {
 		score := 70.0
@@ -212,7 +227,9 @@ func (d *detection) weigh(t topic) {
 	if t.kind != "" && t.kind != "PRODUCT" {
 		return
 	}
-	about := func(c *Candidate) bool { return c.Strategy != "list" && c.Strategy != "fields" }
+	about := func(c *Candidate) bool {
+		return c.Strategy != "list" && c.Strategy != "table" && c.Strategy != "fields"
+	}
 	if !slices.ContainsFunc(d.found, func(c Candidate) bool { return about(&c) && c.hasPrice() }) {
 		return
 	}
@@ -304,21 +321,28 @@ func (d *detection) stated(t topic) {
 }
 
 // shops tries the plugins for shops: that for lists where there is a list.
-func (d *detection) shops(t topic, lists []list) {
+func (d *detection) shops(t topic, lists []listing) {
 	for i, tag := range d.tags {
 		score := 75.0
 		if (i == 0) != t.single {
 			score = 40
 		}
-		if i == 1 && len(lists) > 0 && lists[0].has("price") && !t.single {
+		if i == 1 && len(lists) > 0 && lists[0].priced && !t.single {
 			score = 82
 		}
 		d.try("shop", score-float64(i), model.Scraper{Type: model.Marketplace, Config: &model.ScraperConfig{EndpointTag: tag}}, nil)
 	}
 }
 
+// listing is what is proposed of a list, without its elements.
+type listing struct {
+	config []model.Field
+	score  float64
+	priced bool
+}
+
 // list proposes items that repeat.
-func (d *detection) list(l list, place int, t topic, next *model.Pagination) {
+func (d *detection) list(l listing, place int, t topic, next *model.Pagination) {
 	if !isTelling(l.config) {
 		return
 	}
@@ -334,6 +358,29 @@ func (d *detection) list(l list, place int, t topic, next *model.Pagination) {
 		scraper.SourceConfig.Pagination = next
 	}
 	d.try("list", score-10*float64(place), scraper, nil)
+}
+
+// columns is what is proposed of a table, without its elements.
+type columns struct {
+	config []model.Field
+	beside bool // it stands beside a list of something else
+}
+
+// table proposes the rows of a table by the names in its head: better than the same rows as a list, and less than a list of
+// something else, which the table then stands beside.
+func (d *detection) table(found columns, place int, t topic, next *model.Pagination) {
+	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: found.config}
+	score := 86.0
+	switch {
+	case t.single:
+		score = 32
+	case found.beside:
+		score = 60
+	}
+	if place == 0 {
+		scraper.SourceConfig.Pagination = next
+	}
+	d.try("table", score-float64(place), scraper, nil)
 }
 
 // config are the fields of a list as a scraper has them.

@@ -124,27 +124,43 @@ func (s set) inside(n *html.Node) *html.Node {
 
 // shape is what elements of one make have in common: the names of the elements around them, and the classes of the
 // innermost of those.
-type shape struct{ path, parent, name string }
+type shape struct {
+	path         int // of paths
+	parent, name string
+}
+
+// paths numbers the sequences of names of the elements around one: 0 is none.
+type paths map[pathEnd]int
+
+type pathEnd struct {
+	around int
+	name   string
+}
+
+func (p paths) of(around int, name string) int {
+	at := pathEnd{around, name}
+	if p[at] == 0 {
+		p[at] = len(p) + 1
+	}
+	return p[at]
+}
 
 // repeated groups the page's elements by make.
 func (p *probe) repeated() [][]*html.Node {
 	groups := map[shape][]*html.Node{}
 	var order []shape
 	seen := 0
-	paths := map[*html.Node]string{}
+	numbers, places := paths{}, map[*html.Node]int{}
 	elements(p.root, func(n *html.Node) bool {
 		if seen++; seen > maxElements {
 			return false
 		}
-		path := ""
-		if n.Parent != nil {
-			path = paths[n.Parent]
-		}
-		paths[n] = path + "/" + n.Data
-		if !holder[n.Data] || n.Parent == nil || len(paths[n]) > 1_000 {
+		around := places[n.Parent]
+		places[n] = numbers.of(around, n.Data)
+		if !holder[n.Data] || n.Parent == nil {
 			return true
 		}
-		key := shape{path: path, parent: strings.Join(classesOf(n.Parent), " "), name: n.Data}
+		key := shape{path: around, parent: strings.Join(classesOf(n.Parent), " "), name: n.Data}
 		if groups[key] == nil {
 			order = append(order, key)
 		}

@@ -1,13 +1,13 @@
 package detect
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -16,6 +16,7 @@ import (
 const (
 	maxDepth      = 8
 	maxJSONFields = 40
+	maxNested     = 4  // objects around a column
 	sampled       = 50 // elements of an array that are looked at
 )
 
@@ -127,7 +128,7 @@ func columnsOf(objects []*structured.JSON) []column {
 			at := path + step(m.Name)
 			switch m.Value.Kind {
 			case structured.Object:
-				if depth < 2 {
+				if depth < maxNested {
 					add(&m.Value, full, at, depth+1)
 				}
 				continue
@@ -188,12 +189,8 @@ func object(value *structured.JSON) []model.Field {
 	return fields
 }
 
-// isJSON says whether a body is JSON.
-func isJSON(media string, body []byte) bool {
-	media = strings.ToLower(strings.TrimSpace(media))
-	if strings.HasSuffix(media, "json") {
-		return true
-	}
-	body = bytes.TrimLeft(body, " \t\r\n")
-	return media != "text/html" && len(body) > 0 && (body[0] == '{' || body[0] == '[') && json.Valid(body)
+// isJSON says whether a page is JSON, by its media type or by what it holds.
+func isJSON(p page.Page) bool {
+	body := p.Start()
+	return strings.HasSuffix(p.Media(), "json") || len(body) > 0 && (body[0] == '{' || body[0] == '[') && json.Valid(body)
 }

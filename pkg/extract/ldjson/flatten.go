@@ -272,20 +272,22 @@ func (f *flattener) appendItem(dst []byte, it *structured.Item, depth int) []byt
 	return append(dst, '}')
 }
 
-// columnName is a property's name as a column.
+// columnName is a property's name as a column. What it leaves out comes first: behind it there may be what no name begins
+// with.
 func columnName(name string) string {
-	name = strings.TrimLeft(strings.TrimSpace(name), "_$@")
-	if strings.IndexFunc(name, notInName) < 0 && len(name) <= maxName {
-		return name
+	if strings.IndexFunc(name, notInName) >= 0 {
+		name = strings.Map(func(r rune) rune {
+			if notInName(r) {
+				return -1
+			}
+			return r
+		}, name)
 	}
-	name = strings.Map(func(r rune) rune {
-		if notInName(r) {
-			return -1
+	name = strings.TrimLeftFunc(name, func(r rune) bool { return unicode.IsSpace(r) || r == '_' || r == '$' || r == '@' })
+	if len(name) > maxName {
+		if runes := []rune(name); len(runes) > maxName {
+			name = string(runes[:maxName])
 		}
-		return r
-	}, name)
-	if runes := []rune(name); len(runes) > maxName {
-		name = string(runes[:maxName])
 	}
 	return strings.TrimSpace(name)
 }

@@ -155,7 +155,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatal(err)
 			}
 			for _, row := range got {
-				var members map[string]any
+				var members map[string]json.RawMessage // numbers as written, however large
 				if err := json.Unmarshal(row, &members); err != nil {
 					t.Fatalf("%s: %v", row, err)
 				}

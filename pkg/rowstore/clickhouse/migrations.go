@@ -51,7 +51,7 @@ var migrations = [][]string{{
 	doc      String CODEC(ZSTD(1)), -- a row's document, a record's encoded content` + fieldColumns() + `,
 	INDEX newest at TYPE minmax GRANULARITY 1
 ) ENGINE = ` + engine + `MergeTree PARTITION BY toYYYYMM(fromUnixTimestamp64Micro(started, 'UTC'))
-ORDER BY (grp, scraper, job, kind, seq, page, n)` + durable + `, enable_block_number_column = 1,
+ORDER BY (grp, scraper, job, kind, seq, page, n)` + durable + `, index_granularity = 1024, enable_block_number_column = 1,
 	add_minmax_index_for_block_number_column = 1, remove_empty_parts = 0, non_replicated_deduplication_window = 1000`,
 
 	// The jobs sealed of late, by the server's clock: what keeps out the insert of a process that looked before.

@@ -88,29 +88,34 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 	return int64(blocks[0]+1)<<posBits - 1, nil
 }
 
-// Scan looks at some next places of its block first, nearEach for each row that is wanted, then at nearBlocks blocks and
-// each time at so many more: where a group's rows lie close together a page is found in the first look, and where they do
-// not, seven looks go through a million blocks. At the beginning there is no block, and a filter may leave few rows.
+// Scan looks at some next places of its block first, nearEach for each row that is wanted and nearFiltered where a filter
+// leaves some of them, then at nearBlocks blocks and each time at so many more: where a group's rows lie close together a
+// page is found in the first look, and where they do not, seven looks go through a million blocks. At the beginning there
+// is no block.
 const (
-	nearEach    = 4 // rows share the places with their pages' records
-	nearBlocks  = 2
-	fartherEach = 16
+	nearEach     = 4 // rows share the places with their pages' records
+	nearFiltered = 256
+	nearBlocks   = 2
+	fartherEach  = 16
 )
 
 // Scan is rowstore.Reads.
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
 	last = q.After
 	blocks := int64(nearBlocks)
-	for near := q.Filter == nil && q.After > 0; len(docs) < q.Limit && q.After < q.Upto; near = false {
-		upto, settings := (q.After>>posBits+blocks)<<posBits-1, withoutTopK
+	each := int64(nearEach)
+	if q.Filter != nil {
+		each = nearFiltered
+	}
+	for near := q.After > 0; len(docs) < q.Limit && q.After < q.Upto; near = false {
+		upto := (q.After>>posBits+blocks)<<posBits - 1
 		if near {
-			upto = min(q.After|posMask, q.After+nearEach*int64(q.Limit))
-			settings += `, query_plan_optimize_lazy_materialization = 0`
+			upto = min(q.After|posMask, q.After+each*int64(q.Limit))
 		} else {
 			blocks *= fartherEach
 		}
 		upto = min(upto, q.Upto)
-		rows, err := s.scan(ctx, q, upto, q.Limit-len(docs), settings)
+		rows, err := s.scan(ctx, q, upto, q.Limit-len(docs))
 		if err != nil {
 			return nil, 0, fmt.Errorf("row store: scan: %w", err)
 		}
@@ -128,10 +133,10 @@ type placed struct {
 	place int64
 }
 
-func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most int, settings string) ([]placed, error) {
+func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most int) ([]placed, error) {
 	return read(ctx, s, fmt.Sprintf(`SELECT doc, _block_number, pos FROM %s WHERE %s AND %s AND %s
 		ORDER BY _block_number, pos LIMIT %d SETTINGS %s`, s.table("rows"), printScope(q.Scope), places(q.After, upto),
-		printFilter(q.Filter), most, settings), func(rows driver.Rows) (placed, error) {
+		printFilter(q.Filter), most, withoutTopK), func(rows driver.Rows) (placed, error) {
 		var doc string
 		var block uint64
 		var pos uint32

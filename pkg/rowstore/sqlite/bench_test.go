@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -72,5 +73,53 @@ func BenchmarkIntake(b *testing.B) {
 	}
 	if _, err := w.Finish(context.Background()); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// BenchmarkReads reads a group of 2,000 rows in four jobs, 20 rows at a time.
+func BenchmarkReads(b *testing.B) {
+	store, source := openB(b), &ids.Sequence{}
+	group, scraper := source.New(), source.New()
+	for job := range 4 {
+		of := rowstore.Job{ID: source.New(), Group: group, Scraper: scraper}
+		if _, err := store.PutPages(b.Context(), batch(source, of, job*500, 500)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	node, err := filter.Parse([]byte(`{"sku":"SKU-123"}`))
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := rowstore.Scope{Group: group}
+	for _, read := range []struct {
+		name string
+		read func(ctx context.Context) error
+	}{
+		{"horizon", func(ctx context.Context) error { _, err := store.Horizon(ctx); return err }},
+		{"cursor", func(ctx context.Context) error {
+			_, _, err := store.Scan(ctx, rowstore.ScanQuery{Scope: all, After: 1_000, Upto: 2_000, Limit: 20})
+			return err
+		}},
+		{"page", func(ctx context.Context) error {
+			_, err := store.Rows(ctx, rowstore.RowsQuery{Scope: all, Limit: 20})
+			return err
+		}},
+		{"page, filtered", func(ctx context.Context) error {
+			_, err := store.Rows(ctx, rowstore.RowsQuery{Scope: all, Filter: node, Limit: 20})
+			return err
+		}},
+		{"count", func(ctx context.Context) error { _, err := store.Count(ctx, all, nil); return err }},
+		{"count, filtered", func(ctx context.Context) error { _, err := store.Count(ctx, all, node); return err }},
+	} {
+		b.Run(read.name, func(b *testing.B) {
+			ctx, cancel := context.WithCancel(b.Context()) // as a call's: it can end
+			defer cancel()
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := read.read(ctx); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

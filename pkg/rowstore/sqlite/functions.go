@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"database/sql/driver"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,17 +10,24 @@ import (
 	"modernc.org/sqlite"
 
 	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/rowstore/internal/document"
 )
 
-// newDriver is a SQLite driver with the functions that filters and sorts need:
+// newDriver is a SQLite driver with the functions that filters and sorts need. All but the last take a document and the
+// name of a member:
 //
-//	number(json)         the number that a JSON number, or JSON text that is a number, stands for, else NULL
-//	sort_key(json)       what a JSON value sorts by: REAL for numbers, TEXT for text, INTEGER for booleans, an empty
-//	                     BLOB for arrays and objects, NULL for null
-//	contains(text, part), starts_with(text, part), ends_with(text, part)  whatever the case; part is folded already
-//	regexp(pattern, text)  RE2
+//	text(doc, name)      the member's text, NULL when it is none
+//	number(doc, name)    the number that it is, or that its text is, else NULL
+//	literal(doc, name)   'null', 'true' or 'false'; 'null' when it is not there, NULL for other values
+//	present(doc, name)   whether it is there
+//	sort_key(doc, name)  what it sorts by: REAL for numbers, TEXT for text, INTEGER for booleans, an empty BLOB for arrays
+//	                     and objects, NULL for null and when it is not there
+//	contains(doc, name, part), starts_with(…), ends_with(…)  whether it is such text, whatever the case; part is folded
+//	matches(doc, name, pattern)  whether it is text that a pattern of RE2 matches
+//	parsed(operand)      the number that an operand's text is
 //
-// Each is NULL when its text or json is.
+// SQLite's own functions for JSON make a tree of the whole document first, compare text with numbers, and read numbers
+// their own way.
 func newDriver() (*sqlite.Driver, error) {
 	patterns, err := lru.New(compiledPatterns)
 	if err != nil {
@@ -29,12 +35,16 @@ func newDriver() (*sqlite.Driver, error) {
 	}
 	// Text arguments are views into SQLite's memory: none may be kept, and none is.
 	functions := map[string]sqlite.FunctionImpl{
-		"number":      {NArgs: 1, Scalar: number},
-		"sort_key":    {NArgs: 1, Scalar: sortKey},
-		"contains":    {NArgs: 2, Scalar: folded(strings.Contains)},
-		"starts_with": {NArgs: 2, Scalar: folded(strings.HasPrefix)},
-		"ends_with":   {NArgs: 2, Scalar: folded(strings.HasSuffix)},
-		"regexp":      {NArgs: 2, Scalar: matcher(patterns)},
+		"text":        {NArgs: 2, Scalar: ofMember(text)},
+		"number":      {NArgs: 2, Scalar: ofMember(number)},
+		"literal":     {NArgs: 2, Scalar: ofMember(literal)},
+		"present":     {NArgs: 2, Scalar: ofMember(present)},
+		"sort_key":    {NArgs: 2, Scalar: ofMember(sortKey)},
+		"contains":    {NArgs: 3, Scalar: ofText(folded(strings.Contains))},
+		"starts_with": {NArgs: 3, Scalar: ofText(folded(strings.HasPrefix))},
+		"ends_with":   {NArgs: 3, Scalar: ofText(folded(strings.HasSuffix))},
+		"matches":     {NArgs: 3, Scalar: ofText(matcher(patterns))},
+		"parsed":      {NArgs: 1, Scalar: parsed},
 	}
 	engine := &sqlite.Driver{}
 	for name, function := range functions {
@@ -46,76 +56,101 @@ func newDriver() (*sqlite.Driver, error) {
 	return engine, nil
 }
 
-func number(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-	value, ok := args[0].(string)
-	if !ok {
-		return nil, nil
+// scalar is a function as SQLite calls it.
+type scalar = func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error)
+
+// ofMember is a function of a member's value as it is written in the document.
+func ofMember(of func(value string, found bool) driver.Value) scalar {
+	return func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		doc, _ := args[0].(string)
+		name, _ := args[1].(string)
+		return of(document.Find(doc, name)), nil
 	}
-	if strings.HasPrefix(value, `"`) {
-		if value, ok = unquote(value); !ok {
-			return nil, nil
+}
+
+// ofText is a test of a member's text; nothing else passes it.
+func ofText(test func(text, operand string) (bool, error)) scalar {
+	return func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		doc, _ := args[0].(string)
+		name, _ := args[1].(string)
+		operand, _ := args[2].(string)
+		value, _ := document.Find(doc, name)
+		text, ok := document.Text(value)
+		if !ok {
+			return false, nil
 		}
+		return test(text, operand)
+	}
+}
+
+func text(value string, _ bool) driver.Value {
+	if text, ok := document.Text(value); ok {
+		return text
+	}
+	return nil
+}
+
+func number(value string, _ bool) driver.Value {
+	if text, ok := document.Text(value); ok {
+		value = text
 	}
 	if n, ok := filter.ParseNumber(value); ok {
+		return n
+	}
+	return nil
+}
+
+func parsed(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+	operand, _ := args[0].(string)
+	if n, ok := filter.ParseNumber(operand); ok {
 		return n, nil
 	}
 	return nil, nil
 }
 
-func sortKey(ctx *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-	if n, err := number(ctx, args); n != nil || err != nil {
-		return n, err
-	}
-	value, ok := args[0].(string)
+func literal(value string, found bool) driver.Value {
 	switch {
-	case !ok || value == "null":
-		return nil, nil
+	case !found:
+		return "null"
+	case value == "null" || value == "true" || value == "false":
+		return value
+	}
+	return nil
+}
+
+func present(_ string, found bool) driver.Value { return found }
+
+func sortKey(value string, found bool) driver.Value {
+	if n := number(value, found); n != nil {
+		return n
+	}
+	if text := text(value, found); text != nil {
+		return text
+	}
+	switch {
+	case !found || value == "null":
+		return nil
 	case value == "true":
-		return int64(1), nil
+		return int64(1)
 	case value == "false":
-		return int64(0), nil
-	case strings.HasPrefix(value, `"`):
-		if text, ok := unquote(value); ok {
-			return text, nil
-		}
+		return int64(0)
 	}
-	return []byte{}, nil
+	return []byte{}
 }
 
-// unquote reads a JSON string.
-func unquote(quoted string) (text string, ok bool) {
-	if inner := quoted[1 : len(quoted)-1]; !strings.Contains(inner, `\`) {
-		return inner, true
-	}
-	err := json.Unmarshal([]byte(quoted), &text)
-	return text, err == nil
+func folded(test func(text, part string) bool) func(text, part string) (bool, error) {
+	return func(text, part string) (bool, error) { return test(filter.Fold(text), part), nil }
 }
 
-func folded(test func(text, part string) bool) func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
-	return func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		text, ok := args[0].(string)
-		part, _ := args[1].(string)
-		if !ok {
-			return nil, nil
-		}
-		return test(filter.Fold(text), part), nil
-	}
-}
-
-func matcher(patterns *lru.Cache) func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
-	return func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		pattern, _ := args[0].(string)
-		text, ok := args[1].(string)
-		if !ok {
-			return nil, nil
-		}
+func matcher(patterns *lru.Cache) func(text, pattern string) (bool, error) {
+	return func(text, pattern string) (bool, error) {
 		if compiled, ok := patterns.Get(pattern); ok {
 			return compiled.(*regexp.Regexp).MatchString(text), nil
 		}
 		pattern = strings.Clone(pattern)
 		compiled, err := regexp.Compile(pattern)
 		if err != nil {
-			return nil, fmt.Errorf("regexp: %w", err)
+			return false, fmt.Errorf("pattern: %w", err)
 		}
 		patterns.Add(pattern, compiled)
 		return compiled.MatchString(text), nil

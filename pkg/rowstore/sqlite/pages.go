@@ -271,8 +271,8 @@ func (s *Store) Sealed(ctx context.Context, job ids.ID) (sealed bool, err error)
 // unsettled returns the units of a job's records that are not settled.
 func (s *Store) unsettled(ctx context.Context, job ids.ID, settled func(model.Unit, bool) bool) ([]model.Unit, error) {
 	var units []model.Unit
-	err := view(ctx, s.loop, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT unit, last FROM pages WHERE`+ofJob+`ORDER BY unit`, job[:])
+	err := view(ctx, s.loop, func(conn *sql.Conn) error {
+		rows, err := conn.QueryContext(ctx, `SELECT unit, last FROM pages WHERE`+ofJob+`ORDER BY unit`, job[:])
 		return each(rows, err, func(rows *sql.Rows) error {
 			var key int64
 			var last bool

@@ -23,12 +23,10 @@ func printFilter(n filter.Node) (condition string, args []any) {
 func printSort(sorts []rowstore.Sort) (terms string, args []any) {
 	var p printer
 	for _, s := range sorts {
-		p.text.WriteString("CASE typeof(sort_key(doc -> ")
-		p.path(s.Field)
-		p.text.WriteString(")) WHEN 'real' THEN 0 WHEN 'text' THEN 1 WHEN 'integer' THEN 2 WHEN 'blob' THEN 3 ELSE 4 END, " +
-			"sort_key(doc -> ")
-		p.path(s.Field)
-		p.text.WriteString(")")
+		p.text.WriteString("CASE typeof(")
+		p.of("sort_key", s.Field)
+		p.text.WriteString(") WHEN 'real' THEN 0 WHEN 'text' THEN 1 WHEN 'integer' THEN 2 WHEN 'blob' THEN 3 ELSE 4 END, ")
+		p.of("sort_key", s.Field)
 		if s.Descending {
 			p.text.WriteString(" DESC")
 		}
@@ -48,8 +46,16 @@ func (p *printer) arg(value any) {
 	p.args = append(p.args, value)
 }
 
-// path writes the JSON path of a field. A quote or backslash would end it early: no key that the path names has one.
-func (p *printer) path(field string) { p.arg(`$."` + field + `"`) }
+// of writes a function of a member, with more arguments if it takes some (see newDriver).
+func (p *printer) of(function, field string, more ...any) {
+	p.text.WriteString(function + "(doc, ")
+	p.arg(field)
+	for _, value := range more {
+		p.text.WriteString(", ")
+		p.arg(value)
+	}
+	p.text.WriteByte(')')
+}
 
 func (p *printer) node(n filter.Node) {
 	switch n := n.(type) {
@@ -102,73 +108,42 @@ func (p *printer) compare(c filter.Compare) {
 		p.order(c, " <= ", c.Values[1])
 		p.text.WriteByte(')')
 	case filter.Exists:
-		p.text.WriteString("(doc -> ")
-		p.path(c.Field)
-		if c.Values[0].Bool {
-			p.text.WriteString(" IS NOT NULL)")
-		} else {
-			p.text.WriteString(" IS NULL)")
+		if !c.Values[0].Bool {
+			p.text.WriteString("NOT ")
 		}
+		p.of("present", c.Field)
 	case filter.Contains:
-		p.call("contains", c)
+		p.of("contains", c.Field, filter.Fold(c.Values[0].Text))
 	case filter.StartsWith:
-		p.call("starts_with", c)
+		p.of("starts_with", c.Field, filter.Fold(c.Values[0].Text))
 	case filter.EndsWith:
-		p.call("ends_with", c)
+		p.of("ends_with", c.Field, filter.Fold(c.Values[0].Text))
 	case filter.Regex:
-		p.text.WriteString("(regexp(")
-		p.arg(c.Values[0].Text)
-		p.text.WriteString(", ")
-		p.textOf(c.Field)
-		p.text.WriteString(") IS TRUE)")
+		p.of("matches", c.Field, c.Values[0].Text)
 	default:
 		panic("row store: filter operator " + string(c.Op))
 	}
 }
 
-// textOf writes the field's text, NULL when it is none. Without the guard SQLite would give any value as text, and rank
-// any text above any number.
-func (p *printer) textOf(field string) {
-	p.text.WriteString("CASE json_type(doc, ")
-	p.path(field)
-	p.text.WriteString(") WHEN 'text' THEN doc ->> ")
-	p.path(field)
-	p.text.WriteString(" END")
-}
-
-func (p *printer) numberOf(field string) {
-	p.text.WriteString("number(doc -> ")
-	p.path(field)
-	p.text.WriteByte(')')
-}
-
 func (p *printer) order(c filter.Compare, sign string, operand filter.Value) {
 	p.text.WriteByte('(')
 	if operand.Kind == filter.Text {
-		p.textOf(c.Field)
+		p.of("text", c.Field)
 		p.text.WriteString(sign)
 		p.arg(operand.Text)
 	} else {
-		p.numberOf(c.Field)
+		p.of("number", c.Field)
 		p.text.WriteString(sign)
 		p.arg(operand.Number)
 	}
 	p.text.WriteString(" IS TRUE)")
 }
 
-func (p *printer) call(function string, c filter.Compare) {
-	p.text.WriteString("(" + function + "(")
-	p.textOf(c.Field)
-	p.text.WriteString(", ")
-	p.arg(filter.Fold(c.Values[0].Text))
-	p.text.WriteString(") IS TRUE)")
-}
-
-// anyOf writes that some operand equals the field: one term for each kind of operand there is. Operands travel as one
-// JSON array a kind, as SQLite bounds the number of arguments; numbers in it are text, so that the same parser reads
+// anyOf writes that some operand equals the field: one term for each kind of operand there is. Several operands travel as
+// one JSON array a kind, as SQLite bounds the number of arguments; numbers in it are text, so that the same parser reads
 // them as reads the documents.
 func (p *printer) anyOf(c filter.Compare) {
-	var numbers, texts, literals []string
+	var numbers, texts, literals []any
 	for _, v := range c.Values {
 		switch v.Kind {
 		case filter.Null:
@@ -176,35 +151,43 @@ func (p *printer) anyOf(c filter.Compare) {
 		case filter.Bool:
 			literals = append(literals, strconv.FormatBool(v.Bool))
 		case filter.Number:
-			numbers = append(numbers, strconv.FormatFloat(v.Number, 'g', -1, 64))
+			numbers = append(numbers, v.Number)
 		case filter.Text:
 			texts = append(texts, v.Text)
 		}
 	}
 	p.text.WriteByte('(')
-	if len(numbers) > 0 {
-		p.numberOf(c.Field)
-		p.text.WriteString(" IN (SELECT number(value) FROM json_each(")
-		p.list(numbers)
-		p.text.WriteString(")) IS TRUE OR ")
-	}
-	if len(texts) > 0 {
-		p.textOf(c.Field)
-		p.text.WriteString(" IN (SELECT value FROM json_each(")
-		p.list(texts)
-		p.text.WriteString(")) IS TRUE OR ")
-	}
-	if len(literals) > 0 {
-		p.text.WriteString("ifnull(doc -> ")
-		p.path(c.Field)
-		p.text.WriteString(", 'null') IN (SELECT value FROM json_each(")
-		p.list(literals)
-		p.text.WriteString(")) OR ")
-	}
+	p.oneOf("number", c.Field, numbers, "parsed(value)")
+	p.oneOf("text", c.Field, texts, "value")
+	p.oneOf("literal", c.Field, literals, "value")
 	p.text.WriteString("FALSE)")
 }
 
-func (p *printer) list(texts []string) {
+// oneOf writes that a function of a member gives one of some operands, which value is made of in a list, if there are any.
+func (p *printer) oneOf(function, field string, operands []any, value string) {
+	if len(operands) == 0 {
+		return
+	}
+	p.of(function, field)
+	if len(operands) == 1 {
+		p.text.WriteString(" = ")
+		p.arg(operands[0])
+	} else {
+		p.text.WriteString(" IN (SELECT " + value + " FROM json_each(")
+		p.list(operands)
+		p.text.WriteString("))")
+	}
+	p.text.WriteString(" IS TRUE OR ")
+}
+
+func (p *printer) list(operands []any) {
+	texts := make([]string, len(operands))
+	for i, operand := range operands {
+		texts[i] = fmt.Sprint(operand)
+		if n, ok := operand.(float64); ok {
+			texts[i] = strconv.FormatFloat(n, 'g', -1, 64)
+		}
+	}
 	encoded, err := json.Marshal(texts)
 	if err != nil {
 		panic(fmt.Sprintf("row store: a list of texts does not encode: %v", err)) // cannot be

@@ -60,7 +60,7 @@ func (s *Store) Records(ctx context.Context, job ids.ID, seq, from uint32, most 
 	var receipts []model.Receipt
 	first, last := model.Unit{Seq: seq, Page: from}, model.Unit{Seq: seq, Page: 1<<32 - 1}
 	rows, err := s.loop.QueryContext(ctx, `SELECT `+receiptColumns+` FROM pages
-		WHERE`+ofJob+`AND unit BETWEEN ? AND ? ORDER BY unit LIMIT ?`, job[:], unitKey(first), unitKey(last), max(most, 0))
+		WHERE`+ofJob+`AND unit BETWEEN ? AND ? ORDER BY unit`+limit, job[:], unitKey(first), unitKey(last), max(most, 0))
 	err = each(rows, err, func(rows *sql.Rows) error {
 		receipt, err := scanReceipt(rows, job)
 		receipts = append(receipts, receipt)
@@ -97,7 +97,7 @@ func records(ctx context.Context, db *sql.DB, job ids.ID, where string, after in
 ) {
 	var records []rowstore.Record
 	rows, err := db.QueryContext(ctx, `SELECT `+receiptColumns+` FROM pages WHERE`+ofJob+`AND `+where+`
-		ORDER BY unit LIMIT ?`, job[:], after, max(most, 0))
+		ORDER BY unit`+limit, job[:], after, max(most, 0))
 	err = each(rows, err, func(rows *sql.Rows) error {
 		record, _, err := scanRecord(rows)
 		records = append(records, record)

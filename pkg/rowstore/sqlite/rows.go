@@ -14,6 +14,9 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
+// limit ends a statement. SQLite would prepare a statement with a bare ? there anew whenever that has another value.
+const limit = ` LIMIT CAST(? AS INTEGER)`
+
 // scopeJobs writes a query for the numbers and row counts of the jobs in a scope. Ids travel as one JSON array.
 func scopeJobs(scope rowstore.Scope) (text string, args []any) {
 	text, args = `SELECT id, rows FROM jobs WHERE grp = ?`, []any{scope.Group[:]}
@@ -53,16 +56,16 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 		return nil, nil
 	}
 	var docs []json.RawMessage
-	err := view(ctx, s.reads, func(tx *sql.Tx) error {
+	err := view(ctx, s.reads, func(conn *sql.Conn) error {
 		find := sorted
 		if len(q.Sort) == 0 {
 			find = newest
 		}
-		places, err := find(ctx, tx, q)
+		places, err := find(ctx, conn, q)
 		if err != nil {
 			return err
 		}
-		docs, err = docsAt(ctx, tx, places)
+		docs, err = docsAt(ctx, conn, places)
 		return err
 	})
 	if err != nil {
@@ -75,16 +78,23 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) (int64, error) {
 	jobs, args := scopeJobs(scope)
 	text := `SELECT coalesce(sum(rows), 0) FROM (` + jobs + `)`
+	within := shortly(ctx)
 	if f != nil {
 		condition, more := printFilter(f)
 		text, args = `SELECT count(*) FROM `+rowsOf(jobs)+` WHERE `+condition, append(args, more...)
+		within = ctx
 	}
 	var count int64
-	if err := s.reads.QueryRowContext(ctx, text, args...).Scan(&count); err != nil {
+	err := view(ctx, s.reads, func(conn *sql.Conn) error { return conn.QueryRowContext(within, text, args...).Scan(&count) })
+	if err != nil {
 		return 0, fmt.Errorf("row store: count: %w", err)
 	}
 	return count, nil
 }
+
+// shortly is the context of statements that read little: what would end one early, goroutines of database/sql and of the
+// driver, costs more than the statement.
+func shortly(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 // rowsOf is the FROM term for the rows of some jobs. The joins are CROSS to keep this order: rows have no index but
 // their place, which only the spans know.
@@ -94,15 +104,15 @@ func rowsOf(jobs string) string {
 }
 
 // sorted finds a page of rows in the order of their fields.
-func sorted(ctx context.Context, tx *sql.Tx, q rowstore.RowsQuery) ([]int64, error) {
+func sorted(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery) ([]int64, error) {
 	jobs, args := scopeJobs(q.Scope)
 	condition, more := printFilter(q.Filter)
 	args = append(args, more...)
 	terms, more := printSort(q.Sort)
 	args = append(append(args, more...), q.Limit, q.Offset)
 	var places []int64
-	rows, err := tx.QueryContext(ctx, `SELECT rows.place FROM `+rowsOf(jobs)+` WHERE `+condition+`
-		ORDER BY `+terms+` LIMIT ? OFFSET ?`, args...)
+	rows, err := conn.QueryContext(ctx, `SELECT rows.place FROM `+rowsOf(jobs)+` WHERE `+condition+`
+		ORDER BY `+terms+limit+` OFFSET CAST(? AS INTEGER)`, args...)
 	err = each(rows, err, func(rows *sql.Rows) error {
 		var place int64
 		err := rows.Scan(&place)
@@ -113,9 +123,9 @@ func sorted(ctx context.Context, tx *sql.Tx, q rowstore.RowsQuery) ([]int64, err
 }
 
 // docsAt returns documents in the order of their places.
-func docsAt(ctx context.Context, tx *sql.Tx, places []int64) ([]json.RawMessage, error) {
+func docsAt(ctx context.Context, conn *sql.Conn, places []int64) ([]json.RawMessage, error) {
 	docs := make([]json.RawMessage, 0, len(places))
-	rows, err := tx.QueryContext(ctx, `SELECT doc FROM json_each(?) AS list CROSS JOIN rows ON rows.place = list.value
+	rows, err := conn.QueryContext(shortly(ctx), `SELECT doc FROM json_each(?) AS list CROSS JOIN rows ON rows.place = list.value
 		ORDER BY list.key`, numberList(places))
 	err = each(rows, err, func(rows *sql.Rows) error {
 		var doc []byte
@@ -147,27 +157,31 @@ func (c *candidates) Pop() any {
 	return last
 }
 
+// spansAtOnce bounds how many spans newest looks through in one statement: at first one, then twice as many each time.
+const spansAtOnce = 256
+
 // newest finds a page of the newest rows. It takes the spans in the order of their newest row and ends at one that has
 // none new enough.
-func newest(ctx context.Context, tx *sql.Tx, q rowstore.RowsQuery) ([]int64, error) {
+func newest(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery) ([]int64, error) {
 	jobs, args := scopeJobs(q.Scope)
-	spans, err := spansOf(ctx, tx, `(`+jobs+`) AS scope CROSS JOIN spans ON spans.job = scope.id ORDER BY at DESC`, args)
+	spans, err := spansOf(ctx, conn, `(`+jobs+`) AS scope CROSS JOIN spans ON spans.job = scope.id ORDER BY at DESC`, args)
 	if err != nil {
 		return nil, err
 	}
 	condition, more := printFilter(q.Filter)
-	statement, err := tx.PrepareContext(ctx, `SELECT at, place FROM rows WHERE place BETWEEN ? AND ? AND `+condition)
+	statement, err := conn.PrepareContext(ctx, `SELECT at, place FROM json_each(?) AS span
+		CROSS JOIN rows ON place BETWEEN span.value ->> 0 AND span.value ->> 1
+		WHERE `+condition+` ORDER BY at DESC, place`+limit)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = statement.Close() }() // reading only
 	most := q.Offset + q.Limit
 	var best candidates
-	for _, span := range spans {
-		if len(best) == most && span.at < best[0].at {
-			break
-		}
-		rows, err := statement.QueryContext(ctx, append([]any{span.first, span.last}, more...)...)
+	for n := 1; len(spans) > 0 && (len(best) < most || spans[0].at >= best[0].at); n = min(2*n, spansAtOnce) {
+		n = min(n, len(spans))
+		rows, err := statement.QueryContext(ctx, slices.Concat([]any{spanList(spans[:n])}, more, []any{most})...)
+		spans = spans[n:]
 		err = each(rows, err, func(rows *sql.Rows) error {
 			var row found
 			if err := rows.Scan(&row.at, &row.place); err != nil {
@@ -196,9 +210,21 @@ func newest(ctx context.Context, tx *sql.Tx, q rowstore.RowsQuery) ([]int64, err
 // stretch is a run of places.
 type stretch struct{ first, last, at int64 }
 
-func spansOf(ctx context.Context, tx *sql.Tx, from string, args []any) ([]stretch, error) {
+// spanList is a JSON array of pairs.
+func spanList(spans []stretch) string {
+	text := []byte{'['}
+	for i, span := range spans {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = fmt.Appendf(text, "[%d,%d]", span.first, span.last)
+	}
+	return string(append(text, ']'))
+}
+
+func spansOf(ctx context.Context, conn *sql.Conn, from string, args []any) ([]stretch, error) {
 	var spans []stretch
-	rows, err := tx.QueryContext(ctx, `SELECT first, last, at FROM `+from, args...)
+	rows, err := conn.QueryContext(ctx, `SELECT first, last, at FROM `+from, args...)
 	err = each(rows, err, func(rows *sql.Rows) error {
 		var span stretch
 		err := rows.Scan(&span.first, &span.last, &span.at)
@@ -211,7 +237,10 @@ func spansOf(ctx context.Context, tx *sql.Tx, from string, args []any) ([]stretc
 // Horizon is rowstore.Reads.
 func (s *Store) Horizon(ctx context.Context) (int64, error) {
 	var place int64
-	if err := s.reads.QueryRowContext(ctx, `SELECT place FROM horizon`).Scan(&place); err != nil {
+	err := view(ctx, s.reads, func(conn *sql.Conn) error {
+		return conn.QueryRowContext(shortly(ctx), `SELECT place FROM horizon`).Scan(&place)
+	})
+	if err != nil {
 		return 0, fmt.Errorf("row store: horizon: %w", err)
 	}
 	return place, nil
@@ -220,16 +249,19 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 // Scan is rowstore.Reads.
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
 	last = q.After
-	err = view(ctx, s.reads, func(tx *sql.Tx) error {
+	err = view(ctx, s.reads, func(conn *sql.Conn) error {
+		if q.Filter == nil {
+			ctx = shortly(ctx)
+		}
 		jobs, args := scopeJobs(q.Scope)
-		spans, err := spansOf(ctx, tx, `(`+jobs+`) AS scope CROSS JOIN spans ON spans.job = scope.id
+		spans, err := spansOf(ctx, conn, `(`+jobs+`) AS scope CROSS JOIN spans ON spans.job = scope.id
 			WHERE last > ? AND first <= ? ORDER BY first`, append(args, q.After, q.Upto))
 		if err != nil {
 			return err
 		}
 		condition, more := printFilter(q.Filter)
-		statement, err := tx.PrepareContext(ctx, `SELECT place, doc FROM rows WHERE place BETWEEN ? AND ? AND `+condition+`
-			ORDER BY place LIMIT ?`)
+		statement, err := conn.PrepareContext(ctx, `SELECT place, doc FROM rows WHERE place BETWEEN ? AND ? AND `+condition+`
+			ORDER BY place`+limit)
 		if err != nil {
 			return err
 		}

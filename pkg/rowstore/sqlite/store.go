@@ -84,7 +84,7 @@ func Open(config Config) (*Store, error) {
 		return nil, fmt.Errorf("row store %s: %w", path, err)
 	}
 	pool := func(connections int) *sql.DB {
-		db := sql.OpenDB(connector{engine, readDSN(path)})
+		db := sql.OpenDB(keeping{connector{engine, readDSN(path)}})
 		db.SetMaxOpenConns(connections)
 		db.SetMaxIdleConns(connections)
 		return db
@@ -101,13 +101,22 @@ func (s *Store) Close() error {
 }
 
 // view runs fn on one consistent state of the database.
-func view(ctx context.Context, db *sql.DB, fn func(tx *sql.Tx) error) error {
-	tx, err := db.BeginTx(ctx, nil)
+func view(ctx context.Context, db *sql.DB, fn func(conn *sql.Conn) error) (err error) {
+	conn, err := db.Conn(ctx)
 	if err != nil {
+		return fmt.Errorf("row store: a connection to read on: %w", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	// database/sql's own transactions have a goroutine each, and another one for each statement.
+	if _, err := conn.ExecContext(context.Background(), `BEGIN`); err != nil {
 		return fmt.Errorf("row store: begin read: %w", err)
 	}
-	defer func() { _ = tx.Rollback() }() // a read has nothing to commit
-	return fn(tx)
+	defer func() {
+		if _, end := conn.ExecContext(context.Background(), `ROLLBACK`); end != nil { // nobody else gets it as it is
+			err = errors.Join(err, end, conn.Raw(func(any) error { return driver.ErrBadConn }))
+		}
+	}()
+	return fn(conn)
 }
 
 // connector opens connections with the store's own driver, whose functions nobody else in the process sees.

@@ -186,7 +186,8 @@ func (w *writer) query(visit func(rows *sql.Rows) error, text string, args ...an
 	return each(rows, err, visit)
 }
 
-// insert adds rows of `width` values each to a table, several a statement.
+// insert adds rows of `width` values each to a table, several a statement. A statement that fails rolls the transaction
+// back, which its error does anyway: so SQLite need not note how to undo it alone.
 func (w *writer) insert(table string, width int, values []any) error {
 	const most = 64
 	for len(values) > 0 {
@@ -197,7 +198,7 @@ func (w *writer) insert(table string, width int, values []any) error {
 			n = 1 << (bits.Len(uint(n)) - 1) // few different statements: powers of two
 		}
 		row := "(?" + strings.Repeat(",?", width-1) + ")"
-		text := "INSERT INTO " + table + " VALUES " + row + strings.Repeat(","+row, n-1)
+		text := "INSERT OR ROLLBACK INTO " + table + " VALUES " + row + strings.Repeat(","+row, n-1)
 		if _, err := w.exec(text, values[:n*width]...); err != nil {
 			return err
 		}

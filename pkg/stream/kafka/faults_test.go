@@ -295,6 +295,43 @@ func openTwo(t *testing.T, brokers []string, partitions int) (one, two *kafka.Lo
 	return openPrefix(t, brokers, partitions, prefix), openPrefix(t, brokers, partitions, prefix)
 }
 
+// A group that is watched counts, although its members are other processes.
+func TestLagOfAWatchedGroup(t *testing.T) {
+	reading, watching := openTwo(t, fakeBrokers(t), 2)
+	reader, err := reading.Consume(stream.Pages, "g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	watching.Watch(stream.Pages, "g")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	lagIs := func(want int64) {
+		t.Helper()
+		for watching.Lag(stream.Pages) != want {
+			select {
+			case <-ctx.Done():
+				t.Fatalf("the lag is %d, want %d", watching.Lag(stream.Pages), want)
+			case <-time.After(50 * time.Millisecond): // it is measured once a second
+			}
+		}
+	}
+	if err := reading.Publish(ctx, stream.Pages, 1, []byte("a"), []byte("b")); err != nil {
+		t.Fatal(err)
+	}
+	lagIs(2)
+	for read := 0; read < 2; {
+		messages, err := reader.Fetch(ctx, 2)
+		if err == nil {
+			err = reader.Commit(ctx, messages)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		read += len(messages)
+	}
+	lagIs(0)
+}
+
 // TestBrokerRestarts restarts each broker in turn while records flow.
 func TestBrokerRestarts(t *testing.T) {
 	brokers := realBrokers(t)

@@ -76,7 +76,7 @@ type Log struct {
 	closed bool
 	tails  []*poller                // by topic; nil before the first Tail
 	tailOf []map[int]*tailReader    // by topic, by partition
-	groups []map[string]*membership // by topic: every group ever consumed here, with its open members
+	groups []map[string]*membership // by topic: every group ever consumed or watched here, with its open members
 	lags   []lag                    // by topic
 	ended  chan struct{}            // closed when Close has ended
 }

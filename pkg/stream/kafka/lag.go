@@ -28,9 +28,16 @@ func (l *Log) isClosed() bool {
 	return l.closed
 }
 
+// Watch has Lag count a group that this process is no member of.
+func (l *Log) Watch(topic stream.Topic, group string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.group(topic, group)
+}
+
 // Lag asks the brokers at most once a second, and otherwise, or when they do not answer within two seconds, returns what
-// it found last. It knows the tails of this process, and the groups that this process is or was a member of: those as a
-// whole, whoever their members are.
+// it found last. It knows the tails of this process, and the groups that this process is or was a member of, or watches:
+// those as a whole, whoever their members are.
 func (l *Log) Lag(topic stream.Topic) int64 {
 	if int(topic) >= len(l.lags) {
 		return 0

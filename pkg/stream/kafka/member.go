@@ -64,11 +64,7 @@ func (l *Log) Consume(topic stream.Topic, group string) (stream.Reader, error) {
 	if l.closed {
 		return nil, stream.ErrClosed
 	}
-	g := l.groups[topic][group]
-	if g == nil {
-		g = &membership{name: l.cluster.names[topic] + "." + group, members: map[*member]bool{}}
-		l.groups[topic][group] = g
-	}
+	g := l.group(topic, group)
 	p := newPoller(l.cluster, topic, &l.counters[topic])
 	m := &member{reader: reader{poller: p, wake: make(wake, 1)}, log: l, group: g, generation: -1}
 	g.members[m] = true
@@ -76,6 +72,16 @@ func (l *Log) Consume(topic stream.Topic, group string) (stream.Reader, error) {
 	ctx, m.cancel = context.WithCancel(context.Background())
 	m.running.Go(func() { m.run(ctx) })
 	return m, nil
+}
+
+// group is what this process knows of a group. It needs mu.
+func (l *Log) group(topic stream.Topic, name string) *membership {
+	g := l.groups[topic][name]
+	if g == nil {
+		g = &membership{name: l.cluster.names[topic] + "." + name, members: map[*member]bool{}}
+		l.groups[topic][name] = g
+	}
+	return g
 }
 
 // Close leaves the group, so that the others need not wait for the session to time out.

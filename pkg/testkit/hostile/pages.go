@@ -60,6 +60,21 @@ func markup() []Page {
 		html("templates", func() string { return many(50_000, "<template>") }),
 		html("foreign elements", func() string { return many(20_000, "<svg><math><mi><foreignObject>") }),
 		html("NUL everywhere", func() string { return many(4<<20, "\x00") }),
+		html("as many elements as may be", func() string { return "<p>" + many(149_000, `<b a=b>x</b>`) + many(8<<20, "y") }),
+		html("as many as detection takes", func() string { return "<p>" + many(74_000, `<b a="`+many(50, "c")+`">`+many(50, "x")+`</b>`) }),
+		html("attributes of one tag", func() string { return "<p " + numbered(1_000_000, "a%d ") + ">x" }),
+		html("a wide tag before many", func() string { return "<p " + numbered(100_000, "a%d ") + ">" + many(600_000, "<b>x</b>") }),
+		html("formatting of many attributes", func() string { return many(20, "<b "+numbered(900, "a%d ")+">") + many(2000, "<p>x") }),
+		html("cards in deep elements", func() string { return many(450, "<section>") + many(45_000, "<div class=card>x</div>") }),
+		html("end tags alone", func() string { return many(500, "<z>") + "<x>" + many(2_500_000, "</y>") }),
+		html("end tags of nothing in deep elements", func() string { return many(450, "<z>") + many(2_500_000, "</y>") }),
+		html("end tags of sections in deep elements", func() string { return many(450, "<section>") + many(1_200_000, "</div>") }),
+		html("text between end tags", func() string { return "<p>" + many(1_700_000, "x</z>") }),
+		html("text between end tags of tables", func() string { return "<table>" + many(1_700_000, "x</z>") }),
+		html("list items in deep elements", func() string { return many(500, "<z>") + many(140_000, "<li></li>") }),
+		html("links in deep elements", func() string { return many(400, "<z>") + many(70_000, "<a><z></a></z>") }),
+		html("many names", func() string { return numbered(140_000, "<z%d a%[1]d=b>x</z%[1]d>") }),
+		html("an element that is cut off", func() string { return "<p>" + many(10<<20-4, "<") }),
 	}
 }
 
@@ -110,6 +125,30 @@ func data() []Page {
 			return `{"props":[` + many(150_000, `{"name":"x","price":1},`) + `{}]}`
 		}),
 		script("a state without an end", "", func() string { return many(100_000, `window.__INITIAL_STATE__ = {"a":{"b":"`) }),
+		script("framework data of one string", `id="__NEXT_DATA__" type="application/json"`, func() string { return `{"a":"` + many(9<<20, "x") + `"}` }),
+		script("framework data as wide as may be", `id="__NEXT_DATA__" type="application/json"`, func() string {
+			return `{"props":[` + many(65_000, `{"name":"x","price":1, "description":"`+many(100, "y")+`"},`) + `{}]}`
+		}),
+		script("nested framework data of Nuxt", `id="__NUXT_DATA__" type="application/json"`, func() string {
+			return `[` + numbered(60_000, `[%d,%[1]d,%[1]d,%[1]d],`) + `0]`
+		}),
+		html("streamed framework data", func() string {
+			return many(90_000, `<script>self.__next_f.push([1,"1:{\"name\":\"`+many(60, "x")+`\"}\n"])</script>`)
+		}),
+		html("data in attributes", func() string { return many(140_000, `<p data-a='{"name":"x","price":1,"a":"b"}'>x`) }),
+		html("large data in attributes", func() string { return many(99, `<p data-a='{"name":"x","a":"`+many(100_000, "x")+`"}'>x`) }),
+		script("a graph as large as may be", linked, func() string {
+			return `{"@graph":[` + numbered(48_000, `{"@id":"#%d","@type":"Product","name":"`+many(120, "x")+`","offers":{"price":1}},`) + `{}]}`
+		}),
+		script("a long name of JSON-LD", linked, func() string { return `{"@type":"Product","name":"` + many(9<<20, "x") + `"}` }),
+		script("a long escaped name of JSON-LD", linked, func() string { return `{"@type":"Product","name":"` + many(1<<20, "x\\n&amp;") + `"}` }),
+		html("properties of much text", func() string {
+			return `<div itemscope itemtype="https://schema.org/Product">` + many(400, `<p itemprop="name">`+many(25_000, "x")+`</p>`)
+		}),
+		html("properties in properties", func() string {
+			return `<div itemscope itemtype="https://schema.org/Product">` + many(400, `<b itemprop="name">`) + many(9<<20, "x")
+		}),
+		html("headings of much text", func() string { return many(400, "<h1>"+many(25_000, "x")+"</h1>") }),
 		html("many scripts with states", func() string { return many(60_000, `<script>window.__STATE__={"product":{"name":"x"}}</script>`) }),
 	}
 }
@@ -127,7 +166,7 @@ func content() []Page {
 		html("many prices", func() string { return many(500_000, "$ 1,234.50 EUR ") }),
 		html("an endless number", func() string { return "<b class=price>" + many(5<<20, "1,") }),
 		html("white space", func() string { return "<p>" + many(5<<20, " \n") + "</p>" }),
-		html("one long text", func() string { return "<p>" + many(1<<20, "word &nbsp;") }),
+		html("one long text", func() string { return "<p>" + many(950_000, "word &nbsp;") }),
 		html("many short texts", func() string { return "<p>" + many(1<<20, "x<br>") }),
 		html("many cards", func() string {
 			return numbered(20_000, `<div class="card c%[1]d"><a href="/p/%[1]d"><img src=i.png><h2 class=n>Name %[1]d</h2></a><span class=price>$%[1]d</span></div>`)
@@ -148,6 +187,12 @@ func content() []Page {
 		inJSON("many rows", func() string { return `{"items":[` + many(400_000, `{"a":1,"b":2},`) + `{}]}` }),
 		inJSON("numbers that no one counts", func() string { return "[" + many(200_000, "1e999999999,") + many(1<<20, "9") + "]" }),
 		inJSON("escapes", func() string { return `["` + many(1<<20, `\u0000`) + `"]` }),
+		inJSON("as many values as may be", func() string { return `{"items":[` + many(160_000, `{"name":"x","price":2},`) + `{}]}` }),
+		inJSON("many escaped names", func() string {
+			return `{"items":[` + many(160_000, `{"\u0061bcdefghijklmnop":"x","\u0062":2},`) + `{}]}`
+		}),
+		inJSON("one long string", func() string { return `{"a":"` + many(10<<20-9, "x") + `"}` }),
+		inJSON("one long escaped string", func() string { return `{"a":"` + many(5<<20-9, `\n`) + `"}` }),
 		inJSON("nearly JSON", func() string { return `{"a":` + many(3<<20, " ") + "x" }),
 		inJSON("trees of arrays", func() string {
 			return many(10, "["+many(12, "["+many(12, "["+many(12, "["+many(12, "[1,2],")+"0],")+"0],")+"0],")+"0],")

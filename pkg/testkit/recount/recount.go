@@ -5,6 +5,7 @@ package recount
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 	"strings"
 	"time"
@@ -242,17 +243,20 @@ func (c *check) expect() error {
 	return nil
 }
 
-// chainOf cuts a truth to what the pagination follows of it (decision 14).
+// chainOf cuts a truth to what the pagination follows of it (decision 14). Where pages are counted, one behind the first
+// that does not exist is what stands behind the last one.
 func (c *check) chainOf(truth synthweb.Truth) chain {
-	pages := truth.Pages[:min(len(truth.Pages), c.run.Pagination.MaxPages())]
-	made := chain{pages: make([]*page, len(pages))}
-	for i := range pages {
-		made.pages[i] = &page{truth: pages[i], class: truth.Class, last: i == len(pages)-1}
-	}
-	end := pages[len(pages)-1]
-	if c.run.Pagination.Type == model.URLPageParam && len(pages) < c.run.Pagination.MaxPages() &&
-		end.Outcome == model.Delivered {
+	pages, most := truth.Pages, c.run.Pagination.MaxPages()
+	pages = pages[:min(len(pages), most)]
+	var made chain
+	switch end := pages[len(pages)-1]; {
+	case len(pages) > 1 && c.run.Pagination.Counts() && (end.Status == http.StatusNotFound || end.Status == http.StatusGone):
+		pages, made.extra = pages[:len(pages)-1], form(end.URL)
+	case c.run.Pagination.Type == model.URLPageParam && len(pages) < most && end.Outcome == model.Delivered:
 		made.extra = fmt.Sprintf("%s?page=%d", form(truth.URL), len(pages)+1)
+	}
+	for i := range pages {
+		made.pages = append(made.pages, &page{truth: pages[i], class: truth.Class, last: i == len(pages)-1})
 	}
 	return made
 }

@@ -19,19 +19,23 @@ import (
 func BenchmarkPages(b *testing.B) {
 	page := strings.Repeat("<p>filler</p>", 28_000/13) + "12345"
 	for name, cfg := range map[string]synthweb.Config{
-		"product":  {Hosts: 100, PagesPerHost: 1000},
-		"template": {Hosts: 100, PagesPerHost: 1000, Template: []byte(page)},
+		"product":  {},
+		"template": {Template: []byte(page)},
 	} {
-		b.Run(name, func(b *testing.B) { benchmarkPages(b, cfg) })
+		cfg.Hosts, cfg.PagesPerHost, cfg.Gzip, cfg.Brotli = 100, 1000, true, true
+		for _, coding := range []string{"identity", "gzip", "br"} {
+			b.Run(name+"/"+coding, func(b *testing.B) { benchmarkPages(b, cfg, coding) })
+		}
 	}
 }
 
-func benchmarkPages(b *testing.B, cfg synthweb.Config) {
+func benchmarkPages(b *testing.B, cfg synthweb.Config, coding string) {
 	web := start(b, cfg)
 	var requests [][]byte
 	for address := range web.URLs(10_000) {
 		host, path, _ := strings.Cut(strings.TrimPrefix(address, "http://"), "/")
-		requests = append(requests, fmt.Appendf(nil, "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host))
+		requests = append(requests, fmt.Appendf(nil, "GET /%s HTTP/1.1\r\nHost: %s\r\nAccept-Encoding: %s\r\n\r\n", path, host,
+			coding))
 	}
 	var next atomic.Int64
 	b.SetParallelism(8)

@@ -34,7 +34,7 @@ func (w *Web) article(dst []byte, p page) []byte {
 	dst = fmt.Appendf(dst, "<article><h1 class=\"title\">%s</h1>\n<p class=\"byline\">By <span class=\"author\">%s</span>, "+
 		"<time datetime=\"%s\">%s</time></p>\n", html.EscapeString(s.title), html.EscapeString(s.author), s.published,
 		s.published)
-	dst = append(dst, w.padding[w.size(p)]...)
+	dst = append(dst, w.padding[w.size(p)].text...)
 	return bottom(append(dst, "</article>\n"...))
 }
 
@@ -50,7 +50,7 @@ func (w *Web) item(dst []byte, p page, g goods) []byte {
 		dst = fmt.Appendf(dst, ",\"was\":%q", g.was)
 	}
 	dst = fmt.Appendf(dst, ",\"sku\":%q,\"stock\":%q,\"related\":[", g.sku, g.stock)
-	dst = append(dst, w.related[w.size(p)]...)
+	dst = append(dst, w.related[w.size(p)].text...)
 	return append(dst, "]}\n"...)
 }
 

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/PuerkitoBio/goquery"
-	"github.com/andybalholm/brotli"
 	"github.com/google/go-cmp/cmp"
 
 	"shoal.dev/shoal/pkg/testkit/synthweb"
@@ -164,29 +163,6 @@ func TestSitemaps(t *testing.T) {
 	without := newClient(t, start(t, synthweb.Config{Hosts: 1, PagesPerHost: 1}))
 	if status := without.mustGet(t, "http://shop-00000.example/sitemap.xml").status; status != http.StatusNotFound {
 		t.Errorf("a site without sitemaps answers %d", status)
-	}
-}
-
-func TestBrotli(t *testing.T) {
-	web := start(t, synthweb.Config{Hosts: 1, PagesPerHost: 1, Gzip: true, Brotli: true})
-	client := newClient(t, web)
-	address := "http://shop-00000.example/product/0"
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Accept-Encoding", "gzip, br")
-	response, err := client.http.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	var body bytes.Buffer
-	if _, err := body.ReadFrom(brotli.NewReader(response.Body)); err != nil {
-		t.Fatal(err)
-	}
-	if response.Header.Get("Content-Encoding") != "br" || body.String() != string(client.mustGet(t, address).body) {
-		t.Errorf("the compressed page differs: %v", response.Header)
 	}
 }
 

@@ -55,7 +55,7 @@ func (w *Web) product(dst []byte, p page, g goods) []byte {
 	dst = fmt.Appendf(dst, "<h1 class=\"title\">%s</h1>\n", html.EscapeString(g.title))
 	dst = appendGoods(dst, g)
 	dst = append(dst, "<section class=\"about\">\n"...)
-	dst = append(dst, w.padding[w.size(p)]...)
+	dst = append(dst, w.padding[w.size(p)].text...)
 	dst = append(dst, "</section>\n"...)
 	return bottom(dst)
 }
@@ -119,7 +119,7 @@ func (w *Web) fill(dst []byte, p page) []byte {
 		if i > 0 {
 			dst = append(dst, number...)
 		}
-		dst = append(dst, piece...)
+		dst = append(dst, piece.text...)
 	}
 	return dst
 }

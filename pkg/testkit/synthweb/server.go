@@ -119,27 +119,22 @@ func (w *Web) answer(ctx *fasthttp.RequestCtx, p page) int {
 	if status == fasthttp.StatusServiceUnavailable {
 		ctx.Response.Header.Set("Retry-After", strconv.Itoa(int(w.cfg.RetryAfter/time.Second)))
 	}
-	body, contentType := w.body(ctx.Response.SwapBody(nil)[:0], p, fetch, status) // the response's own buffer, which it pools
+	coding := w.coding(ctx)
+	if p.class == NotHTML {
+		coding = nil
+	}
+	body := ctx.Response.SwapBody(nil)[:0] // the response's own buffer, which it pools
+	var contentType string
+	if coding == nil {
+		body, contentType = w.body(body, p, fetch, status)
+	} else {
+		body, contentType = w.compressed(coding, body, p, fetch, status)
+		ctx.Response.Header.SetContentEncoding(coding.name())
+	}
 	ctx.SetStatusCode(status)
 	ctx.Response.Header.SetContentType(contentType)
-	if p.class != NotHTML {
-		body = w.compress(ctx, body)
-	}
 	ctx.Response.SwapBody(body)
 	return status
-}
-
-// compress compresses a body as the client accepts it and the web is told to.
-func (w *Web) compress(ctx *fasthttp.RequestCtx, body []byte) []byte {
-	switch {
-	case w.cfg.Brotli && ctx.Request.Header.HasAcceptEncoding("br"):
-		ctx.Response.Header.SetContentEncoding("br")
-		return fasthttp.AppendBrotliBytesLevel(nil, body, fasthttp.CompressBrotliBestSpeed)
-	case w.cfg.Gzip && ctx.Request.Header.HasAcceptEncoding("gzip"):
-		ctx.Response.Header.SetContentEncoding("gzip")
-		return fasthttp.AppendGzipBytesLevel(nil, body, fasthttp.CompressBestSpeed)
-	}
-	return body
 }
 
 // body appends what a page shows at its fetch-th fetch to dst, and says of what type it is.

@@ -58,7 +58,7 @@ type Config struct {
 	CrawlDelay             int      // seconds, of RobotsDelay; default 1
 	Sitemaps               bool     // sites have sitemaps, which their robots.txt names
 	SitemapURLs            int      // addresses in one sitemap; a site with more has an index of several; default 50,000
-	Gzip                   bool     // answers are compressed for clients that accept it; costs most of the speed
+	Gzip                   bool     // answers are compressed for clients that accept it
 	Brotli                 bool     // likewise, and preferred where a client accepts both
 	TLS                    bool     // all addresses are https; certificates are signed by Authority
 
@@ -86,9 +86,10 @@ type Web struct {
 	hosts     map[string]int // host name → number
 	inflight  []atomic.Int32 // per host
 	fetches   []atomic.Int32 // per address (host × PagesPerHost + page), of the classes that count them
-	padding   [][]byte       // one filler per entry of PageBytes
-	related   [][]byte       // likewise, of JSON
-	template  [][]byte       // Template, cut at its numbers
+	padding   []piece        // one filler per entry of PageBytes
+	related   []piece        // likewise, of JSON
+	template  []piece        // Template, cut at its numbers
+	plain     sync.Pool      // of *[]byte: bodies before they are compressed
 	log       *requestLog
 	authority *authority // nil without TLS
 
@@ -132,11 +133,13 @@ func New(cfg Config) (*Web, error) {
 		w.mixTotal += share.Weight
 	}
 	for _, size := range cfg.PageBytes {
-		w.padding = append(w.padding, filler(size-barePageBytes))
-		w.related = append(w.related, relatedItems(size-bareItemBytes))
+		w.padding = append(w.padding, w.newPiece(filler(size-barePageBytes)))
+		w.related = append(w.related, w.newPiece(relatedItems(size-bareItemBytes)))
 	}
 	if cfg.Template != nil {
-		w.template = bytes.Split(cfg.Template, []byte(templateNumber))
+		for text := range bytes.SplitSeq(cfg.Template, []byte(templateNumber)) {
+			w.template = append(w.template, w.newPiece(text))
+		}
 	}
 	for _, share := range cfg.Latencies {
 		w.latencyTotal += share.Weight

@@ -1,7 +1,6 @@
 package synthweb_test
 
 import (
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"io"
@@ -242,34 +241,6 @@ func TestTemplate(t *testing.T) {
 	}
 	if status := client.mustGet(t, "http://shop-00000.example/p/00004").status; status != http.StatusNotFound {
 		t.Errorf("another site's number answers %d", status)
-	}
-}
-
-func TestGzip(t *testing.T) {
-	web := start(t, synthweb.Config{Hosts: 1, PagesPerHost: 1, Gzip: true})
-	client := newClient(t, web)
-	address := "http://shop-00000.example/product/0"
-	plain := client.mustGet(t, address)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Accept-Encoding", "gzip")
-	response, err := client.http.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	reader, err := gzip.NewReader(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(reader)
-	if err != nil || string(body) != string(plain.body) || response.Header.Get("Content-Encoding") != "gzip" {
-		t.Errorf("the compressed page differs: %v, %v", err, response.Header)
-	}
-	if plain.header.Get("Content-Encoding") != "" {
-		t.Error("compressed without being asked")
 	}
 }
 

@@ -32,6 +32,7 @@ type builder struct {
 	head   Elem
 	form   Elem // the form that is being filled, None if there is none
 	tok    tagToken
+	looked int // at open elements, for end tags that are rare
 	stack  []open
 	active []activeElement
 	opened [tags]int32 // how many elements of each tag the stack holds

@@ -9,7 +9,7 @@ import (
 // convert reads the page with x/net/html and turns its tree into the document. Pages with more than 512 nested
 // elements, or too many, are refused there.
 func (d *Document) convert(body []byte) error {
-	root, err := tree.Parse(body, maxNodes)
+	root, err := tree.Parse(body, maxTree)
 	if err != nil {
 		return err
 	}

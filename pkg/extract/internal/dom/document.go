@@ -11,6 +11,8 @@ import (
 	"math"
 	"strings"
 	"unsafe"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // Elem is an element of a document, by its place in document order.
@@ -80,10 +82,12 @@ type text struct {
 const maxSteps = 50_000_000
 
 // Bounds of what one page may take: elements, texts and attributes, each; and for the pages that x/net/html reads, whose
-// nodes come on top of that, elements and attributes. Ordinary pages have some thousand.
+// nodes come on top of that, the bytes of the tree. Ordinary pages have some thousand elements.
 const (
 	maxParts = 150_000
-	maxNodes = 100_000
+	maxTree  = tree.MaxBytes * 3 / 4
+	// maxLooked bounds the open elements that end tags are held against, over a page.
+	maxLooked = 50_000_000
 )
 
 var (

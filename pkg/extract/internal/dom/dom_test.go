@@ -73,6 +73,7 @@ var pages = []string{
 	"<dd><div><dd>x<dt>y",
 	"<x-card data-a=1><X-Item>v</x-item></x-card>",
 	"<ſcript>x</ſcript><p>ſ",
+	"<b>\xe1<i>\x9a\x80</i></b>", "<p>x \xe1<b>\x9a<i>\x80y</i>\x80</b>\xc2<b>\xa0 z\xc2</b>\xa0\xc2<b>x",
 	strings.Repeat("<p>x<i></i></p><b>y</b>", 40) + "<u></u><div class=c>" + strings.Repeat("<p class=c></p><b></b>", 40),
 }
 

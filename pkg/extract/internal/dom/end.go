@@ -232,6 +232,10 @@ func (b *builder) isActive(e Elem) bool {
 // endOther closes the innermost element of the name, unless a special one is in between.
 func (b *builder) endOther(t tag, name string) {
 	for i := len(b.stack) - 1; i >= 0; i-- {
+		if b.looked++; b.looked > maxLooked {
+			b.odd = true // which has a bound of its own
+			return
+		}
 		o := &b.stack[i]
 		if o.gone {
 			continue

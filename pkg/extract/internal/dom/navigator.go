@@ -2,6 +2,7 @@ package dom
 
 import (
 	"strings"
+	"unsafe"
 
 	"github.com/antchfx/xpath"
 )
@@ -78,13 +79,16 @@ func (n *navigator) Value() string {
 	case n.attr >= 0:
 		value = n.d.value(n.attr)
 	case n.text >= 0:
-		value = string(n.d.appendTexts(nil, n.text, n.textEnd()))
+		value = asString(n.d.appendTexts(nil, n.text, n.textEnd()))
 	default:
-		value = string(n.d.appendRaw(nil, max(n.elem, Root), false))
+		value = asString(n.d.appendRaw(nil, max(n.elem, Root), false))
 	}
 	n.spend(moveSteps + len(value))
 	return value
 }
+
+// asString is bytes that nobody changes any more, without a copy.
+func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func (n *navigator) Copy() xpath.NodeNavigator {
 	n.spend(copySteps)

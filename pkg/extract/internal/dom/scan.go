@@ -125,7 +125,9 @@ func (b *builder) readAttrs(i int, keep bool) bool {
 			name, value, i, end = readAttr(s, i)
 		}
 		if keep && name != "" && b.keepAttr(name, value, seen&upper != 0) {
-			valueEnd = end
+			if valueEnd = end; b.odd {
+				return false // it has too many to be held against each other
+			}
 		}
 	}
 	b.tok.selfClosing = s[i-1] == '/' && (int32(len(b.d.attrs)) == b.tok.attrs || valueEnd != i)

@@ -1,6 +1,7 @@
 package dom
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -8,6 +9,9 @@ import (
 
 	"golang.org/x/net/html"
 )
+
+// MaxText is the length of a text, in bytes, that is certainly read to its end.
+const MaxText = 1 << 20
 
 // Attr is the value of an attribute, as written in the page with its character references decoded. The name is lower
 // case.
@@ -49,11 +53,14 @@ func (d *Document) BaseHref() (string, bool) {
 
 // AppendText appends an element's text: white space collapsed to single spaces and trimmed, without what is in script,
 // style, template and other elements that a browser never shows as text. Asked for such an element itself, its
-// contents are the text.
+// contents are the text. What follows more than MaxText bytes is left out.
 func (d *Document) AppendText(dst []byte, e Elem) []byte {
 	c := collapser{dst: dst, start: len(dst)}
 	el := &d.elems[e]
 	for i := range d.texts[el.text:el.textEnd] {
+		if c.full() {
+			break
+		}
 		t := &d.texts[int(el.text)+i]
 		if t.hider > e {
 			continue
@@ -62,7 +69,7 @@ func (d *Document) AppendText(dst []byte, e Elem) []byte {
 			c.add(t.s)
 			continue
 		}
-		d.scratch = appendDecoded(d.scratch[:0], t.s, false)
+		d.scratch = appendDecoded(slices.Grow(d.scratch[:0], len(t.s)), t.s, false)
 		c.add(unsafe.String(unsafe.SliceData(d.scratch), len(d.scratch))) // add keeps nothing of it
 	}
 	return c.dst
@@ -84,6 +91,11 @@ func (d *Document) appendRaw(dst []byte, e Elem, own bool) []byte {
 
 // appendTexts appends the texts from one to another, decoded.
 func (d *Document) appendTexts(dst []byte, from, to int32) []byte {
+	size := 0
+	for i := range d.texts[from:to] {
+		size += len(d.texts[int(from)+i].s)
+	}
+	dst = slices.Grow(dst, size)
 	for i := range d.texts[from:to] {
 		switch t := &d.texts[int(from)+i]; {
 		case d.decoded:
@@ -104,7 +116,49 @@ type collapser struct {
 	gap   bool // white space since the last character
 }
 
+// full says that what follows is left out.
+func (c *collapser) full() bool { return len(c.dst)-c.start > MaxText }
+
+// add adds a text, a large one in parts.
 func (c *collapser) add(s string) {
+	if s != "" && !utf8.RuneStart(s[0]) && !c.gap {
+		s = c.join(s)
+	}
+	for len(s) > MaxText && !c.full() {
+		part := MaxText
+		for part > MaxText-utf8.UTFMax && !utf8.RuneStart(s[part]) {
+			part--
+		}
+		c.addPart(s[:part])
+		s = s[part:]
+	}
+	if !c.full() {
+		c.addPart(s)
+	}
+}
+
+// join takes back the first bytes of a white space character whose others begin s, as on pages that are not UTF-8: of both it
+// leaves what is no white space.
+func (c *collapser) join(s string) (rest string) {
+	from := len(c.dst)
+	for from > c.start && len(c.dst)-from < utf8.UTFMax && (from == len(c.dst) || !utf8.RuneStart(c.dst[from])) {
+		from--
+	}
+	begun := len(c.dst) - from
+	var whole [2 * utf8.UTFMax]byte
+	n := copy(whole[copy(whole[:], c.dst[from:]):], s) + begun
+	r, size := utf8.DecodeRune(whole[:n])
+	if size <= begun || !unicode.IsSpace(r) {
+		return s
+	}
+	if from > c.start && c.dst[from-1] == ' ' {
+		from--
+	}
+	c.dst, c.gap = c.dst[:from], from > c.start
+	return s[size-begun:]
+}
+
+func (c *collapser) addPart(s string) {
 	for i := 0; i < len(s); {
 		size := spaceAt(s[i:])
 		if size > 0 {

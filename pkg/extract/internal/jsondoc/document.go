@@ -133,9 +133,33 @@ func space(s string, i int) int {
 	return i
 }
 
+// reserve makes room for what is to come from i on, so that the list of a large body is not copied again and again as it
+// grows. It counts rather too many values, at most maxNodes.
+func (d *Document) reserve(i int) {
+	more, s := 1, d.src
+	for ; i < len(s); i++ {
+		switch s[i] {
+		case ',', '[', '{':
+			more++
+		case '"':
+			for i++; i < len(s) && s[i] != '"'; i++ {
+				if s[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	room := make([]node, len(d.nodes), min(len(d.nodes)+more, maxNodes))
+	copy(room, d.nodes)
+	d.nodes = room
+}
+
 // read adds the value that begins at i and gives the place behind it. The text is known to be JSON.
 func (d *Document) read(parent Node, i, depth int) (int, error) {
 	n := Node(len(d.nodes))
+	if len(d.nodes) == cap(d.nodes) && n >= keptNodes/2 {
+		d.reserve(i)
+	}
 	if depth > maxDepth {
 		return 0, errTooDeep
 	}

@@ -1,9 +1,11 @@
 // Package page owns what goes into an extraction and what comes out beside rows: fetched pages, and what has to be asked
-// before a page is complete. It holds data only.
+// before a page is complete. It knows what a page says that it is, and no more of what it holds.
 package page
 
 import (
+	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"shoal.dev/shoal/pkg/fault"
@@ -22,6 +24,42 @@ type Page struct {
 	At    time.Time
 	// Kept is what an earlier Extract chose to keep of the page (Ask.Keep); the page then has no body any more.
 	Kept []byte
+}
+
+// Media is the media type that the server named, without parameters, in lower case; "" for none. As for browsers it ends
+// at the first blank, too, or at a comma, where a server named it twice.
+func (p Page) Media() string {
+	media := strings.TrimLeft(p.ContentType, " \t")
+	if end := strings.IndexAny(media, "; \t,"); end >= 0 {
+		media = media[:end]
+	}
+	return strings.ToLower(media)
+}
+
+// Start is the body without what may stand before its first character.
+func (p Page) Start() []byte {
+	return bytes.TrimLeft(bytes.TrimPrefix(p.Body, []byte("\ufeff")), " \t\r\n\f")
+}
+
+// htmlWithin is how far into a page that begins like XML its html element is looked for, in bytes.
+const htmlWithin = 1024
+
+// CheckHTML refuses what is no HTML page, coded not_html: another media type, or none and a body that does not begin like
+// one.
+func (p Page) CheckHTML() error {
+	switch media := p.Media(); media {
+	case "text/html", "application/xhtml+xml":
+		return nil
+	case "":
+		body := p.Start()
+		isXML := bytes.HasPrefix(body, []byte("<?xml"))
+		if len(body) > 0 && body[0] == '<' && (!isXML || bytes.Contains(body[:min(len(body), htmlWithin)], []byte("<html"))) {
+			return nil
+		}
+		return fault.New(fault.PageNotHTML, "the answer has no media type and does not look like HTML")
+	default:
+		return fault.New(fault.PageNotHTML, "the media type is %.100q", media)
+	}
 }
 
 // Ask is something outside that is needed before a page's rows can be made. One of URL and Prompt is set. Extract is then

@@ -26,7 +26,8 @@ var symbols = []struct{ text, currency string }{
 	{"US$", "USD"}, {"C$", "CAD"}, {"CA$", "CAD"}, {"A$", "AUD"}, {"AU$", "AUD"}, {"NZ$", "NZD"}, {"HK$", "HKD"},
 	{"S$", "SGD"}, {"R$", "BRL"}, {"MX$", "MXN"}, {"NT$", "TWD"}, {"€", "EUR"}, {"£", "GBP"}, {"₹", "INR"}, {"₽", "RUB"},
 	{"₺", "TRY"}, {"₩", "KRW"}, {"₴", "UAH"}, {"₪", "ILS"}, {"฿", "THB"}, {"₫", "VND"}, {"₱", "PHP"}, {"zł", "PLN"},
-	{"Kč", "CZK"}, {"Ft", "HUF"}, {"лв", "BGN"}, {"lei", "RON"}, {"Fr.", "CHF"}, {"$", ""}, {"¥", ""}, {"kr", ""},
+	{"Kč", "CZK"}, {"Ft", "HUF"}, {"лв", "BGN"}, {"lei", "RON"}, {"Fr.", "CHF"}, {"руб.", "RUB"}, {"грн", "UAH"}, {"円", "JPY"}, {"원", "KRW"},
+	{"Rp", "IDR"}, {"$", ""}, {"¥", ""}, {"￥", ""}, {"元", ""}, {"kr", ""}, {"Rs", ""},
 }
 
 // codes are the currencies that shops write as codes.

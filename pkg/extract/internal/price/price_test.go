@@ -12,7 +12,8 @@ func TestParse(t *testing.T) {
 		"1\u202f299,00\u00a0€": {"1299.00", "EUR"}, "CHF 1'299.90": {"1299.90", "CHF"}, "1.299 €": {"1299", "EUR"},
 		"US$ 1,299": {"1299", "USD"}, "0.999 USD": {"0.999", "USD"}, "From £5": {"5", "GBP"}, "19.99": {"19.99", ""},
 		"1.234.567": {"1234567", ""}, "12.50 EUR/kg": {"12.50", "EUR"}, "R$ 99,9": {"99.9", "BRL"}, "007": {"7", ""},
-		"£10 - £20": {"10", "GBP"}, "€15 inc. EUROPE": {"15", "EUR"}, "1 299 12": {"1299", ""},
+		"£10 - £20": {"10", "GBP"}, "45,990円(税込)": {"45990", "JPY"}, "45 990 руб.": {"45990", "RUB"},
+		"Rp 1.250.000": {"1250000", "IDR"}, "459,900원": {"459900", "KRW"}, "€15 inc. EUROPE": {"15", "EUR"}, "1 299 12": {"1299", ""},
 	} {
 		if got, ok := Parse(text); !ok || got != want {
 			t.Errorf("%q is read as %+v, want %+v", text, got, want)
@@ -27,7 +28,8 @@ func TestParse(t *testing.T) {
 
 func TestIs(t *testing.T) {
 	for text, want := range map[string]bool{"$12.00": true, "From $12.00": true, "12,99 €": true, "Was £5": true, "12.99": false,
-		"12 items": false, "Save $5 on orders over $50 today": false, "$5 - $9": false, "EUR 5": true, "Pack of 12": false} {
+		"12 items": false, "Save $5 on orders over $50 today": false, "$5 - $9": false, "EUR 5": true, "Pack of 12": false, "价格：3999元": true, "￥3,999": true, "45,990円(税込)": true,
+		"12 рубашек": false, "Rs. 1,999": true, "RPM 1200": false} {
 		if Is(text) != want {
 			t.Errorf("%q: %v", text, !want)
 		}

@@ -122,6 +122,27 @@ func CompileSelector(path, selector string) (s Selector, f *fault.Error) {
 	return s, nil
 }
 
+// notInBrowsers are what our selectors have beyond those of browsers.
+var notInBrowsers = regexp.MustCompile(`(?i):(contains|containsown|matches|matchesown|haschild|input)\b|[!#]=`)
+
+// CheckClick checks a selector that a browser is given as it is; path names it in the fault.
+func CheckClick(path, selector string) *fault.Error {
+	l, rest, f := checkSelector(path, selector)
+	switch {
+	case f != nil:
+		return f
+	case l != css || rest != strings.TrimSpace(selector):
+		return fault.Invalid(fault.SchemaValidation, path, "a browser finds what is clicked: CSS without a prefix is needed")
+	case notInBrowsers.MatchString(rest):
+		return fault.Invalid(fault.SchemaValidation, path, "a browser finds what is clicked, and does not know %s",
+			notInBrowsers.FindString(rest))
+	}
+	if _, err := dom.CompileSelector(rest); err != nil {
+		return fault.Invalid(fault.SchemaValidation, path, "not a CSS selector: %v", err)
+	}
+	return nil
+}
+
 // CompilePath checks and compiles a JSONPath; path names it in the fault.
 func CompilePath(path, selector string) (*jsondoc.Path, *fault.Error) {
 	l, rest, f := checkSelector(path, selector)

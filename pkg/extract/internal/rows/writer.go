@@ -224,6 +224,10 @@ func appendString(dst, s []byte) []byte {
 		switch b {
 		case '"', '\\':
 			dst = append(dst, '\\', b)
+		case '\b':
+			dst = append(dst, `\b`...)
+		case '\f':
+			dst = append(dst, `\f`...)
 		case '\n':
 			dst = append(dst, `\n`...)
 		case '\r':

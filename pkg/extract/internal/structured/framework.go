@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/net/html"
 )
@@ -44,14 +45,17 @@ func (r *reader) addJSON(name, text string) {
 		r.data.Cut = true
 		return
 	}
-	if json.Valid([]byte(text)) {
-		r.addBlob(name, []byte(text))
+	if isJSON(text) {
+		r.addBlob(name, text)
 	} else if v, err := ParseJSON(text); err == nil {
-		r.addBlob(name, v.Append(nil))
+		r.addBlob(name, string(v.Append(nil)))
 	}
 }
 
-func (r *reader) addBlob(name string, text []byte) {
+// isJSON does without a copy, as these texts may be large.
+func isJSON(text string) bool { return json.Valid(unsafe.Slice(unsafe.StringData(text), len(text))) }
+
+func (r *reader) addBlob(name, text string) {
 	if len(r.data.Framework) == maxBlocks {
 		r.data.Cut = true
 		return
@@ -101,9 +105,9 @@ func (r *reader) assignment(name, s string, data bool) int {
 		}
 	case p.i < minBlob || len(v.Members) == 0:
 	case p.loose:
-		r.addBlob(name, v.Append(nil))
-	case json.Valid([]byte(s[:p.i])):
-		r.addBlob(name, []byte(s[:p.i]))
+		r.addBlob(name, string(v.Append(nil)))
+	case isJSON(s[:p.i]):
+		r.addBlob(name, s[:p.i])
 	}
 	return p.i
 }
@@ -168,7 +172,7 @@ func (r *reader) readFlight(s string) {
 		v, err := p.value(0)
 		r.parsed += p.i
 		if err == nil && v.Kind == Array && len(v.Members) == 2 && v.Members[1].Value.Kind == String {
-			r.flight.WriteString(v.Members[1].Value.Text)
+			r.flight = append(r.flight, v.Members[1].Value.Text)
 		}
 		s = after[p.i:]
 	}
@@ -176,20 +180,22 @@ func (r *reader) readFlight(s string) {
 
 // finishFlight adds what was streamed as one array.
 func (r *reader) finishFlight() {
-	var chunks []json.RawMessage
-	for line := range strings.Lines(r.flight.String()) {
+	var all strings.Builder
+	flight := strings.Join(r.flight, "")
+	for line := range strings.Lines(flight) {
 		_, text, _ := strings.Cut(line, ":")
-		if text = strings.TrimSpace(text); len(text) < minBlob || text[0] != '{' && text[0] != '[' {
+		if text = strings.TrimSpace(text); len(text) < minBlob || text[0] != '{' && text[0] != '[' || !isJSON(text) {
 			continue
 		}
-		if json.Valid([]byte(text)) && len(chunks) < maxValues {
-			chunks = append(chunks, json.RawMessage(text))
+		if all.Len() == 0 {
+			all.Grow(len(flight) + len("[]"))
 		}
+		all.WriteByte("[,"[min(all.Len(), 1)])
+		all.WriteString(text)
 	}
-	if len(chunks) > 0 {
-		if all, err := json.Marshal(chunks); err == nil {
-			r.addBlob("__next_f", all)
-		}
+	if all.Len() > 0 {
+		all.WriteByte(']')
+		r.addBlob("__next_f", all.String())
 	}
 }
 

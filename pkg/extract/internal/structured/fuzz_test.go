@@ -42,7 +42,7 @@ func check(t *testing.T, d *Data) {
 		item(it, 0)
 	}
 	for _, b := range d.Framework {
-		if !json.Valid(b.JSON) {
+		if !json.Valid([]byte(b.JSON)) {
 			t.Fatalf("%s is no JSON: %.200s", b.Name, b.JSON)
 		}
 	}

@@ -152,7 +152,8 @@ func (r *reader) valuesOf(values []Value, j *JSON, depth int) []Value {
 		}
 	case String:
 		if r.addValue() {
-			values = append(values, Value{Kind: String, Text: decodeReferences(j.Text)})
+			text := decodeReferences(j.Text)
+			values = append(values, Value{Kind: String, Text: text[:min(len(text), maxValue)]})
 		}
 	default:
 		if r.addValue() {
@@ -162,13 +163,32 @@ func (r *reader) valuesOf(values []Value, j *JSON, depth int) []Value {
 	return values
 }
 
-// references are character references as systems write them into JSON that they take for HTML. Without a semicolon
-// they may be part of an address: ?a=1&copy=2.
-var references = regexp.MustCompile(`&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});`)
+// maxValue is how much is kept of a text, in bytes: more than any row takes, so that one that is longer is an error of the row.
+const maxValue = 1 << 20
+
+// reference is a character reference as systems write it into JSON that they take for HTML. Without a semicolon it may be
+// part of an address: ?a=1&copy=2.
+var reference = regexp.MustCompile(`^&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});$`)
+
+const maxReference = 34 // bytes
 
 func decodeReferences(s string) string {
-	if strings.IndexByte(s, '&') < 0 {
+	at := strings.IndexByte(s, '&')
+	if at < 0 {
 		return s
 	}
-	return references.ReplaceAllStringFunc(s, html.UnescapeString)
+	var decoded strings.Builder
+	decoded.Grow(len(s))
+	for ; at >= 0; at = strings.IndexByte(s, '&') {
+		decoded.WriteString(s[:at])
+		s = s[at:]
+		n := 1
+		if end := strings.IndexByte(s[:min(len(s), maxReference)], ';'); end >= 0 && reference.MatchString(s[:end+1]) {
+			n = end + 1
+		}
+		decoded.WriteString(html.UnescapeString(s[:n]))
+		s = s[n:]
+	}
+	decoded.WriteString(s)
+	return decoded.String()
 }

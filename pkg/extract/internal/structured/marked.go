@@ -33,7 +33,7 @@ func (m *microdata) children(n *html.Node, it *Item) {
 }
 
 func (m *microdata) element(n *html.Node, it *Item) {
-	if m.steps++; m.steps > maxSteps || m.values > maxValues {
+	if m.steps++; m.steps > maxSteps || m.values > maxStated {
 		m.data.Cut = true
 		return
 	}
@@ -145,7 +145,7 @@ func (r *reader) rdfaChildren(n *html.Node, s scope) {
 }
 
 func (r *reader) rdfa(n *html.Node, s scope) {
-	if r.values > maxValues {
+	if r.values > maxStated {
 		return
 	}
 	s.declare(n)

@@ -21,9 +21,10 @@ import (
 const (
 	maxBlocks = 500        // JSON-LD blocks, and as many framework blobs
 	maxDepth  = 64         // of nested JSON
-	maxValues = 200_000    // JSON values, and as many properties of items
+	maxValues = 200_000    // JSON values
+	maxStated = 100_000    // values of items
 	maxPairs  = 5_000      // labelled values, and as many meta elements
-	maxText   = 16_000_000 // bytes of text copied out of elements
+	maxText   = 8_000_000  // bytes of text copied out of elements
 	maxParsed = 64_000_000 // bytes given to the parser of JSON, again and again where scripts look like data
 )
 
@@ -104,7 +105,7 @@ type Pair struct{ Name, Value string }
 // Blob is JSON that a page embeds for its scripts.
 type Blob struct {
 	Name string // of the variable, of the script's id or of the attribute; may be empty
-	JSON []byte // valid JSON, an object or an array
+	JSON string // valid JSON, an object or an array
 }
 
 // Is says whether the item has one of the types; case does not count.
@@ -168,7 +169,7 @@ func (d *Data) MetaValue(names ...string) string {
 // Read reads an HTML page in UTF-8. Addresses are resolved against pageURL, or the page's base element. Pages beyond the
 // bounds of package tree are refused.
 func Read(body []byte, pageURL string) (*Data, error) {
-	root, err := tree.Parse(body, tree.MaxElements)
+	root, err := tree.Parse(body, tree.MaxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("structured: %w", err)
 	}
@@ -223,6 +224,7 @@ func byID(items []*Item) map[string]*Item {
 // vocabularies are those whose names stand without them.
 var vocabularies = []string{
 	"http://schema.org/", "https://schema.org/", "http://www.schema.org/", "https://www.schema.org/", "schema:",
+	"//schema.org/", "schema.org/", "www.schema.org/",
 	"http://schema.org#", "https://schema.org#", "http://rdf.data-vocabulary.org/#", "http://data-vocabulary.org/",
 	"https://data-vocabulary.org/", "http://www.data-vocabulary.org/",
 }

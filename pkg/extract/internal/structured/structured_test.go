@@ -75,6 +75,8 @@ func TestItems(t *testing.T) {
 			[]string{`JSON-LD Product{name="A"}`, `JSON-LD Product{name="C"}`}},
 		{"vocabulary in names", script(`{"@type":"http://schema.org/Product","schema:name":"A","http://schema.org/sku":"1","gs1:gtin":"2"}`),
 			[]string{`JSON-LD Product{name="A" sku="1" gs1:gtin="2"}`}},
+		{"vocabulary without a scheme", script(`{"@type":"schema.org/Product","//schema.org/name":"A"}`),
+			[]string{`JSON-LD Product{name="A"}`}},
 		{"value, list, set", script(`{"@type":"Product","name":{"@value":"A","@language":"de"},"x":{"@list":[1,2]},"y":{"@set":["c"]}}`),
 			[]string{`JSON-LD Product{name="A" x=1|2 y="c"}`}},
 		{"trailing and missing commas", script(`{"@type":"Product","name":"A","tags":["x","y",],"sku":"1" "mpn":"2",}`),
@@ -177,10 +179,10 @@ func TestFramework(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
 			for _, b := range read(t, c.page).Framework {
-				if !json.Valid(b.JSON) {
+				if !json.Valid([]byte(b.JSON)) {
 					t.Errorf("%s is not JSON: %s", b.Name, b.JSON)
 				}
-				got = append(got, b.Name+" "+string(b.JSON))
+				got = append(got, b.Name+" "+b.JSON)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -15,8 +15,8 @@ type reader struct {
 	root *html.Node
 	base *url.Url
 
-	blocks, values, parsed, text int // of the bounds
-	flight                       strings.Builder
+	blocks, values, parsed, text int      // of the bounds
+	flight                       []string // parts of one text
 	hasScopes, hasTypeof         bool
 }
 
@@ -30,7 +30,7 @@ func baseOf(root *html.Node, pageURL string) *url.Url {
 		if n.DataAtom == atom.Body {
 			break
 		}
-		if href := attr(n, "href"); n.DataAtom == atom.Base && href != "" {
+		if href := attr(n, "href"); n.DataAtom == atom.Base && href != "" && len(href) <= maxLink {
 			if b, err := base.Parse(href); err == nil {
 				return b
 			}
@@ -40,10 +40,13 @@ func baseOf(root *html.Node, pageURL string) *url.Url {
 	return base
 }
 
+// maxLink is the length of the longest address, in bytes.
+const maxLink = 8192
+
 // resolve is a link as an absolute address, or as written where it is none.
 func (r *reader) resolve(link string) string {
 	link = strings.TrimSpace(link)
-	if r.base == nil || link == "" {
+	if r.base == nil || link == "" || len(link) > maxLink {
 		return link
 	}
 	u, err := r.base.Parse(link)
@@ -122,7 +125,7 @@ func (r *reader) readMeta(n *html.Node) {
 
 // addValue counts a value of an item; false when there are too many.
 func (r *reader) addValue() bool {
-	if r.values++; r.values > maxValues {
+	if r.values++; r.values > maxStated {
 		r.data.Cut = true
 		return false
 	}
@@ -151,7 +154,7 @@ func (r *reader) add(it *Item, name string, v Value) {
 const maxProps = 500
 
 // textOf is what a browser would show of an element: white space collapsed, without scripts, styles and templates.
-func (r *reader) textOf(n *html.Node) string { return r.textUpTo(n, maxText) }
+func (r *reader) textOf(n *html.Node) string { return r.textUpTo(n, maxValue) }
 
 // textUpTo is textOf that stops behind some bytes.
 func (r *reader) textUpTo(n *html.Node, most int) string {
@@ -162,13 +165,18 @@ func (r *reader) textUpTo(n *html.Node, most int) string {
 		for c := n.FirstChild; c != nil && r.text < maxText && b.Len() <= most; c = c.NextSibling {
 			switch {
 			case c.Type == html.TextNode:
-				for i, word := range strings.FieldsFunc(c.Data, unicode.IsSpace) {
-					if b.Len() > 0 && (gap || i > 0 || startsWithSpace(c.Data)) {
+				apart := gap || startsWithSpace(c.Data)
+				for word := range strings.FieldsFuncSeq(c.Data, unicode.IsSpace) {
+					if b.Len() > most {
+						break
+					}
+					if b.Len() > 0 && apart {
 						b.WriteByte(' ')
 					}
+					word = word[:min(len(word), most+1)]
 					b.WriteString(word)
 					r.text += len(word) + 1
-					gap = false
+					apart, gap = true, false
 				}
 				gap = gap || endsWithSpace(c.Data)
 			case c.Type == html.ElementNode && !isHidden(c):

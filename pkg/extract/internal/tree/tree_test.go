@@ -21,6 +21,9 @@ func elements(n *html.Node) (elements, attributes int) {
 	return elements, attributes
 }
 
+// tooMany elements do not fit, whatever else a page has.
+const tooMany = MaxBytes/elementBytes + 1
+
 func TestParse(t *testing.T) {
 	many := strings.Repeat
 	var distinct strings.Builder
@@ -36,21 +39,32 @@ func TestParse(t *testing.T) {
 		{"a large one", many("<b>y</b> ", 100_000), true},
 		{"classes are one attribute", many(`<p class="flex flex-col p-4 bg-white rounded-lg shadow md:p-8 lg:p-12">y</p>`, 40_000), true},
 		{"links around blocks", many(`<a href="/x"><div><p>y</p></div></a>`, 10_000), true},
-		{"an open element", "<font color=red>" + many("<p>y</p>", 30_000), true},
-		{"too many elements", many("<p>", MaxElements+1), false},
-		{"in capitals", many("<P>y", MaxElements+1), false},
-		{"too many attributes", "<p " + many("a ", MaxElements+1) + ">", false},
+		{"an open element", "<font color=red>" + many("<p>y</p>", 25_000), true},
+		{"too many elements", many("<p>", tooMany), false},
+		{"in capitals", many("<P>y", tooMany), false},
+		{"too many attributes", many("<p "+many("a ", 900)+">", 800), false},
+		{"too many of one tag", "<p " + many("a ", 1_001) + ">", false},
+		{"as many as one may have", "<p " + many("a ", 1_000) + ">", true},
+		{"end tags of nothing", many("<p>x</p></z>", 80_000), false},
+		{"some of them", many("<p>x</p></z>", 40_000), true},
+		{"tags in deep elements", many("<z>", 500) + many("<x></x>", 60_000), true},
+		{"capitals and small letters", many("<P>x</p>", 50_000), true},
+		{"list items that never end", many("<li>x</b>", 70_000), false},
+		{"void elements", many("<br>", 100_000), true},
+		{"much text", many("x", 8<<20), true},
+		{"too much of it", "<p>" + many("<", 10<<20), false},
+		{"in parts", many(many("x", 1<<20)+"<br>", 20), true},
 		{"elements that are made again", "<p>" + distinct.String() + many("<p>x", 20_000), false},
 		{"with attributes", "<p><b " + many("a ", 1_000) + ">" + many("<p>x", 1_000), false},
 		{"and in cells", "<table>" + many("<tr><td>"+distinct.String(), 1_000), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			root, err := Parse([]byte(c.page), MaxElements)
+			root, err := Parse([]byte(c.page), MaxBytes)
 			if (err == nil) != c.fits || err != nil && !errors.Is(err, ErrTooMany) {
 				t.Errorf("%v", err)
 			}
 			if root != nil {
-				if n, attributes := elements(root); n > 2*MaxElements || attributes > 2*MaxElements {
+				if n, attributes := elements(root); n > 2*tooMany || attributes > 2*tooMany {
 					t.Errorf("%d elements with %d attributes", n, attributes)
 				}
 			}
@@ -60,17 +74,17 @@ func TestParse(t *testing.T) {
 
 // TestMemory: what fits takes less than a page may.
 func TestMemory(t *testing.T) {
-	page := []byte(strings.Repeat("<p a=b>x", MaxElements))
+	page := []byte(strings.Repeat("<b a=b>x</b>", MaxBytes/(elementBytes+attributeBytes+12)))
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	root, err := Parse(page, MaxElements)
+	root, err := Parse(page, MaxBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if used := after.HeapAlloc - before.HeapAlloc; used > 50<<20 {
+	if used := after.HeapAlloc - before.HeapAlloc; used > MaxBytes {
 		t.Errorf("%d MiB", used>>20)
 	}
 	runtime.KeepAlive(root)
@@ -88,9 +102,9 @@ func FuzzFits(f *testing.F) {
 			return
 		}
 		got, attributes := elements(root)
-		counted, given := count(page, math.MaxInt)
-		if got > 4*counted+3 || attributes > 4*given {
-			t.Errorf("%q: %d elements with %d attributes, counted %d with %d", page, got, attributes, counted, given)
+		counted := count(page, math.MaxInt)
+		if got > 4*counted.elements+3 || attributes > 4*counted.attributes {
+			t.Errorf("%q: %d elements with %d attributes, counted %d with %d", page, got, attributes, counted.elements, counted.attributes)
 		}
 	})
 }

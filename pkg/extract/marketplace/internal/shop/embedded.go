@@ -1,7 +1,6 @@
 package shop
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -22,8 +21,8 @@ func (p *Page) blobs(name string) []structured.Blob {
 }
 
 // into decodes JSON whose numbers keep their digits; false when it has another shape.
-func into(data []byte, value any) bool {
-	d := json.NewDecoder(bytes.NewReader(data))
+func into(data string, value any) bool {
+	d := json.NewDecoder(strings.NewReader(data))
 	d.UseNumber()
 	return d.Decode(value) == nil
 }

@@ -3,7 +3,6 @@
 package shop
 
 import (
-	"bytes"
 	"errors"
 	"net/url"
 	"strings"
@@ -28,17 +27,10 @@ type Page struct {
 
 // Open parses a page. Errors are coded not_html or unparsable.
 func Open(p page.Page) (*Page, error) {
-	media, _, _ := strings.Cut(p.ContentType, ";")
-	switch media = strings.ToLower(strings.TrimSpace(media)); media {
-	case "text/html", "application/xhtml+xml":
-	case "":
-		if !bytes.HasPrefix(bytes.TrimLeft(p.Body, "\ufeff \t\r\n"), []byte("<")) {
-			return nil, fault.New(fault.PageNotHTML, "the answer has no media type and does not look like HTML")
-		}
-	default:
-		return nil, fault.New(fault.PageNotHTML, "the media type is %.100q", media)
+	if err := p.CheckHTML(); err != nil {
+		return nil, err
 	}
-	root, err := tree.Parse(p.Body, tree.MaxElements)
+	root, err := tree.Parse(p.Body, tree.MaxBytes)
 	if err != nil {
 		return nil, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
 	}

@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"slices"
 	"strings"
 
 	"shoal.dev/shoal/pkg/extract/internal/structured"
@@ -16,10 +17,10 @@ const maxDepth = 3
 const certain = 2
 
 // stated is the product that the page's structured data is about. ok is false when it states none, or several and none of
-// them rather than another.
+// them rather than another; several of one name are its variants.
 func (p *Page) stated(title string) (found Product, ok bool) {
-	var best *structured.Item
-	bestScore, equal := -1, 0
+	var best []*structured.Item
+	bestScore := -1
 	for _, item := range p.products() {
 		score := 0
 		if own := p.resolve(item.Text("url")); own != "" && (own == p.address || own == p.data.Canonical) {
@@ -33,16 +34,22 @@ func (p *Page) stated(title string) (found Product, ok bool) {
 		}
 		switch {
 		case score > bestScore:
-			best, bestScore, equal = item, score, 1
+			best, bestScore = []*structured.Item{item}, score
 		case score == bestScore:
-			equal++
+			best = append(best, item)
 		}
 	}
-	if best == nil || equal > 1 && bestScore < certain {
+	if len(best) == 0 {
 		return found, false
 	}
-	return p.productOf(best), true
+	variants := slices.DeleteFunc(slices.Clone(best), func(item *structured.Item) bool { return p.nameOf(item) != p.nameOf(best[0]) })
+	if len(variants) < len(best) && bestScore < certain || len(best) > 1 && p.nameOf(best[0]) == "" {
+		return found, false
+	}
+	return p.productOf(variants[0], variants[1:]...), true
 }
+
+func (p *Page) nameOf(item *structured.Item) string { return strings.ToLower(p.name(item, "name")) }
 
 // products are the items of the page that are products by themselves, or what a page is about.
 func (p *Page) products() []*structured.Item {
@@ -64,8 +71,8 @@ func (p *Page) products() []*structured.Item {
 	return list
 }
 
-// productOf reads an item.
-func (p *Page) productOf(item *structured.Item) Product {
+// productOf reads an item, with what its further variants are offered for.
+func (p *Page) productOf(item *structured.Item, variants ...*structured.Item) Product {
 	found := Product{Title: strings.TrimSpace(item.Text("name")), URL: p.resolve(item.Text("url")), SKU: item.Text("sku"),
 		MPN: item.Text("mpn"), Category: p.name(item, "category"), Description: item.Text("description"),
 		Brand: p.name(item, "brand"), Condition: condition(item.Text("itemCondition"))}
@@ -93,6 +100,9 @@ func (p *Page) productOf(item *structured.Item) Product {
 	}
 	o := &offers{page: p}
 	o.read(item, 0)
+	for _, variant := range variants {
+		o.read(variant, 0)
+	}
 	found.Price, found.PriceMax, found.Currency, found.ListPrice = o.least, o.most, o.currency, o.list
 	found.Availability = o.availability
 	if found.Condition == "" {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+var (
+	documentedCommand = regexp.MustCompile("\\bshoal ([a-z][^|#`)\n]*)")
+	documentedFlag    = regexp.MustCompile("(?:^| )--([a-z][a-z-]*)")
+)
+
+// What the documents tell people to type is there.
+func TestDocumentedCommandsAreThere(t *testing.T) {
+	parser, err := kong.New(&grammar{}, kong.Name("shoal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, document := range []string{"README.md", "bench/README.md", "deploy/README.md", "deploy/monitoring/README.md"} {
+		content, err := os.ReadFile(filepath.Join("../..", document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range documentedCommand.FindAllStringSubmatch(string(content), -1) {
+			node := parser.Model.Node
+			for _, word := range strings.Fields(match[1]) {
+				at := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
+				if at < 0 && node != parser.Model.Node && len(node.Children) > 0 && !strings.HasPrefix(word, "-") {
+					t.Errorf("%s: %q: %q has no command %q", document, match[0], node.FullPath(), word)
+				}
+				if at < 0 {
+					break
+				}
+				node = node.Children[at]
+			}
+			if node == parser.Model.Node {
+				continue // a word of a sentence, or the name of an image
+			}
+			found++
+			for _, flag := range documentedFlag.FindAllStringSubmatch(match[1], -1) {
+				if !slices.ContainsFunc(slices.Concat(node.AllFlags(false)...), func(f *kong.Flag) bool { return f.Name == flag[1] }) {
+					t.Errorf("%s: %q: %q has no flag --%s", document, match[0], node.FullPath(), flag[1])
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d commands were found in the documents", found)
+	}
+}

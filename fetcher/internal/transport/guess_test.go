@@ -1,0 +1,72 @@
+package transport
+
+import (
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/transform"
+)
+
+// written are texts of pages in the encodings that they are found in.
+var written = []struct{ encoding, text string }{
+	{"windows-1251", "Кофемашина автоматическая, чёрная. Цена: 45 990 руб. В наличии на складе. Доставка по всей России бесплатно."},
+	{"windows-1251", "Интернет-магазин «Чайник» — лучшие цены на бытовую технику в Киеве"},
+	{"windows-1251", "Електрически чайник, неръждаема стомана, гаранция две години"},
+	{"koi8-r", "Кофемашина автоматическая, чёрная. В наличии на складе, доставка по всей России"},
+	{"windows-1253", "Καφετιέρα φίλτρου με μόνωση, μαύρη. Τιμή με ΦΠΑ, διαθέσιμο στο κατάστημα"},
+	{"windows-1255", "מכונת קפה אוטומטית, צבע שחור. משלוח חינם לכל הארץ, זמין במלאי"},
+	{"windows-1256", "ماكينة القهوة الأوتوماتيكية باللون الأسود متوفرة في المخزن مع توصيل مجاني"},
+	{"windows-874", "เครื่องชงกาแฟอัตโนมัติ สีดำ ราคาพิเศษ จัดส่งฟรีทั่วประเทศ มีสินค้าพร้อมส่ง"},
+	{"shift_jis", "全自動コーヒーマシン ブラック 価格:45,990円(税込) 送料無料 在庫あり。カートに入れる"},
+	{"shift_jis", "これは日本語で書かれた商品の説明です。お気に入りに追加してください。"},
+	{"euc-jp", "全自動コーヒーマシン ブラック 価格:45,990円(税込) 送料無料 在庫あり。カートに入れる"},
+	{"gbk", "首页 全自动咖啡机 黑色 价格：3999元 加入购物车 正品保证 七天无理由退货"},
+	{"gbk", "这是一款家用的全自动咖啡机，可以在一分钟之内做出一杯好咖啡。"},
+	{"big5", "首頁 全自動咖啡機 黑色 價格：3999元 加入購物車 免運費 七天鑑賞期"},
+	{"euc-kr", "전자동 커피머신 블랙 가격 459,900원 무료배송 재고 있음. 장바구니에 담기"},
+	{"windows-1252", "Cafetière entièrement automatique, créée à Genève. Déjà livrée à l'étranger où ça plaît"},
+	{"windows-1252", "Größe: süß; Maße über 30 × 40 cm; heiß, öffnen, äußerst schön – 45,99 €"},
+	{"windows-1252", "Máquina de café automática: años de garantía, envíos rápidos, ¿qué más? Corazón"},
+	{"windows-1252", "Fullautomatisk kaffemaskin, på lager, även i blått. Köp nu för 3 999 kr"},
+}
+
+// Text that does not say what it is written in is read as what it looks like, as in the middle of a page of ASCII.
+func TestGuess(t *testing.T) {
+	for _, w := range written {
+		e, name := charset.Lookup(w.encoding)
+		encoded, _, err := transform.String(e.NewEncoder(), w.text)
+		if err != nil {
+			t.Fatal(w.encoding, err)
+		}
+		page := func(text string) string {
+			return "<!doctype html><script>" + strings.Repeat("x", 2000) + "</script><h1>" + text + "</h1><p>100 % Arabica"
+		}
+		got, err := toUTF8([]byte(page(encoded)), "text/html")
+		if err != nil || string(got) != page(w.text) {
+			_, read, _ := strings.Cut(string(got), "<h1>")
+			t.Errorf("%s is read as %q, %v; want %q", name, read, err, w.text)
+		}
+	}
+}
+
+// What a page declares beyond its first kilobyte counts, and a few broken bytes do not make another encoding of UTF-8.
+func TestUndeclared(t *testing.T) {
+	long := "<script>" + strings.Repeat("x", 2000) + "</script>"
+	for name, test := range map[string]struct{ body, contentType, want string }{
+		"late meta":            {long + `<META CHARSET=iso-8859-2>` + "\xb1", "text/html", long + `<META CHARSET=iso-8859-2>ą`},
+		"late meta of 1252":    {long + `<meta charset="latin1">` + "\xcf\xf0\xee", "text/html", long + `<meta charset="latin1">Ïðî`},
+		"late http-equiv":      {long + `<meta content='text/html; charset=koi8-r' http-equiv=Content-Type>` + "\xc1", "text/html", long + `<meta content='text/html; charset=koi8-r' http-equiv=Content-Type>а`},
+		"late, and broken":     {long + `<meta charset="utf-8">é` + "\xff", "text/html", long + `<meta charset="utf-8">é` + "\ufffd"},
+		"late utf-16":          {long + `<meta charset="utf-16">é` + "\xff", "text/html", long + `<meta charset="utf-16">é` + "\ufffd"},
+		"XML":                  {`<?xml version="1.0" encoding="windows-1251"?><a>` + "\xe0", "application/xhtml+xml", `<?xml version="1.0" encoding="windows-1251"?><a>а`},
+		"header over late":     {long + `<meta charset="koi8-r">` + "\xe9", "text/html; charset=iso-8859-1", long + `<meta charset="koi8-r">é`},
+		"utf-8 with a slip":    {long + "Größe: süß, über\xc3 äußerst schön", "text/html", long + "Größe: süß, über\ufffd äußerst schön"},
+		"JSON cut in the word": {"{\"a\":\"Größe: süß, über äußerst schön" + "\xe2\x82\"}", "application/json", "{\"a\":\"Größe: süß, über äußerst schön\ufffd\"}"},
+	} {
+		got, err := toUTF8([]byte(test.body), test.contentType)
+		if err != nil || string(got) != test.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, test.want)
+		}
+	}
+}

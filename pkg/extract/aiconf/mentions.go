@@ -1,0 +1,381 @@
+package aiconf
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// Elements that a page calls after what they hold: by class, id, itemprop and marks for tests, and data attributes with
+// values of their own. A name counts whole, or without the words that say nothing: product-price__value is a price. What
+// an element holds counts if it looks like what its name says, the element is no part of what stands beside the thing,
+// and is not one of several alike: these are other things, or the thing's variants. Of those that are left the one
+// nearest to the heading counts.
+
+// mention is an element with a name.
+type mention struct {
+	node *html.Node
+	attr string // the data attribute with the name; "" where the element has it
+}
+
+// mentions are a page's elements by the keys of their names.
+type mentions struct {
+	heading *html.Node // the main one, nil without any
+	by      map[string][]mention
+	order   map[*html.Node]int // of the elements in by
+	listed  map[kind]bool      // kinds of elements that are items of a list; nil until asked for
+
+	// What was found out about a name, or about a class and an id together: pages repeat them.
+	keys   map[string][]string
+	beside map[string]bool
+	fit    map[*field][]fitting // see reader.fit
+}
+
+// Bounds of what is read of a page's names.
+const (
+	maxMentions = 20_000
+	maxNames    = 12  // of one element
+	maxToken    = 60  // bytes of a name
+	maxShown    = 600 // bytes of an element's text; a description may have maxProse
+	maxProse    = 8_000
+	maxLike     = 200 // mentions of one field that are looked at
+)
+
+// noise are the words that names have beside what they name.
+var noise = wordSet("product products item article page detail details main info information block box wrapper wrap container " +
+	"inner outer value val text content field js pdp single entry summary current new now final our the col row el elem element cell " +
+	"line view formatted display heading h1 h2 woocommerce shopify magento symbol inline span div module component " +
+	"desktop mobile buy top header left right large small primary section area data attribute prop property goods good offer offers " +
+	"basic root special actual discounted")
+
+// besides are the words of elements that stand beside what a page is about.
+var besides = wordSet("nav navbar navigation menu megamenu footer breadcrumb breadcrumbs related upsell upsells crosssell " +
+	"crosssells recommended recommendation recommendations recommends similar also recently facet facets pagination filter filters minicart " +
+	"wishlist newsletter cookie cookies modal popup drawer toast tooltip swatch swatches accessories bestsellers banner ad ads advert " +
+	"skeleton placeholder")
+
+var sidebars = wordSet("sidebar")
+
+// unshown are the classes of what only programs that read aloud are shown, or nobody.
+var unshown = wordSet("sr-only visually-hidden visuallyhidden screen-reader-text screen-reader hidden d-none hide is-hidden u-hidden hidden-visually " +
+	"a-offscreen")
+
+// beforeNow are the words of prices before a reduction; of these, regulars are those of any price in many shops.
+var (
+	beforeNow = wordSet("old was compare rrp before crossed strike strikethrough msrp uvp statt original list retail")
+	regulars  = wordSet("regular")
+	// notPrices are the words of sums that are no price of the thing.
+	notPrices = wordSet("unit per shipping delivery save saving savings saved discount installment installments financing deposit " +
+		"points monthly month difference badge label total subtotal")
+	// sold are the words of data attributes that say something of a thing; others are for scripts.
+	sold = wordSet("product item article sku mpn price brand ean gtin isbn currency rating stock availability")
+	// vague are names that elements have for any reason.
+	vague = wordSet("content text body id link href url summary shop store merchant start end image img picture photo section state")
+)
+
+func wordSet(list string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(list) {
+		set[word] = true
+	}
+	return set
+}
+
+// key makes names comparable: productPrice, price-product and product__price have one.
+func key(words []string) string {
+	words = slices.Clone(words)
+	slices.Sort(words)
+	return strings.Join(slices.Compact(words), " ")
+}
+
+// wordsIn divides a name at signs, digits and capitals.
+func wordsIn(name string) []string {
+	var list []string
+	start, last := -1, rune(0)
+	for i, r := range name {
+		switch {
+		case !unicode.IsLetter(r):
+			if start >= 0 {
+				list = append(list, strings.ToLower(name[start:i]))
+			}
+			start = -1
+		case start < 0:
+			start = i
+		case unicode.IsUpper(r) && unicode.IsLower(last):
+			list = append(list, strings.ToLower(name[start:i]))
+			start = i
+		}
+		last = r
+	}
+	if start >= 0 {
+		list = append(list, strings.ToLower(name[start:]))
+	}
+	return list
+}
+
+// keysOf are the keys of a name: whole, and without noise.
+func keysOf(name string) []string {
+	if len(name) > maxToken {
+		return nil
+	}
+	words := wordsIn(name)
+	if len(words) == 0 {
+		return nil
+	}
+	keys := []string{key(words)}
+	bare := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return noise[w] })
+	if len(bare) > 0 && len(bare) < len(words) {
+		keys = append(keys, key(bare))
+	}
+	return keys
+}
+
+// nameAttrs are the attributes that name their element.
+var nameAttrs = wordSet("class id itemprop property data-testid data-test data-test-id data-qa data-cy data-hook data-automation-id data-role data-ui-id")
+
+// mentioned reads the names of a page once.
+func (r *reader) mentioned() *mentions {
+	if r.names != nil {
+		return r.names
+	}
+	m := &mentions{by: map[string][]mention{}, order: map[*html.Node]int{}, keys: map[string][]string{}, beside: map[string]bool{},
+		fit: map[*field][]fitting{}}
+	r.names = m
+	if r.data.Root == nil {
+		return m
+	}
+	m.heading = r.heading()
+	around := map[*html.Node]bool{} // of the heading: never beside it
+	for n := m.heading; n != nil; n = n.Parent {
+		around[n] = true
+	}
+	count := 0
+	var visit func(*html.Node)
+	visit = func(n *html.Node) {
+		if count >= maxMentions {
+			return
+		}
+		if n.Type == html.ElementNode {
+			if !around[n] && (isUnseen(n) || m.isBeside(n)) {
+				return
+			}
+			m.take(n, &count)
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			visit(c)
+		}
+	}
+	visit(r.data.Root)
+	return m
+}
+
+// take notes the names of an element.
+func (m *mentions) take(n *html.Node, count *int) {
+	names := 0
+	add := func(name, attr string) {
+		if names++; names > maxNames {
+			return
+		}
+		keys, known := m.keys[name]
+		if !known {
+			keys = keysOf(name)
+			m.keys[name] = keys
+		}
+		for _, k := range keys {
+			if list := m.by[k]; len(list) < maxLike && (len(list) == 0 || list[len(list)-1] != mention{n, attr}) {
+				m.by[k] = append(list, mention{n, attr})
+				*count++
+			}
+		}
+	}
+	m.order[n] = len(m.order)
+	for i := range n.Attr {
+		a := &n.Attr[i]
+		switch {
+		case nameAttrs[a.Key]:
+			for name := range strings.FieldsSeq(a.Val) {
+				add(name, "")
+			}
+		case strings.HasPrefix(a.Key, "data-") && a.Val != "" && len(a.Val) <= maxShown:
+			name := strings.TrimPrefix(a.Key, "data-")
+			if slices.ContainsFunc(wordsIn(name), func(w string) bool { return sold[w] }) {
+				add(name, a.Key)
+			}
+		}
+	}
+}
+
+// heading is the page's main heading: of several the first that the title begins with, or the first one.
+func (r *reader) heading() *html.Node {
+	title := normal(r.data.Title)
+	var first *html.Node
+	for n := range r.data.Root.Descendants() {
+		if n.DataAtom != atom.H1 {
+			continue
+		}
+		text := normal(shownText(n, maxShown))
+		if text != "" && title != "" && strings.HasPrefix(title, text) {
+			return n
+		}
+		if first == nil && text != "" {
+			first = n
+		}
+	}
+	return first
+}
+
+// isUnseen says whether a reader does not see an element. Buttons and forms are seen: they have data attributes.
+func isUnseen(n *html.Node) bool {
+	if n.DataAtom != atom.Button && n.DataAtom != atom.Input && concealed(n) {
+		return true
+	}
+	for class := range strings.FieldsSeq(attrOf(n, "class")) {
+		if unshown[class] {
+			return true
+		}
+	}
+	return false
+}
+
+// isBeside says whether an element stands beside what its page is about.
+func (m *mentions) isBeside(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Html, atom.Body, atom.Main, atom.Article:
+		return false
+	case atom.Footer, atom.Aside, atom.Nav:
+		return true
+	case atom.Header:
+		return ancestorOf(n, func(a *html.Node) bool { return a.DataAtom == atom.Main || a.DataAtom == atom.Article }) == nil
+	}
+	called := attrOf(n, "class") + " #" + attrOf(n, "id")
+	beside, known := m.beside[called]
+	if !known {
+		beside = hasWord(n, besides) || hasWord(n, sidebars) && !hasWord(n, sold)
+		m.beside[called] = beside
+	}
+	return beside
+}
+
+// hasWord says whether an element's class or id has one of the words.
+func hasWord(n *html.Node, any map[string]bool) bool {
+	for _, name := range [...]string{attrOf(n, "class"), attrOf(n, "id")} {
+		for _, word := range wordsIn(name) {
+			if any[word] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func ancestorOf(n *html.Node, fits func(*html.Node) bool) *html.Node {
+	for n = n.Parent; n != nil; n = n.Parent {
+		if n.Type == html.ElementNode && fits(n) {
+			return n
+		}
+	}
+	return nil
+}
+
+// kind is a make of elements in one place.
+type kind struct {
+	parent      *html.Node
+	name, class string
+}
+
+func kindOf(n *html.Node) kind { return kind{n.Parent, n.Data, attrOf(n, "class")} }
+
+// note finds the kinds of elements of which several hold a field, each with a value of its own.
+func (m *mentions) note(list []fitting) {
+	type branch struct {
+		node  *html.Node
+		value []byte
+	}
+	first := map[kind]branch{}
+	for _, at := range list {
+		for n := at.node; n.Parent != nil; n = n.Parent {
+			k := kindOf(n)
+			before, known := first[k]
+			if !known {
+				first[k] = branch{n, at.value}
+			} else if before.node != n && !bytes.Equal(before.value, at.value) {
+				m.listed[k] = true
+			}
+		}
+	}
+}
+
+// isListed says whether an element is in one of those.
+func (m *mentions) isListed(n *html.Node) bool {
+	for ; n.Parent != nil; n = n.Parent {
+		if m.listed[kindOf(n)] {
+			return true
+		}
+	}
+	return false
+}
+
+// nearest is the element with most around it in common with the heading, of several the first.
+func (m *mentions) nearest(list []fitting) fitting {
+	if len(list) == 0 {
+		return fitting{}
+	}
+	depth := map[*html.Node]int{}
+	var path []*html.Node
+	for n := m.heading; n != nil; n = n.Parent {
+		path = append(path, n)
+	}
+	for i, n := range path {
+		depth[n] = len(path) - i
+	}
+	best, most := list[0], -1
+	for _, at := range list {
+		n := at.node
+		for n != nil && depth[n] == 0 {
+			n = n.Parent
+		}
+		if n != nil && depth[n] > most {
+			best, most = at, depth[n]
+		}
+	}
+	return best
+}
+
+// Bounds of the nodes that are looked at for a text: some for each byte, and as many as a card of a page has.
+const (
+	nodesPerByte = 2
+	minNodes     = 2_000
+)
+
+// shownText is what a reader sees of an element, white space collapsed, up to about so many bytes.
+func shownText(n *html.Node, most int) string {
+	var out strings.Builder
+	left := max(nodesPerByte*most, minNodes)
+	var visit func(*html.Node)
+	visit = func(n *html.Node) {
+		for c := n.FirstChild; c != nil && out.Len() <= most && left > 0; c = c.NextSibling {
+			left--
+			switch {
+			case c.Type == html.TextNode:
+				out.WriteString(c.Data)
+			case c.Type != html.ElementNode || isUnseen(c):
+			case inLine[c.DataAtom]:
+				visit(c)
+			default:
+				out.WriteByte(' ')
+				visit(c)
+				out.WriteByte(' ')
+			}
+		}
+	}
+	visit(n)
+	return strings.Join(strings.Fields(out.String()), " ")
+}
+
+// inLine are the elements that do not part words.
+var inLine = map[atom.Atom]bool{atom.A: true, atom.Abbr: true, atom.B: true, atom.Bdi: true, atom.Em: true, atom.I: true, atom.Ins: true,
+	atom.Mark: true, atom.Small: true, atom.Span: true, atom.Strong: true, atom.Sub: true, atom.Sup: true, atom.U: true}

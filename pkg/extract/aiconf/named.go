@@ -1,0 +1,303 @@
+package aiconf
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"shoal.dev/shoal/pkg/extract/internal/price"
+	"shoal.dev/shoal/pkg/schema"
+)
+
+// ofNamed is the value of a field that an element named after it holds.
+func (r *reader) ofNamed(f *field) []byte {
+	best, value := r.named(f)
+	if best.node == nil && f.kind == currency { // the price says it
+		amount := r.words.field(schema.Property{Name: "price"}, 0)
+		if best, _ = r.named(&amount); best.node != nil && best.attr == "" {
+			value = r.coerce(f, textOnly(shownText(best.node, maxShown), false))
+		}
+	}
+	return value
+}
+
+// named is the element that a field is taken from, with the value; none has no node.
+func (r *reader) named(f *field) (mention, []byte) {
+	m := r.mentioned()
+	if m.listed == nil {
+		m.listed = map[kind]bool{}
+		for i := range r.fields {
+			m.note(r.fit(&r.fields[i]))
+		}
+	}
+	fit := slices.DeleteFunc(slices.Clone(r.fit(f)), func(at fitting) bool { return m.isListed(at.node) })
+	if f.kind == money {
+		fit = f.sums(fit)
+	}
+	best := m.nearest(fit)
+	return best.mention, best.value
+}
+
+// fitting is an element with its value of a field.
+type fitting struct {
+	mention
+	value []byte
+}
+
+// fit are the elements that look as if they held the field, in the order of the page.
+func (r *reader) fit(f *field) []fitting {
+	m := r.mentioned()
+	if fit, known := m.fit[f]; known {
+		return fit
+	}
+	var fit []fitting
+	seen := map[mention]bool{}
+	for _, name := range f.names {
+		for _, at := range m.by[name] {
+			if seen[at] || len(seen) >= maxLike {
+				continue
+			}
+			seen[at] = true
+			if value := r.held(f, at); value != nil {
+				fit = append(fit, fitting{at, value})
+			}
+		}
+	}
+	if slices.ContainsFunc(fit, func(at fitting) bool { return at.attr == "" }) { // what scripts are told may be older
+		fit = slices.DeleteFunc(fit, func(at fitting) bool { return at.attr != "" })
+	}
+	slices.SortStableFunc(fit, func(a, b fitting) int { return m.order[a.node] - m.order[b.node] })
+	m.fit[f] = innermost(fit)
+	return m.fit[f]
+}
+
+// held is what an element holds as a value of the field; nil if it does not look like one.
+func (r *reader) held(f *field, at mention) []byte {
+	if at.attr != "" {
+		text := strings.TrimSpace(attrOf(at.node, at.attr))
+		if f.kind == money && strings.Trim(text, "0123456789") == "" {
+			text = r.asShown(text)
+		}
+		if !f.looks(text) {
+			return nil
+		}
+		return r.coerce(f, textOnly(text, true))
+	}
+	switch at.node.DataAtom {
+	case atom.Button, atom.Input, atom.Form, atom.Body, atom.Html, atom.Label:
+		return nil
+	}
+	for _, name := range [...]string{"content", "datetime"} {
+		if text := strings.TrimSpace(attrOf(at.node, name)); text != "" && f.looks(text) {
+			return r.coerce(f, textOnly(text, true))
+		}
+	}
+	if f.kind == link {
+		return r.coerce(f, textOnly(linkIn(at.node, f.means("image")), true))
+	}
+	text := f.unlabelled(shownText(at.node, f.most()+1))
+	if !f.looks(text) {
+		return nil
+	}
+	return r.coerce(f, textOnly(text, false))
+}
+
+// linkIn is the first address in an element: of a picture, or of a link.
+func linkIn(n *html.Node, isImage bool) string {
+	try := func(n *html.Node) string {
+		switch {
+		case isImage && n.DataAtom == atom.Img:
+			for _, name := range [...]string{"data-src", "data-original", "data-lazy-src", "src"} {
+				if src := attrOf(n, name); src != "" && !strings.HasPrefix(src, "data:") {
+					return src
+				}
+			}
+		case !isImage && n.DataAtom == atom.A:
+			return attrOf(n, "href")
+		}
+		return ""
+	}
+	if found := try(n); found != "" {
+		return found
+	}
+	left := maxShown
+	for c := range n.Descendants() {
+		if left--; left == 0 {
+			break
+		}
+		if found := try(c); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+// unlabelled is a text without the label before it, if it names the field: SKU: 123.
+func (f *field) unlabelled(text string) string {
+	if m := outOf.FindStringSubmatch(text); m != nil && f.means("rating") {
+		return m[1]
+	}
+	if f.isNumbered() {
+		if rest := numbering.ReplaceAllString(text, ""); rest != "" {
+			return rest
+		}
+	}
+	label, rest, ok := strings.Cut(text, ":")
+	if ok && len(label) <= maxToken && strings.TrimSpace(rest) != "" && (f.labels[normal(label)] || slices.Contains(f.names, key(wordsIn(label)))) {
+		return strings.TrimSpace(rest)
+	}
+	return text
+}
+
+// isNumbered says whether the field is a number of a shop or a maker.
+func (f *field) isNumbered() bool { return f.means("sku") || f.means("mpn") || f.means("productId") }
+
+// most is how long a text of the field may be, in bytes.
+func (f *field) most() int {
+	switch {
+	case f.means("description") || f.means("articleBody") || f.means("reviewBody"):
+		return maxProse
+	case f.kind == anything && f.concept != nil:
+		return maxShown / 2
+	case f.concept == nil:
+		return maxShown
+	}
+	return 120
+}
+
+var (
+	dated         = regexp.MustCompile(`\b(19|20)[0-9]{2}\b|\b[0-9]{1,2}[./][0-9]{1,2}\b`)
+	outOf         = regexp.MustCompile(`(?i)^\D{0,12}([0-9](?:[.,][0-9]{1,2})?) ?(?:/|out of|von|sur|de|su|of|stars?|sterne)`)
+	numbering     = regexp.MustCompile(`(?i)^(?:(?:item|art|article|artikel|sku|mpn|ref|reference|model|code|cod|product|produkt|no|nr|number|nummer|id)\b[ .-]*)+[:#№°]+ *`)
+	articleNumber = regexp.MustCompile(`^[\pL0-9][\pL0-9 ._/#-]{0,39}$`)
+	placeholders  = regexp.MustCompile(`\{\{|\}\}|\$\{|<%|^(?i:n/?a|null|undefined|nan|loading.*|tba|tbd|-+|–|…)$`)
+)
+
+// looks says whether a text looks like what the field's name means.
+func (f *field) looks(text string) bool {
+	if text == "" || len(text) > f.most() || placeholders.MatchString(text) {
+		return false
+	}
+	switch f.kind {
+	case money:
+		return isSum(text)
+	case quantity, count:
+		return strings.ContainsAny(text, "0123456789") && lettersIn(text) <= 24
+	case stock:
+		return truth(text) != ""
+	case date:
+		return len(text) <= 60 && dated.MatchString(text)
+	case link:
+		return strings.Contains(text, "/")
+	}
+	switch {
+	case f.isNumbered():
+		return articleNumber.MatchString(text) && (strings.ContainsAny(text, "0123456789") || strings.ToUpper(text) == text)
+	case f.means("name"):
+		return lettersIn(text) > 1
+	case f.means("description") || f.means("articleBody"):
+		return len(text) > 25
+	case f.means("email"):
+		return strings.Contains(text, "@")
+	case f.means("telephone"):
+		return lettersIn(text) < 6 && strings.ContainsAny(text, "0123456789")
+	}
+	return true
+}
+
+func lettersIn(text string) int {
+	n := 0
+	for _, r := range text {
+		if unicode.IsLetter(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// isSum says whether a text is one sum of money, more than nothing.
+func isSum(text string) bool {
+	p, ok := price.Parse(text)
+	if !ok || strings.Trim(p.Amount, "0.") == "" || strings.Contains(text, "%") || lettersIn(text) > 12 {
+		return false
+	}
+	return price.Is(text) || number(text, money, false, "") != ""
+}
+
+// innermost leaves out the elements that hold others: they hold more than the value.
+func innermost(list []fitting) []fitting {
+	inside := map[*html.Node]bool{}
+	for _, at := range list {
+		for n := at.node.Parent; n != nil && !inside[n]; n = n.Parent {
+			inside[n] = true
+		}
+	}
+	return slices.DeleteFunc(list, func(at fitting) bool { return at.attr == "" && inside[at.node] })
+}
+
+// sums tells prices from those before a reduction and from other sums.
+func (f *field) sums(list []fitting) []fitting {
+	former := f.means("originalPrice")
+	var sure, regular []fitting
+	for _, at := range list {
+		switch {
+		case around(at.node, notPrices):
+		case isStruck(at.node) != former:
+		case !former && around(at.node, regulars):
+			regular = append(regular, at)
+		default:
+			sure = append(sure, at)
+		}
+	}
+	if len(sure) == 0 {
+		return regular
+	}
+	return sure
+}
+
+// around says whether an element, or one of the two around it, has one of the words.
+func around(n *html.Node, any map[string]bool) bool {
+	for range 3 {
+		if n == nil || n.Type != html.ElementNode {
+			return false
+		}
+		if hasWord(n, any) {
+			return true
+		}
+		n = n.Parent
+	}
+	return false
+}
+
+// isStruck says whether a price is crossed out, or called one of before.
+func isStruck(n *html.Node) bool {
+	struck := func(a *html.Node) bool {
+		return a.DataAtom == atom.Del || a.DataAtom == atom.S || a.DataAtom == atom.Strike
+	}
+	return struck(n) || ancestorOf(n, struck) != nil || hasWord(n, beforeNow) || n.Parent != nil && hasWord(n.Parent, beforeNow)
+}
+
+// namesOf are the keys of the names that elements with the field have.
+func namesOf(f *field) []string {
+	names := []string{key(wordsIn(f.Name))}
+	add := func(list string) {
+		for name := range strings.FieldsSeq(list) {
+			if k := key(wordsIn(name)); k != "" && !vague[k] && !slices.Contains(names, k) {
+				names = append(names, k)
+			}
+		}
+	}
+	if vague[names[0]] || names[0] == "" {
+		names = nil
+	}
+	if c := f.concept; c != nil {
+		add(c.fields)
+		add(c.labels)
+		add(c.called)
+	}
+	return names
+}

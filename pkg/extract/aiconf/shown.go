@@ -1,0 +1,68 @@
+package aiconf
+
+import "shoal.dev/shoal/pkg/extract/detect"
+
+// shown is what package detect finds on a page.
+type shown struct {
+	thing []detect.Value
+	items [][]detect.Value
+}
+
+// detection reads it once.
+func (r *reader) detection() *shown {
+	if r.shown == nil {
+		r.shown = &shown{}
+		if r.data.Root != nil {
+			r.shown.thing, r.shown.items = detect.Shown(r.data.Root, r.page.URL)
+		}
+	}
+	return r.shown
+}
+
+// ofShown is the value of a field of the thing that a page is about, where more is asked for than it states.
+func (r *reader) ofShown(f *field) []byte {
+	if !r.hidden {
+		return nil
+	}
+	return r.among(f, r.detection().thing)
+}
+
+// among is the value of a field among what detection named.
+func (r *reader) among(f *field, values []detect.Value) []byte {
+	for _, v := range values {
+		concept := r.words.of(v.Name)
+		own := normal(v.Name) == f.normal || f.concept != nil && concept == f.concept
+		priced := f.kind == currency && concept == r.words.of("price") // with the currency beside it
+		if !own && !priced || f.kind != link && !f.looks(v.Text) {
+			continue
+		}
+		if value := r.coerce(f, textOnly(v.Text, false)); value != nil {
+			return value
+		}
+	}
+	return nil
+}
+
+// minShown is how many fields each row of a list must have: a name alone is anything.
+const minShown = 2
+
+// detected are the rows of the items that repeat on a page, none where they are not what the schema is about.
+func (r *reader) detected() []row {
+	var list []row
+	items := r.detection().items
+	for _, values := range items {
+		found := row{}
+		for i := range r.fields {
+			if value := r.among(&r.fields[i], values); value != nil {
+				found[r.fields[i].Name] = value
+			}
+		}
+		if len(found) >= min(minShown, len(r.fields)) {
+			list = append(list, found)
+		}
+	}
+	if 2*len(list) < len(items) {
+		return nil
+	}
+	return list
+}

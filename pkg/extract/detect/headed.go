@@ -1,0 +1,192 @@
+package detect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Bounds of tables.
+const (
+	minRows     = 3
+	keptTables  = 3
+	maxNameChar = 60
+)
+
+// headed is a table of data: its head names the columns, and the other rows have a cell for each.
+type headed struct {
+	rows   []*html.Node
+	fields []model.Field // the first one makes the rows
+}
+
+// headed finds the tables of data, in the order of the page.
+func (p *probe) headed() []headed {
+	var found []headed
+	seen := 0
+	elements(p.root, func(n *html.Node) bool {
+		if seen++; seen > maxElements || len(found) == keptTables {
+			return false
+		}
+		if n.Data == "table" && !p.isBeside(n) {
+			if t, ok := p.headedTable(n); ok {
+				found = append(found, t)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func (p *probe) headedTable(n *html.Node) (headed, bool) {
+	rows := rowsIn(n)
+	var head []*html.Node
+	for len(rows) > 0 && all(cellsIn(rows[0]), "th") {
+		head, rows = cellsIn(rows[0]), rows[1:]
+	}
+	var t headed
+	for _, row := range rows[:min(len(rows), maxItems)] {
+		if len(cellsIn(row)) == len(head) {
+			t.rows = append(t.rows, row)
+		}
+	}
+	if len(head) < 2 || len(head) > maxJSONFields || slices.ContainsFunc(head, spans) || len(t.rows) < minRows ||
+		len(t.rows)*10 < len(rows)*7 && len(rows) <= maxItems {
+		return t, false
+	}
+	table := p.tableSelector(n)
+	if table == "" {
+		return t, false
+	}
+	t.fields = columnsIn(table, head, t.rows)
+	return t, len(t.fields) > 1
+}
+
+// tableSelector finds one table, "" if nothing does.
+func (p *probe) tableSelector(n *html.Node) string {
+	if id := attribute(n, "id"); identifier.MatchString(id) && isStable(id) && len(p.sel.all("#"+id)) == 1 {
+		return "#" + id
+	}
+	return p.sel.group([]*html.Node{n})
+}
+
+// columnsIn are the fields of a table's columns. The first is one of plain cells that every row has: heads of rows are
+// like those of columns.
+func columnsIn(table string, head, rows []*html.Node) []model.Field {
+	var fields []model.Field
+	names := map[string]bool{}
+	first, link := -1, ""
+	for k, cell := range head {
+		heads, texts, links := 0, 0, 0
+		for _, row := range rows {
+			own := cellsIn(row)[k]
+			heads += count(own.Data == "th")
+			texts += count(textOf(own) != "")
+			links += count(linkIn(own))
+		}
+		if texts == 0 {
+			continue
+		}
+		data := "td"
+		if heads*2 > len(rows) {
+			data = "th"
+		}
+		css := fmt.Sprintf("%s %s:nth-child(%d)", table, data, k+1)
+		if data == "td" && heads == 0 && texts == len(rows) && first < 0 {
+			first = len(fields)
+		}
+		if links*10 >= len(rows)*7 && link == "" {
+			link = css + " a"
+		}
+		fields = append(fields, model.Field{Name: nameIn(textOf(cell), k, names), Selector: css, Kind: model.Text})
+	}
+	if first < 0 {
+		return nil
+	}
+	makes := fields[first]
+	fields = append([]model.Field{makes}, slices.Delete(fields, first, first+1)...)
+	if link != "" && !names["url"] {
+		fields = append(fields, model.Field{Name: "url", Selector: link, Kind: model.Attr, Attr: "href"})
+	}
+	return fields
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// nameIn is the text of a column's head as the name of a field, which no other column has.
+func nameIn(text string, k int, taken map[string]bool) string {
+	name := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '"' || r == '\\' || r == unicode.ReplacementChar {
+			return -1
+		}
+		return r
+	}, text)
+	if chars := []rune(name); len(chars) > maxNameChar {
+		name = string(chars[:maxNameChar])
+	}
+	if name = strings.TrimSpace(strings.TrimLeft(name, "_$ ")); name == "" {
+		name = fmt.Sprintf("column %d", k+1)
+	}
+	for n, whole := 2, name; taken[name]; n++ {
+		name = fmt.Sprintf("%s %d", whole, n)
+	}
+	taken[name] = true
+	return name
+}
+
+// rowsIn are a table's own rows.
+func rowsIn(table *html.Node) []*html.Node {
+	var rows []*html.Node
+	for part := table.FirstChild; part != nil; part = part.NextSibling {
+		switch part.Data {
+		case "thead", "tbody", "tfoot":
+			for row := part.FirstChild; row != nil; row = row.NextSibling {
+				if row.Data == "tr" {
+					rows = append(rows, row)
+				}
+			}
+		}
+	}
+	return rows
+}
+
+func cellsIn(row *html.Node) []*html.Node {
+	var cells []*html.Node
+	for cell := row.FirstChild; cell != nil; cell = cell.NextSibling {
+		if cell.Data == "td" || cell.Data == "th" {
+			cells = append(cells, cell)
+		}
+	}
+	return cells
+}
+
+// all says whether there are cells, each with this name.
+func all(cells []*html.Node, name string) bool {
+	return len(cells) > 0 && !slices.ContainsFunc(cells, func(n *html.Node) bool { return n.Data != name })
+}
+
+// spans says whether a cell stands over several columns or rows.
+func spans(n *html.Node) bool {
+	wide, tall := attribute(n, "colspan"), attribute(n, "rowspan")
+	return wide != "" && wide != "1" || tall != "" && tall != "1"
+}
+
+// linkIn says whether a cell leads somewhere.
+func linkIn(cell *html.Node) bool {
+	found := false
+	elements(cell, func(n *html.Node) bool {
+		href := attribute(n, "href")
+		found = found || n.Data == "a" && href != "" && href[0] != '#'
+		return !found
+	})
+	return found
+}

@@ -1,0 +1,62 @@
+package detect
+
+import (
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Value is what a page shows under the name that proposals give it.
+type Value struct{ Name, Text string }
+
+// Shown is what proposals find on a page, each name once: of the thing that the page is about, and of the items of its
+// best list, in the page's order. Either may be empty, and both are of a page of more than 20,000 elements.
+func Shown(root *html.Node, pageURL string) (thing []Value, items [][]Value) {
+	base, err := url.Parse(pageURL)
+	if err != nil || isLarge(root) {
+		return nil, nil
+	}
+	p := newProbe(root, base)
+	lists := p.lists()
+	for _, f := range p.product(lists) {
+		if matches := p.sel.all(f.Selector); len(matches) > 0 {
+			thing = append(thing, valueOf(f.Name, f.Kind, f.Attr, matches[0]))
+		}
+	}
+	if len(lists) == 0 {
+		return thing, nil
+	}
+	for i := range lists[0].items {
+		var item []Value
+		for _, f := range lists[0].fields {
+			if n := f.nodes[i]; n != nil {
+				item = append(item, valueOf(f.name, f.kind, f.attr, n))
+			}
+		}
+		items = append(items, item)
+	}
+	return thing, items
+}
+
+func valueOf(name string, kind model.FieldKind, attr string, n *html.Node) Value {
+	if kind == model.Attr {
+		return Value{name, strings.TrimSpace(attribute(n, attr))}
+	}
+	return Value{name, textOf(n)}
+}
+
+// maxShown is how many elements a page may have: fewer than for proposals, which customers wait for one at a time.
+const maxShown = 20_000
+
+func isLarge(root *html.Node) bool {
+	elements := 0
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode {
+			elements++
+		}
+	}
+	return elements > maxShown
+}

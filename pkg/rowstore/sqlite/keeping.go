@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+)
+
+// keeping opens connections that keep what they have prepared: to prepare a read costs more than to make it, and the same
+// few come again and again.
+type keeping struct{ connector }
+
+// keptStatements bounds what one connection keeps.
+const keptStatements = 64
+
+func (k keeping) Connect(ctx context.Context) (driver.Conn, error) {
+	opened, err := k.connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, ok := opened.(engineConn)
+	if !ok {
+		return nil, fmt.Errorf("row store: %T cannot prepare", opened)
+	}
+	return &keeper{engineConn: conn, kept: map[string]engineStmt{}}, nil
+}
+
+// engineConn and engineStmt are what database/sql asks for of the engine's. It is not told that the engine can also run
+// statements that were not prepared, and so it prepares each.
+type (
+	engineConn interface {
+		driver.Conn
+		driver.ConnPrepareContext
+		driver.ConnBeginTx
+		driver.SessionResetter
+		driver.Validator
+	}
+	engineStmt interface {
+		driver.Stmt
+		driver.StmtQueryContext
+		driver.StmtExecContext
+	}
+)
+
+// keeper is a connection, which one goroutine at a time uses, with the statements that nobody uses now.
+type keeper struct {
+	engineConn
+	kept map[string]engineStmt
+}
+
+// PrepareContext implements driver.ConnPrepareContext.
+func (k *keeper) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
+	if statement, ok := k.kept[text]; ok {
+		delete(k.kept, text)
+		return &kept{statement, k, text}, nil
+	}
+	prepared, err := k.engineConn.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return &kept{prepared.(engineStmt), k, text}, nil
+}
+
+// Close implements driver.Conn. What is kept goes first.
+func (k *keeper) Close() error {
+	for _, statement := range k.kept {
+		_ = statement.Close() // the connection's end is what counts
+	}
+	return k.engineConn.Close()
+}
+
+// kept is a statement in use, which its end gives back.
+type kept struct {
+	engineStmt
+	to   *keeper
+	text string
+}
+
+// Close implements driver.Stmt.
+func (s *kept) Close() error {
+	if _, another := s.to.kept[s.text]; another || len(s.to.kept) >= keptStatements {
+		return s.engineStmt.Close()
+	}
+	s.to.kept[s.text] = s.engineStmt
+	return nil
+}

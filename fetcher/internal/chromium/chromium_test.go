@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -117,6 +118,61 @@ func TestPages(t *testing.T) {
 			}
 			if err == nil && (!strings.Contains(string(page.Body), test.holds) || test.check != nil && !test.check(page)) {
 				t.Errorf("got %+v, body %q", page, page.Body)
+			}
+		})
+	}
+}
+
+// TestCutShort: what came of a document that breaks off is no page, and the browser knows that at once.
+func TestCutShort(t *testing.T) {
+	const head, page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n", "<h1>half of the page</h1>"
+	answers := map[string]string{
+		"/length":  head + "Content-Length: 5000\r\n\r\n" + page,
+		"/chunks":  head + "Transfer-Encoding: chunked\r\n\r\n18\r\n" + page + "\r\n",
+		"/chunk":   head + "Transfer-Encoding: chunked\r\n\r\nff\r\n" + page,
+		"/reset":   head + "\r\n" + page + "<script async src=/read></script>",
+		"/json":    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n[",
+		"/coding":  head + "Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nplain",
+		"/nothing": "",
+		"/away":    head + "Content-Length: 5000\r\n\r\n<script>location.href = '/whole'</script>" + page,
+		"/closed":  head + "\r\n" + page, // its end is the connection's
+	}
+	read := make(chan struct{}, 1)
+	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		answer, cut := answers[r.URL.Path]
+		if !cut {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<h1>the whole page</h1>")
+			if r.URL.Path == "/read" {
+				read <- struct{}{}
+			}
+			return
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, answer)
+		switch r.URL.Path {
+		case "/reset":
+			<-read // a reset may overtake what was sent
+			_ = conn.(*net.TCPConn).SetLinger(0)
+		case "/away":
+			_, _ = conn.Read(make([]byte, 1)) // the page goes elsewhere meanwhile
+		}
+	})
+	for path, want := range map[string]fault.Code{"/length": fault.PageProtocol, "/chunks": fault.PageProtocol, "/chunk": fault.PageProtocol,
+		"/reset": fault.PageProtocol, "/json": fault.PageProtocol, "/coding": fault.PageDecompression, "/nothing": fault.PageConnect,
+		"/away": "", "/closed": ""} {
+		t.Run(path, func(t *testing.T) {
+			got, err := load(t, b, Ask{URL: "http://a.example" + path})
+			if fault.CodeOf(err) != want && !(err == nil && want == "") {
+				t.Errorf("got %v, want %q", err, want)
+			}
+			if err == nil && !strings.Contains(string(got.Body), "page</h1>") {
+				t.Errorf("got %q", got.Body)
 			}
 		})
 	}

@@ -145,15 +145,17 @@ func (g *gate) forward(conn, to net.Conn, request *http.Request) error {
 	for err == nil && response.StatusCode >= 100 && response.StatusCode < 200 && response.StatusCode != http.StatusSwitchingProtocols {
 		response, err = http.ReadResponse(answers, request)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case metered.read == 0:
+		return fault.Wrap(fault.PageConnect, err, "The host closed the connection without an answer.")
+	default:
 		return fault.Wrap(fault.PageProtocol, err, "The answer is not valid HTTP.")
 	}
 	defer response.Body.Close()
 	response.Close = true
-	if err := response.Write(conn); err != nil && metered.err != nil {
-		return metered.err
-	}
-	return nil
+	_ = response.Write(conn) // an answer that breaks off breaks off for the page, too
+	return metered.brokenTo(conn)
 }
 
 // join carries a tunnel until one side ends it.
@@ -164,7 +166,9 @@ func (g *gate) join(page, host net.Conn) {
 		_ = host.Close()
 	})
 	ways.Go(func() {
-		_, _ = io.Copy(page, &meter{Reader: host, gate: g})
+		metered := &meter{Reader: host, gate: g}
+		_, _ = io.Copy(page, metered)
+		_ = metered.brokenTo(page) // the browser says so
 		_ = page.Close()
 	})
 	ways.Wait()
@@ -174,18 +178,32 @@ func (g *gate) join(page, host net.Conn) {
 type meter struct {
 	io.Reader
 	gate *gate
-	err  error
+	read int64 // of one connection
+	err  error // why there is no more, unless it ended
 }
 
 func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
+	m.read += int64(n)
 	m.gate.received.Add(int64(n))
-	if m.gate.bytes.Add(-int64(n)) < 0 {
+	switch {
+	case m.gate.bytes.Add(-int64(n)) < 0:
 		m.err = errTooMuch()
 		m.gate.overOnce.Do(func() { close(m.gate.over) })
 		return 0, m.err
+	case err != nil && !errors.Is(err, io.EOF):
+		m.err = fault.Wrap(fault.PageProtocol, err, "The answer broke off.")
 	}
 	return n, err
+}
+
+// brokenTo lets the browser's connection end as the host's has. One that merely closed would be the whole of an answer
+// that has no length.
+func (m *meter) brokenTo(conn net.Conn) error {
+	if tcp, ok := conn.(*net.TCPConn); ok && m.err != nil {
+		_ = tcp.SetLinger(0) // it is closed with a reset
+	}
+	return m.err
 }
 
 // note keeps why a host was not reached: the first reason.

@@ -51,6 +51,7 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 	got := &Page{Final: ask.URL}
 	ctx, cancel := context.WithDeadline(ctx, ask.Deadline)
 	defer cancel()
+	ask.Deadline, _ = ctx.Deadline() // the caller's may be earlier
 	select {
 	case b.slots <- struct{}{}:
 		defer func() { <-b.slots }()
@@ -209,6 +210,20 @@ func (v *visit) notReached(went *page.NavigateResult) error {
 	}
 }
 
+// brokeOff is the error of a document whose body did not come whole. Browsers show what came of it, but a page is delivered
+// only when it was read whole (decision 16).
+func (v *visit) brokeOff(text string) error {
+	select {
+	case <-v.gate.over: // by ourselves
+		return errTooMuch()
+	default:
+	}
+	if strings.Contains(text, "ERR_CONTENT_DECODING") {
+		return fault.New(fault.PageDecompression, "The body does not decompress (%s).", text)
+	}
+	return fault.New(fault.PageProtocol, "The answer broke off (%s).", text)
+}
+
 // settle waits until the page is there and fetches nothing more, or has had its time.
 func (v *visit) settle(ctx context.Context) error {
 	latest := time.NewTimer(time.Until(v.ask.Deadline) - marginBefore)
@@ -217,12 +232,18 @@ func (v *visit) settle(ctx context.Context) error {
 	for {
 		v.mu.Lock()
 		refused, broken, now := v.refused, v.broken, v.now()
+		cut := ""
+		if !v.leaving {
+			cut = v.cut
+		}
 		v.mu.Unlock()
 		switch {
 		case refused != nil:
 			return refused
 		case broken:
 			return v.notReached(&page.NavigateResult{ErrorText: "the page went elsewhere"})
+		case cut != "":
+			return v.brokeOff(cut)
 		case now.loaded && now.idle:
 			return nil
 		case now.loaded && enough == nil:

@@ -33,11 +33,12 @@ type visit struct {
 	mu       sync.Mutex  // guards what follows, and got while the page loads
 	frame    cdp.FrameID // the page itself
 	document network.RequestID
-	asked    int   // requests for the page itself
-	refused  error // by BeforeHop, or for too many hops
-	leaving  bool  // another document has been asked for
-	broken   bool  // what stands there is the browser's own page about a failure
-	crashed  bool  // the page's own process has ended
+	asked    int    // requests for the page itself
+	refused  error  // by BeforeHop, or for too many hops
+	leaving  bool   // another document has been asked for
+	broken   bool   // what stands there is the browser's own page about a failure
+	cut      string // why the document's body broke off, in the browser's words; "": it has not
+	crashed  bool   // the page's own process has ended
 	loader   cdp.LoaderID
 	stages   map[cdp.LoaderID]*stage // of every document that the page has been
 	over     bool                    // what is still heard comes too late
@@ -93,6 +94,11 @@ func (v *visit) hear(event any) {
 			return
 		}
 		v.receive(e)
+	case *network.EventLoadingFailed:
+		if e.RequestID != v.document || e.Canceled { // cancelled: the page goes elsewhere
+			return
+		}
+		v.cut = e.ErrorText
 	case *page.EventLifecycleEvent:
 		if e.FrameID != v.frame {
 			return
@@ -123,7 +129,7 @@ func (v *visit) hear(event any) {
 // receive notes the answer with the page's document. It needs mu.
 func (v *visit) receive(e *network.EventResponseReceived) {
 	r := e.Response
-	v.document, v.got.Status = e.RequestID, int(r.Status)
+	v.document, v.cut, v.got.Status = e.RequestID, "", int(r.Status)
 	v.got.ContentType = r.MimeType
 	if r.Charset != "" {
 		v.got.ContentType += "; charset=utf-8" // the browser has decoded it

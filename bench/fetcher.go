@@ -157,6 +157,7 @@ type oneRun struct {
 func (o *oneRun) View() fetcher.View                          { return o }
 func (o *oneRun) Fresh(context.Context) (fetcher.View, error) { return o, nil }
 func (o *oneRun) Cluster() *client.Cluster                    { return &client.Cluster{Shards: shards} }
+func (o *oneRun) Entry(ids.ID) *client.Entry                  { return nil }
 func (o *oneRun) Recipe(ids.ID, uint32) *client.Recipe        { return o.recipe }
 func (o *oneRun) Shards() []*client.Shard                     { return nil }
 

@@ -109,6 +109,14 @@ func (f *Fetcher) mayTry(c *chain, r *recipe, wait time.Duration) bool {
 	return (fetches == 0 || len(c.fetch.tries) < fetches) && !c.overdue(f.config.Clock.Now().Add(wait))
 }
 
+// timeout is how long what is asked now may take.
+func (f *Fetcher) timeout(c *chain, now time.Time) time.Duration {
+	if c.fetch.until.IsZero() {
+		return f.config.Timeout
+	}
+	return min(f.config.Timeout, c.fetch.until.Sub(now))
+}
+
 // overdue says that the unit's time is over.
 func (c *chain) overdue(now time.Time) bool {
 	return !c.fetch.until.IsZero() && !now.Before(c.fetch.until)

@@ -6,11 +6,13 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -38,6 +40,8 @@ type chain struct {
 	fetch fetchState
 	// charge is the run's at the request under way. By tier plain a unit is charged as the run's endpoint is, if it has one.
 	charge model.Charge
+	// scraper is the one that values for requests are kept for, at the request under way.
+	scraper ids.ID
 }
 
 // fetchState is the work on one page.
@@ -60,7 +64,7 @@ type fetchState struct {
 	busy      int        // times in a row that the tier could take no more
 	wire      int64
 
-	until time.Time      // the unit's time is over, zero: it has no limit of its own
+	until time.Time      // the unit's time is over, zero: it has no limit
 	pages []extract.Page // of the unit, read before the one at hand
 	asked string         // canonical address of the page at hand, "" for the unit's own
 
@@ -68,9 +72,13 @@ type fetchState struct {
 }
 
 // begin starts the unit's time.
-func (c *chain) begin(now time.Time, r *recipe) {
+func (c *chain) begin(now time.Time, r *recipe, job *client.Job) {
 	c.fetch.began = now
-	if _, within := r.extractor.Limits(); within > 0 {
+	_, within := r.extractor.Limits()
+	if job.Trial() && within == 0 {
+		within = model.TrialTime
+	}
+	if within > 0 {
 		c.fetch.until = now.Add(within)
 	}
 }

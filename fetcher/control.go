@@ -11,6 +11,7 @@ import (
 type View interface {
 	Cluster() *client.Cluster
 	Job(id ids.ID) *client.Job
+	Entry(id ids.ID) *client.Entry
 	Recipe(scraper ids.ID, revision uint32) *client.Recipe
 	Shards() []*client.Shard
 }

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/prelaunch"
 )
@@ -40,9 +42,20 @@ type tokenSource struct {
 	optional bool
 }
 
+// scraperOf is the scraper that a task's values are kept for. A sample, whose recipe stands under the run's own id, shares
+// those of its scraper.
+func scraperOf(view View, job *client.Job, task *model.Task) ids.ID {
+	if job.Trial() {
+		if entry := view.Entry(job.Entry); entry != nil && !entry.Scraper.IsZero() {
+			return entry.Scraper
+		}
+	}
+	return task.Scraper
+}
+
 // tokenSource is that of a request to at: the recipe's rules, or the site's build id where the address has one.
 func (r *recipe) tokenSource(c *chain, at string) (tokenSource, bool) {
-	key := tokenKey{scraper: c.task.Scraper}
+	key := tokenKey{scraper: c.scraper}
 	if r.prelaunch != nil {
 		key.config = r.prelaunch.Hash
 		return tokenSource{key: key, url: r.prelaunch.URL, ttl: r.prelaunch.TTL, find: r.prelaunch.Find}, true

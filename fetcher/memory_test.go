@@ -80,6 +80,7 @@ func TestTheCheapestTierThatWorks(t *testing.T) {
 	wall, refusal := Failure{Code: fault.PageBlocked, Status: 403}, Failure{Code: fault.PageStatus, Status: 403}
 	gone, down := Failure{Code: fault.PageStatus, Status: 404}, Failure{Code: fault.PageConnect, Retry: true}
 	empty, private := Failure{Code: fault.PageNoRows}, Failure{Code: fault.PageAddressForbidden}
+	slow := Failure{Code: fault.PageTimeout, Retry: true}
 	for name, c := range map[string]struct {
 		failures map[model.Tier]Failure
 		allowed  model.TierSet
@@ -96,6 +97,12 @@ func TestTheCheapestTierThatWorks(t *testing.T) {
 			"plain blocked super tier:super"},
 		"three tries of each": {map[model.Tier]Failure{model.Plain: down}, model.TiersOf(model.Plain, model.Super),
 			"plain connect_failed plain connect_failed plain connect_failed super tier:super"},
+		"a browser meets the same": {map[model.Tier]Failure{model.Plain: down, model.Render: down}, model.AllTiers,
+			"plain connect_failed plain connect_failed plain connect_failed render connect_failed super tier:super"},
+		"a browser meets something else": {map[model.Tier]Failure{model.Plain: down, model.Render: slow}, model.AllTiers,
+			"plain connect_failed plain connect_failed plain connect_failed render timeout render timeout render timeout super tier:super"},
+		"another way out is tried again": {map[model.Tier]Failure{model.Plain: down, model.Super: down}, model.TiersOf(model.Plain, model.Super),
+			"plain connect_failed plain connect_failed plain connect_failed super connect_failed super connect_failed super connect_failed connect_failed"},
 		"what is not there is in no tier": {map[model.Tier]Failure{model.Plain: gone}, model.AllTiers, "plain http_status http_status"},
 		"what is forbidden is in no tier": {map[model.Tier]Failure{model.Plain: private}, model.AllTiers,
 			"plain address_forbidden address_forbidden"},

@@ -47,8 +47,13 @@ const questionWait = 250 * time.Millisecond
 // (model_unavailable, model_limit_reached; no_rows without a model), is the unit's next page. A step instead: the model has no place free, and the chain comes again; or the lease has lapsed.
 func (f *Fetcher) question(ctx context.Context, c *chain) (extract.Page, *step) {
 	answer := extract.Page{URL: c.fetch.at, ContentType: "application/json"}
-	if f.config.Model == nil { // nothing that could answer another time
+	now := f.config.Clock.Now()
+	switch {
+	case f.config.Model == nil: // nothing that could answer another time
 		answer.Code = fault.PageNoRows
+		return c.answered(f, answer), nil
+	case c.overdue(now):
+		answer.Code = fault.PageModel
 		return c.answered(f, answer), nil
 	}
 	select {
@@ -60,7 +65,7 @@ func (f *Fetcher) question(ctx context.Context, c *chain) (extract.Page, *step) 
 	if !f.isFresh(c.shard) {
 		return extract.Page{}, &step{}
 	}
-	try, cancel := context.WithTimeout(ctx, f.config.Timeout)
+	try, cancel := context.WithTimeout(ctx, f.timeout(c, now))
 	defer cancel()
 	prompt := c.fetch.prompt
 	body, err := f.config.Model.Ask(try, prompt.System, prompt.User, prompt.Schema)

@@ -35,6 +35,7 @@ type fakeControl struct {
 
 	mu      sync.Mutex
 	jobs    map[ids.ID]*client.Job
+	entries map[ids.ID]*client.Entry
 	recipes map[uint32]*client.Recipe // by revision
 	owners  []*client.Shard
 	beats   []client.Heartbeat
@@ -42,7 +43,7 @@ type fakeControl struct {
 }
 
 func newControl(shards int, recipe model.Recipe) *fakeControl {
-	c := &fakeControl{shards: shards, recipes: map[uint32]*client.Recipe{1: {Recipe: recipe}}, jobs: map[ids.ID]*client.Job{
+	c := &fakeControl{shards: shards, entries: map[ids.ID]*client.Entry{}, recipes: map[uint32]*client.Recipe{1: {Recipe: recipe}}, jobs: map[ids.ID]*client.Job{
 		jobID:   {ID: jobID, State: model.Running},
 		endedID: {ID: endedID, State: model.Stopped},
 	}}
@@ -67,6 +68,12 @@ func (c *fakeControl) Job(id ids.ID) *client.Job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.jobs[id]
+}
+
+func (c *fakeControl) Entry(id ids.ID) *client.Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.entries[id]
 }
 
 func (c *fakeControl) end(id ids.ID) {

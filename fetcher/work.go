@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
@@ -132,7 +133,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		p := cancelledPage(c)
 		return step{page: &p}
 	}
-	c.charge = job.Charge
+	c.charge, c.scraper = job.Charge, scraperOf(view, job, c.task)
 	r := f.recipes.get(view, c.task.Scraper, c.task.Revision)
 	tiers := f.tiersFor(c, r)
 	switch {
@@ -144,6 +145,9 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	if answered := f.unfetched(c, r, view); answered != nil {
 		return *answered
 	}
+	if c.fetch.prompt != nil {
+		return f.questionAgain(ctx, c, r, view)
+	}
 	started := f.config.Clock.Now()
 	if c.overdue(started) {
 		next := f.unread(ctx, c, r, view, c.lastCode())
@@ -153,18 +157,11 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	if !f.isFresh(c.shard) {
 		return step{}
 	}
-	if c.fetch.prompt != nil {
-		return f.questionAgain(ctx, c, r, view)
-	}
 	if c.fetch.began.IsZero() {
-		c.begin(started, r)
+		c.begin(started, r, job)
 		c.fetch.tier = f.hosts.first(c.item.Host, tiers, started)
 	}
-	timeout := f.config.Timeout
-	if !c.fetch.until.IsZero() {
-		timeout = min(timeout, c.fetch.until.Sub(started))
-	}
-	try, cancel := context.WithTimeout(ctx, timeout)
+	try, cancel := context.WithTimeout(ctx, f.timeout(c, started))
 	defer cancel()
 	next, response, err := f.ask(try, c, r, tiers)
 	c.fetch.spent += f.config.Clock.Now().Sub(started)
@@ -333,10 +330,12 @@ func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, ti
 	another := failure.Retry || failure.turnedAway()
 	wait := firstRetry << (s.failures - 1)
 	next.wait = wait/2 + rand.N(wait)
+	wait = max(next.wait, failure.RetryAfter)
 	switch {
-	case s.asked != "", !f.mayTry(c, r, max(next.wait, failure.RetryAfter)): // another page of the unit gets one try
+	case s.asked != "", !f.mayTry(c, r, wait): // another page of the unit gets one try
 		next.again = false
-	case failure.Retry && s.failures < maxTries:
+	// The same again takes as long again.
+	case failure.Retry && s.failures < maxTries && !c.settled() && f.mayTry(c, r, wait+s.spent):
 	case another && s.climb(tiers, model.AllTiers):
 		next.wait = 0
 	default:
@@ -352,6 +351,18 @@ func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, ti
 	}
 	f.again(c)
 	return next
+}
+
+// settled says that a browser has met what another tier met before it. That is the page's fate, and too dear to be met again.
+func (c *chain) settled() bool {
+	tries := c.fetch.tries
+	last := tries[len(tries)-1]
+	for _, before := range slices.Backward(tries) {
+		if before.Tier != last.Tier {
+			return last.Tier.Renders() && before.Code == last.Code
+		}
+	}
+	return false
 }
 
 // again begins the next try at a page.

@@ -1,6 +1,9 @@
 package model
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // JobState is a run's state in records (specification 3).
 type JobState string
@@ -36,6 +39,13 @@ const (
 	SourceSample      Source = "SAMPLE"
 	SourcePreviewURL  Source = "PREVIEW_URL"
 	SourcePreviewCurl Source = "PREVIEW_CURL"
+)
+
+// A trial has a caller who waits TrialWait for it. Of that its page may take TrialTime: the rest is for what comes before
+// and after, so that the caller hears why there is no page.
+const (
+	TrialWait = 55 * time.Second
+	TrialTime = 45 * time.Second
 )
 
 // Scope is what an API key may do (specification 5).

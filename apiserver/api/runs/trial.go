@@ -24,8 +24,6 @@ import (
 const (
 	// TrialTimeout is for operations that wait for a trial.
 	TrialTimeout = 70 * time.Second
-	// trialTime is how long a caller waits for its trial.
-	trialTime = 55 * time.Second
 	// goneEvery is how often a caller that waits is looked for.
 	goneEvery = time.Second
 	// What is read of a trial's rows fits a cache.
@@ -142,13 +140,13 @@ func launchTrial(ctx context.Context, s api.Services, from *operation.Caller, op
 
 var (
 	errGone     = fault.New(fault.Unavailable, "the caller is gone")
-	errTooSlow  = fault.New(fault.SourceUnreachable, "no answer within %v", trialTime)
-	errNotBegun = fault.New(fault.Unavailable, "the request was not begun within %v", trialTime)
+	errTooSlow  = fault.New(fault.SourceUnreachable, "no answer within %v", model.TrialWait)
+	errNotBegun = fault.New(fault.Unavailable, "the request was not begun within %v", model.TrialWait)
 )
 
 // await waits until a run is closed.
 func await(ctx context.Context, s api.Services, from *operation.Caller, id ids.ID) (*client.Job, error) {
-	tooSlow := s.Clock.After(trialTime)
+	tooSlow := s.Clock.After(model.TrialWait)
 	for {
 		job, changed := s.Client.View().WatchJob(id)
 		if job != nil && job.Closed {

@@ -22,8 +22,8 @@ import (
 // exitAddress is where the test's proxies come from: sites tell by it who comes through one.
 var exitAddress = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}
 
-// newTieredSite is four hosts: one for everybody, one whose rows scripts make, one that lets proxies through alone, and one
-// that is both.
+// newTieredSite is five hosts: one for everybody, one whose rows scripts make, one that lets proxies through alone, one
+// that is both, and one whose pages break off.
 func newTieredSite(t *testing.T) string {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,6 +35,9 @@ func newTieredSite(t *testing.T) string {
 			w.WriteHeader(http.StatusNotFound)
 		case (kind == "walled" || kind == "both") && from != exitAddress.IP.String():
 			w.WriteHeader(http.StatusForbidden)
+		case kind == "cut":
+			w.Header().Set("Content-Length", "1000")
+			_, _ = io.WriteString(w, "<h1>half</h1>")
 		case kind == "scripted" || kind == "both":
 			_, _ = io.WriteString(w, `<div id=app></div><script>document.getElementById("app").innerHTML = "<h1>" + location.pathname + "</h1>"</script>`)
 		default:
@@ -163,6 +166,14 @@ func TestTiers(t *testing.T) {
 	if rows := suite.Must(s.Rows(t.Context(), run.JobID))(t); len(rows) != len(urls) {
 		t.Errorf("%d rows of %d pages", len(rows), len(urls))
 	}
+	// Whoever waits for a sample of a page that is never whole hears so.
+	group := suite.Must(s.PutGroup(t.Context(), "samples"))(t)
+	id := suite.Must(s.PutScraper(t.Context(), suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: "cut", Type: model.SingleProduct,
+		ItemsConfig: order.Fields, SourceConfig: model.SourceConfig{URL: "http://cut.example/"}}}))(t)
+	err = s.Call(t.Context(), "GET", "/api/scraper/"+id+"/get-sample-data", nil, nil, nil)
+	if suite.CodeOf(err) != "source_unreachable" || !strings.Contains(err.Error(), "protocol_error") {
+		t.Errorf("a sample of a page that breaks off: %v", err)
+	}
 	product.Down(t)
 	records := suite.Must(product.Records(t.Context(), run.JobID))(t)
 	for _, r := range records {
@@ -178,8 +189,8 @@ func TestTiers(t *testing.T) {
 	product.args = args // no browser
 	product.Up(t)
 	s.Client = product.Self()
-	group := suite.Must(s.PutGroup(t.Context(), "more"))(t)
-	id := suite.Must(s.PutScraper(t.Context(), suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: "more", Type: model.MultipleProducts,
+	group = suite.Must(s.PutGroup(t.Context(), "more"))(t)
+	id = suite.Must(s.PutScraper(t.Context(), suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: "more", Type: model.MultipleProducts,
 		ItemsConfig: order.Fields, SourceConfig: model.SourceConfig{URL: "http://plain.example/",
 			Pagination: &model.Pagination{Type: model.LoadMore, Selector: "button"}}}}))(t)
 	if _, err := s.RunScraper(t.Context(), id); suite.CodeOf(err) != "tier_unavailable" {

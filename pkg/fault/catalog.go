@@ -174,7 +174,7 @@ var catalog = map[Code]Entry{
 	PageConnect:           {0, "No connection"},
 	PageTLS:               {0, "TLS failed"},
 	PageTimeout:           {0, "Time ran out"},
-	PageProtocol:          {0, "The answer is not HTTP"},
+	PageProtocol:          {0, "The answer is not HTTP, or broke off"},
 	PageTooLarge:          {0, "The page is too large"},
 	PageDecompression:     {0, "The body does not decompress"},
 	PageRedirects:         {0, "Too many redirects"},

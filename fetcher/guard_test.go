@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,11 +36,12 @@ type guarded struct {
 	web     *HTTPWeb
 	targets []forbidden.Target
 	pages   []forbidden.Target // what the pages of asking ask for
+	worked  chan struct{}      // a page's worker has asked for all
 }
 
 func newGuarded(t *testing.T, config egress.Config, with WebConfig) *guarded {
 	t.Helper()
-	g := &guarded{t: t, names: &forbidden.Names{}, now: clock.NewManual(time.Unix(1_800_000_000, 0))}
+	g := &guarded{t: t, names: &forbidden.Names{}, worked: make(chan struct{}), now: clock.NewManual(time.Unix(1_800_000_000, 0))}
 	g.targets = append(forbidden.Targets(), g.names.Rebind(forbidden.Addresses())...)
 	if testing.Short() {
 		g.targets = every(4, g.targets)
@@ -59,6 +61,9 @@ func newGuarded(t *testing.T, config egress.Config, with WebConfig) *guarded {
 		t.Fatal(err)
 	}
 	with.Timeout, with.Clock, with.Proxies = 10*time.Second, g.now, []*egress.Proxy{proxy}
+	if with.Chromium != "" {
+		with.Chromium = worldly(t, with.Chromium, g.trap)
+	}
 	if g.web, err = NewHTTPWeb(t.Context(), g.client, with); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +121,7 @@ func (g *guarded) serve(w http.ResponseWriter, r *http.Request) {
 		asking(w, g.pages[first:last])
 		return
 	}
-	if g.serveUnits(w, r) {
+	if g.serveUnits(w, r) || g.serveWorldly(w, r) {
 		return
 	}
 	_, _ = io.WriteString(w, "<p>public</p>")
@@ -288,16 +293,18 @@ func TestGuardOfTheBrowser(t *testing.T) {
 	const perPage = 25
 	g.pages = some
 	for i := 0; i < len(some); i += perPage {
-		page := fmt.Sprintf("http://public.example/ask/%d/%d", i, min(i+perPage, len(some)))
-		response, err := g.web.Fetch(t.Context(), Request{URL: page, Tier: model.Render})
-		if err != nil {
-			t.Errorf("%s: %v", page, err)
-			continue
+		for _, page := range []string{"http://public.example/ask", "http://public.example/work", "https://public.example/elsewhere"} {
+			page = fmt.Sprintf("%s/%d/%d", page, i, min(i+perPage, len(some)))
+			response, err := g.web.Fetch(t.Context(), Request{URL: page, Tier: model.Render})
+			if err != nil {
+				t.Errorf("%s: %v", page, err)
+				continue
+			}
+			if !strings.Contains(string(response.Body), "asked for all") {
+				t.Errorf("%s: the page's script did not run: %.300s", page, response.Body)
+			}
+			response.Release()
 		}
-		if !strings.Contains(string(response.Body), "asked for all") {
-			t.Errorf("%s: the page's script did not run: %.300s", page, response.Body)
-		}
-		response.Release()
 	}
 	for i, target := range every(len(some)/10, some) {
 		g.fetch(t.Context(), target.URL, model.Render)
@@ -315,7 +322,7 @@ func TestGuardOfTheBrowser(t *testing.T) {
 	if leaks := g.trap.Leaks(); len(leaks) > 0 {
 		t.Errorf("packets went where nothing should go: %v", leaks)
 	}
-	t.Logf("%d targets, each asked for in nine ways", len(some))
+	t.Logf("%d targets, each asked for in nine ways by a page, in three by its worker, and named as the page's other place", len(some))
 }
 
 // TestTrapOfTheBrowser is the proof that TestGuardOfTheBrowser can fail: without the guard, what a page asks for is reached.
@@ -329,20 +336,32 @@ func TestTrapOfTheBrowser(t *testing.T) {
 	for _, host := range []string{"10.0.0.1", "192.168.0.1", "169.254.0.1", "[fd00::1]", "is-0.example"} {
 		g.pages = append(g.pages, forbidden.Target{URL: "http://" + host + "/", For: netip.MustParseAddr("10.0.0.1")})
 	}
-	response, err := g.web.Fetch(t.Context(), Request{URL: fmt.Sprintf("http://public.example/ask/0/%d", len(g.pages)), Tier: model.Render})
-	if err != nil {
-		t.Fatal(err)
+	for _, page := range []string{"ask", "work"} {
+		url := fmt.Sprintf("http://public.example/%s/0/%d", page, len(g.pages))
+		response, err := g.web.Fetch(t.Context(), Request{URL: url, Tier: model.Render})
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Release()
+		reached := map[string]bool{}
+		for _, place := range g.trap.Caught() {
+			reached[place] = true
+		}
+		if len(reached) < 4 {
+			t.Errorf("%s: without a guard, only %v were seen", url, reached)
+		}
 	}
-	response.Release()
-	reached := map[string]bool{}
-	for _, place := range g.trap.Caught() {
-		reached[place] = true
-	}
-	if len(reached) < 4 {
-		t.Errorf("without a guard, only %v were seen", reached)
+	// The other place of a page is asked for by QUIC, which is off in ours.
+	lone := exec.CommandContext(t.Context(), worldly(t, path, g.trap), "--headless", "--no-sandbox", "--user-data-dir="+t.TempDir(),
+		"--dump-dom", "--host-resolver-rules=MAP public.example "+forbidden.Public[0].String(), "https://public.example/elsewhere/0/1")
+	if page, err := lone.Output(); err != nil || !strings.Contains(string(page), "asked for all") {
+		t.Errorf("a browser of its own: %.300s, %v", page, err)
 	}
 	if err := g.trap.Close(); err != nil {
 		t.Error(err)
+	}
+	if leaks := g.trap.Leaks(); leaks["10.0.0.1:443"] == 0 {
+		t.Errorf("a browser of its own: only %v were seen", leaks)
 	}
 }
 

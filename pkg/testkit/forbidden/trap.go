@@ -3,9 +3,17 @@
 package forbidden
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
@@ -25,6 +33,7 @@ var Ports = []int{80, 443, 22, 6379, 8080}
 type Trap struct {
 	listeners []net.Listener
 	server    *http.Server
+	key       string
 	packets   int
 	running   sync.WaitGroup
 	stop      chan struct{}
@@ -36,7 +45,7 @@ type Trap struct {
 	expected map[netip.AddrPort]bool
 }
 
-// NewTrap begins to listen. The handler serves the Public addresses.
+// NewTrap begins to listen. The handler serves the Public addresses, at port 443 by TLS with a certificate of the trap's own.
 func NewTrap(handler http.Handler) (_ *Trap, err error) {
 	t := &Trap{stop: make(chan struct{}), leaked: map[string]int{}, expected: map[netip.AddrPort]bool{}}
 	t.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,6 +54,13 @@ func NewTrap(handler http.Handler) (_ *Trap, err error) {
 		t.mu.Unlock()
 		handler.ServeHTTP(w, r)
 	}), ReadHeaderTimeout: time.Minute}
+	certificate, err := t.makeCertificate()
+	if err != nil {
+		return nil, err
+	}
+	t.server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	t.server.Protocols = &http.Protocols{}
+	t.server.Protocols.SetHTTP1(true)
 	if t.packets, err = watchPackets(); err != nil {
 		return nil, err
 	}
@@ -56,10 +72,41 @@ func NewTrap(handler http.Handler) (_ *Trap, err error) {
 		}
 		public := &sorted{Listener: listener, trap: t}
 		t.listeners = append(t.listeners, listener)
-		t.running.Go(func() { _ = t.server.Serve(public) }) // until it is closed
+		serve := func() error { return t.server.Serve(public) }
+		if port == securePort {
+			serve = func() error { return t.server.ServeTLS(public, "", "") }
+		}
+		t.running.Go(func() { _ = serve() }) // until it is closed
 	}
 	return t, nil
 }
+
+// securePort is the one that speaks TLS.
+const securePort = 443
+
+// makeCertificate makes one for all names under .example.
+func (t *Trap) makeCertificate() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("trap: make a key: %w", err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("trap: make a key: %w", err)
+	}
+	hash := sha256.Sum256(public)
+	t.key = base64.StdEncoding.EncodeToString(hash[:])
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		DNSNames: []string{"*.example"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("trap: make a certificate: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}
+
+// Key is the hash of the certificate's public key (SHA-256, base64), by which a browser may be told to trust it.
+func (t *Trap) Key() string { return t.key }
 
 // Expect lets the test's own servers be reached; port 0 stands for those that the system has chosen (32,768 and more).
 func (t *Trap) Expect(places ...netip.AddrPort) {

@@ -44,7 +44,8 @@ func NewModel(config ModelConfig, out *egress.Client, c clock.Clock, to *telemet
 const questionWait = 250 * time.Millisecond
 
 // question puts the chain's prompt to the model, under the lease of a request. The answer, or why there is none
-// (model_unavailable, model_limit_reached; no_rows without a model), is the unit's next page. A step instead: the model has no place free, and the chain comes again; or the lease has lapsed.
+// (model_unavailable, also when the unit's time is over; model_limit_reached; no_rows without a model), is the unit's next
+// page. A step instead: the model has no place free, and the chain comes again; or the lease has lapsed.
 func (f *Fetcher) question(ctx context.Context, c *chain) (extract.Page, *step) {
 	answer := extract.Page{URL: c.fetch.at, ContentType: "application/json"}
 	now := f.config.Clock.Now()

@@ -178,6 +178,24 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
+// TestTheCallersTime: a page that never loads is taken as it stands before its time is over, also when the caller's is over
+// before that.
+func TestTheCallersTime(t *testing.T) {
+	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hang" {
+			<-r.Context().Done()
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<h1>there</h1><script async src=/hang></script>")
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	page, err := b.Load(ctx, Ask{URL: "http://a.example/", Deadline: time.Now().Add(time.Hour)})
+	if err != nil || !strings.Contains(string(page.Body), "there") {
+		t.Errorf("got %q, %v", page.Body, err)
+	}
+}
+
 func TestHops(t *testing.T) {
 	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		if r.Host != "a.example" && r.URL.Path != "/favicon.ico" {

@@ -166,6 +166,12 @@ type ScanQuery struct {
 	After  int64 // the place of the last row read, 0 to begin
 	Upto   int64 // the last place that this scan may see: Horizon at its beginning
 	Limit  int   // 1 to 1,000
+	Bytes  int   // a row that makes the documents this long together is the last; 0: they may be of any length
+}
+
+// Full says whether rows, which are so many bytes together, are all that is asked for.
+func (q ScanQuery) Full(rows, bytes int) bool {
+	return rows >= q.Limit || q.Bytes > 0 && bytes >= q.Bytes
 }
 
 // LinkError is a link of a run that ended with an error.
@@ -184,7 +190,7 @@ type Reads interface {
 	// Horizon is the newest place there is: rows whose PutPages begins after it returned have a greater one, and rows whose
 	// PutPages had returned before do not. Rows under way may fall on either side.
 	Horizon(ctx context.Context) (int64, error)
-	// Scan returns the next rows and the place to go on after; fewer than Limit rows means the end.
+	// Scan returns the next rows and the place to go on after: Upto when no row follows, and only then.
 	Scan(ctx context.Context, q ScanQuery) (docs []json.RawMessage, last int64, err error)
 	// LinkErrors returns the errored links of a job after a unit (nil: from the first), ascending.
 	LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, most int) ([]LinkError, error)

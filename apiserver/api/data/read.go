@@ -21,8 +21,7 @@ import (
 const (
 	maxFields = 500
 	// A page ends early, with a cursor, when its rows are large together: 1,000 rows may be 1 GB.
-	pageBytes  = 16 << 20
-	rowsAtOnce = 20
+	pageBytes = 16 << 20
 )
 
 type readRequest struct {
@@ -62,9 +61,11 @@ func Read(s api.Services) *operation.Operation {
 		if err != nil {
 			return page, err
 		}
-		if page.Items, at.After, page.HasMore, err = scan(ctx, s.Store, q, pageBytes); err != nil {
+		rows, last, err := s.Store.Scan(ctx, q)
+		if err != nil {
 			return page, fmt.Errorf("scan rows: %w", err)
 		}
+		page.Items, page.HasMore, at.After = append(page.Items, rows...), last < q.Upto, last
 		if page.HasMore {
 			next := api.NewCursor(at, in.identity(from.Customer)...)
 			page.NextCursor = &next
@@ -78,36 +79,11 @@ func Read(s api.Services) *operation.Operation {
 	})
 }
 
-// scan reads a page: q.Limit rows, or fewer that are bytes or more together. last is the place of its last row, more says
-// whether another one follows.
-func scan(ctx context.Context, store rowstore.Reads, q rowstore.ScanQuery, bytes int) (
-	rows []json.RawMessage, last int64, more bool, err error,
-) {
-	rows, size, limit := []json.RawMessage{}, 0, q.Limit
-	for last = q.After; len(rows) < limit && size < bytes; {
-		q.After, q.Limit = last, min(rowsAtOnce, limit-len(rows))
-		read, upto, err := store.Scan(ctx, q)
-		if err != nil {
-			return nil, 0, false, err
-		}
-		for _, row := range read {
-			size += len(row)
-		}
-		rows, last = append(rows, read...), upto
-		if len(read) < q.Limit {
-			return rows, last, false, nil
-		}
-	}
-	q.After, q.Limit = last, 1
-	next, _, err := store.Scan(ctx, q)
-	return rows, last, len(next) > 0, err
-}
-
 // begin is the place where the read is and its query. The scope is decided anew with every page, by what the caller may
 // see now.
 func (in *readRequest) begin(ctx context.Context, s api.Services, from *operation.Caller) (place, rowstore.ScanQuery, error) {
 	var at place
-	q := rowstore.ScanQuery{Limit: in.Limit}
+	q := rowstore.ScanQuery{Limit: in.Limit, Bytes: pageBytes}
 	var err error
 	if q.Filter, err = parseFilter(in.Filters); err != nil {
 		return at, q, err

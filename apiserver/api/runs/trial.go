@@ -196,27 +196,21 @@ func readTrial(ctx context.Context, store rowstore.Store, job *client.Job) ([]js
 	if err != nil {
 		return nil, fmt.Errorf("rows of job %s: %w", job.ID, err)
 	}
-	q := rowstore.ScanQuery{Scope: rowstore.Scope{Scraper: job.Scraper, Jobs: []ids.ID{job.ID}}, Upto: horizon}
-	for size := 0; len(rows) < maxTrialRows; {
-		const atOnce = 20
-		q.Limit = min(atOnce, maxTrialRows-len(rows))
-		docs, last, err := store.Scan(ctx, q)
+	docs, _, err := store.Scan(ctx, rowstore.ScanQuery{Scope: rowstore.Scope{Scraper: job.Scraper, Jobs: []ids.ID{job.ID}},
+		Upto: horizon, Limit: maxTrialRows, Bytes: maxTrialBytes})
+	if err != nil {
+		return nil, fmt.Errorf("rows of job %s: %w", job.ID, err)
+	}
+	size := 0
+	for _, doc := range docs {
+		row, err := withoutServerKeys(doc)
 		if err != nil {
-			return nil, fmt.Errorf("rows of job %s: %w", job.ID, err)
+			return nil, fmt.Errorf("row of job %s: %w", job.ID, err)
 		}
-		for _, doc := range docs {
-			row, err := withoutServerKeys(doc)
-			if err != nil {
-				return nil, fmt.Errorf("row of job %s: %w", job.ID, err)
-			}
-			if size += len(row); size > maxTrialBytes {
-				return rows, nil
-			}
-			rows = append(rows, row)
-		}
-		if q.After = last; len(docs) < q.Limit {
+		if size += len(row); size > maxTrialBytes {
 			break
 		}
+		rows = append(rows, row)
 	}
 	return rows, nil
 }

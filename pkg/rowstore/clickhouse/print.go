@@ -124,39 +124,40 @@ func (p *printer) compare(c filter.Compare) {
 		fmt.Fprintf(p, "(%s %s 0)", column(c.Field, "kind"), sign)
 	case filter.Contains, filter.StartsWith, filter.EndsWith:
 		folded := filter.Fold(c.Values[0].Text)
-		p.ofText(c.Field, folded == "", part(c.Op, column(c.Field, "text"), folded))
+		p.WriteString(ofText(c.Field, folded == "", part(c.Op, column(c.Field, "text"), folded)))
 	case filter.Regex:
-		p.ofText(c.Field, c.Pattern.MatchString(""), "match("+column(c.Field, "text")+", "+text(pattern(c.Values[0].Text))+")")
+		match := "match(" + column(c.Field, "text") + ", " + text(pattern(c.Values[0].Text)) + ")"
+		p.WriteString(ofText(c.Field, c.Pattern.MatchString(""), match))
 	default:
 		panic("row store: filter operator " + string(c.Op))
 	}
 }
 
-// ofText writes a condition that only text can meet. What is no text has an empty one: its kind is asked for only if that
+// ofText is a condition that only text can meet. What is no text has an empty one: its kind is asked for only if that
 // meets the condition, since a second column to read costs as much as the first.
-func (p *printer) ofText(field string, empty bool, condition string) {
+func ofText(field string, empty bool, condition string) string {
 	if empty {
 		condition = fmt.Sprintf("%s IN (%d, %d) AND %s", column(field, "kind"), kindText, kindNumericText, condition)
 	}
-	p.WriteString("(" + condition + ")")
+	return "(" + condition + ")"
 }
 
 // ofNumber is ofText for numbers: what is none has a zero.
-func (p *printer) ofNumber(field string, zero bool, condition string) {
+func ofNumber(field string, zero bool, condition string) string {
 	if zero {
 		condition = fmt.Sprintf("%s >= %d AND %s", column(field, "kind"), kindNumber, condition)
 	}
-	p.WriteString("(" + condition + ")")
+	return "(" + condition + ")"
 }
 
 func (p *printer) order(field, sign string, operand filter.Value) {
 	if operand.Kind == filter.Text {
 		empty := sign == "<=" || sign == "<" && operand.Text != "" || sign == ">=" && operand.Text == ""
-		p.ofText(field, empty, column(field, "text")+" "+sign+" "+text(operand.Text))
+		p.WriteString(ofText(field, empty, column(field, "text")+" "+sign+" "+text(operand.Text)))
 		return
 	}
 	zero := meetsOrder(0, sign, operand.Number) && !p.nonzero[field]
-	p.ofNumber(field, zero, column(field, "num")+" "+sign+" "+number(operand.Number))
+	p.WriteString(ofNumber(field, zero, column(field, "num")+" "+sign+" "+number(operand.Number)))
 }
 
 // meetsOrder says whether a number is less, greater, or not, than another.
@@ -193,19 +194,24 @@ func (p *printer) anyOf(c filter.Compare) {
 			kinds = append(kinds, fmt.Sprint(kindFalse))
 		}
 	}
-	p.WriteByte('(')
+	var terms []string
 	if len(numbers) > 0 {
-		p.ofNumber(c.Field, zero, column(c.Field, "num")+oneOf(numbers))
-		p.WriteString(" OR ")
+		terms = append(terms, ofNumber(c.Field, zero, column(c.Field, "num")+oneOf(numbers)))
 	}
 	if len(texts) > 0 {
-		p.ofText(c.Field, empty, column(c.Field, "text")+oneOf(texts))
-		p.WriteString(" OR ")
+		terms = append(terms, ofText(c.Field, empty, column(c.Field, "text")+oneOf(texts)))
 	}
 	if len(kinds) > 0 {
-		p.WriteString(column(c.Field, "kind") + " IN (" + strings.Join(kinds, ",") + ") OR ")
+		terms = append(terms, column(c.Field, "kind")+" IN ("+strings.Join(kinds, ",")+")")
 	}
-	p.WriteString("0)")
+	switch len(terms) {
+	case 0:
+		p.WriteString("0")
+	case 1: // an OR, of whatever, makes the server search all of the primary key
+		p.WriteString(terms[0])
+	default:
+		p.WriteString("(" + strings.Join(terms, " OR ") + ")")
+	}
 }
 
 // oneOf is a comparison with literals. One needs no set to look it up in.

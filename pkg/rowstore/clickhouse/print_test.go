@@ -22,14 +22,14 @@ func TestPrintFilter(t *testing.T) {
 	}
 	tests := []struct{ filter, want string }{
 		{`{}`, `1`},
-		{`{"a":1}`, `((NUM = 1.) OR 0)`},
-		{`{"a":-0.0}`, `((KIND >= 6 AND NUM = 0.) OR 0)`},
-		{`{"a":"x\"'\\\u0000"}`, `((TEXT = 'x"\'\\\0') OR 0)`},
-		{`{"a":null}`, `(KIND IN (0,1) OR 0)`},
-		{`{"a":{"ne":true}}`, `NOT (KIND IN (3) OR 0)`},
-		{`{"a":{"in":[1.5,"x",1e21,null,false]}}`, `((NUM IN (1.5,1e+21)) OR (TEXT = 'x') OR KIND IN (0,1,2) OR 0)`},
-		{`{"a":{"in":["",0]}}`, `((KIND >= 6 AND NUM = 0.) OR (KIND IN (5, 7) AND TEXT = '') OR 0)`},
-		{`{"a":{"nin":[]}}`, `NOT (0)`},
+		{`{"a":1}`, `(NUM = 1.)`},
+		{`{"a":-0.0}`, `(KIND >= 6 AND NUM = 0.)`},
+		{`{"a":"x\"'\\\u0000"}`, `(TEXT = 'x"\'\\\0')`},
+		{`{"a":null}`, `KIND IN (0,1)`},
+		{`{"a":{"ne":true}}`, `NOT KIND IN (3)`},
+		{`{"a":{"in":[1.5,"x",1e21,null,false]}}`, `((NUM IN (1.5,1e+21)) OR (TEXT = 'x') OR KIND IN (0,1,2))`},
+		{`{"a":{"in":["",0]}}`, `((KIND >= 6 AND NUM = 0.) OR (KIND IN (5, 7) AND TEXT = ''))`},
+		{`{"a":{"nin":[]}}`, `NOT 0`},
 		{`{"a":{"gt":1}}`, `(NUM > 1.)`},
 		{`{"a":{"gt":0}}`, `(NUM > 0.)`},
 		{`{"a":{"gt":-1}}`, `(KIND >= 6 AND NUM > -1.)`},
@@ -84,13 +84,13 @@ func TestPrintSort(t *testing.T) {
 func TestPrintScope(t *testing.T) {
 	group, one, two := ids.ID{1}, ids.ID{11: 1}, ids.ID{11: 2}
 	got := printScope(rowstore.Scope{Group: group, Scraper: one, Jobs: []ids.ID{one, two}, Without: []ids.ID{two}})
-	want := `grp = unhex('010000000000000000000000') AND kind = 1 AND scraper = unhex('000000000000000000000001')` +
+	want := `grp = unhex('010000000000000000000000') AND scraper = unhex('000000000000000000000001')` +
 		` AND job IN (unhex('000000000000000000000001'),unhex('000000000000000000000002'))` +
 		` AND job NOT IN (unhex('000000000000000000000002'))`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	want = `grp = unhex('010000000000000000000000') AND kind = 1 AND job IN (SELECT arrayJoin(arrayMap(i -> ` +
+	want = `grp = unhex('010000000000000000000000') AND job IN (SELECT arrayJoin(arrayMap(i -> ` +
 		`toFixedString(substring(unhex(''), 12 * i + 1, 12), 12), range(0))))`
 	if diff := cmp.Diff(want, printScope(rowstore.Scope{Group: group, Jobs: []ids.ID{}})); diff != "" {
 		t.Error(diff)
@@ -106,6 +106,12 @@ func TestPlaces(t *testing.T) {
 	want := `_block_number >= 5 AND _block_number <= 9 AND (_block_number > 5 OR pos > 7) AND (_block_number < 9 OR pos <= 3)`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	if got := places(5<<posBits|posMask, 10<<posBits-1); got != `_block_number >= 5 AND _block_number <= 9 AND _block_number > 5` {
+		t.Error(got)
+	}
+	if got := places(0, 2<<posBits-1); got != `_block_number >= 0 AND _block_number <= 1` {
+		t.Error(got)
 	}
 	if got := places(5<<posBits|7, 5<<posBits|9); got != `_block_number = 5 AND pos > 7 AND pos <= 9` {
 		t.Error(got)

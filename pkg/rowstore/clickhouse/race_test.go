@@ -225,7 +225,7 @@ func TestMigrateAtOnce(t *testing.T) {
 		group.Go(func() { c.open(nil) })
 	}
 	group.Wait()
-	c.equal("migrations", "1", query(t, "SELECT count() FROM "+c.db+".migrations"))
+	c.equal("migrations", "2", query(t, "SELECT count() FROM "+c.db+".migrations"))
 	c.equal("locks", "0", query(t, "SELECT count() FROM system.tables WHERE database = '"+c.db+"' AND name = 'migrating'"))
 	query(t, "INSERT INTO "+c.db+".migrations (version) VALUES (9999)")
 	if _, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server(t), Database: c.db}); err == nil ||

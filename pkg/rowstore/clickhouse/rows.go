@@ -17,9 +17,9 @@ const (
 	posMask = 1<<posBits - 1
 )
 
-// printScope is the condition that a scope stands for.
+// printScope is the condition that a scope stands for, of rows and of records.
 func printScope(scope rowstore.Scope) string {
-	where := `grp = ` + id(scope.Group) + ` AND kind = 1`
+	where := `grp = ` + id(scope.Group)
 	if !scope.Scraper.IsZero() {
 		where += ` AND scraper = ` + id(scope.Scraper)
 	}
@@ -32,9 +32,16 @@ func printScope(scope rowstore.Scope) string {
 	return where
 }
 
-// withoutTopK turns off one of the server's ways to leave rows unread by what it has found so far: it costs a filtered read
-// as much as the filter does.
-const withoutTopK = `use_top_k_dynamic_filtering = 0`
+// filterSettings turn off what the server does to leave rows unread that another part of a filter, or what it has found so
+// far, has decided on: it costs as much as the filter does, or more. Reading step by step pays where several fields are
+// asked for at once. No part of a filter can fail on a row.
+func filterSettings(f filter.Node) string {
+	settings := `use_top_k_dynamic_filtering = 0, short_circuit_function_evaluation = 'disable'`
+	if _, several := f.(filter.And); !several {
+		settings += `, enable_multiple_prewhere_read_steps = 0`
+	}
+	return settings
+}
 
 // Rows is rowstore.Reads. Documents are read only of the rows of the page.
 func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessage, error) {
@@ -43,13 +50,13 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 	}
 	terms, settings := `at DESC, _block_number, pos`, `query_plan_max_limit_for_lazy_materialization = 0`
 	if q.Filter != nil {
-		settings += `, ` + withoutTopK
+		settings += `, ` + filterSettings(q.Filter)
 	}
 	if len(q.Sort) > 0 {
 		terms = printSort(q.Sort)
 	}
-	docs, err := read(ctx, s, fmt.Sprintf(`SELECT doc FROM %s WHERE %s AND %s ORDER BY %s LIMIT %d OFFSET %d SETTINGS %s`,
-		s.table("rows"), printScope(q.Scope), printFilter(q.Filter), terms, q.Limit, q.Offset, settings), scanDoc)
+	docs, err := read(ctx, s, fmt.Sprintf(`SELECT doc FROM %s WHERE %s AND kind = 1 AND %s ORDER BY %s LIMIT %d OFFSET %d
+		SETTINGS %s`, s.table("rows"), printScope(q.Scope), printFilter(q.Filter), terms, q.Limit, q.Offset, settings), scanDoc)
 	if err != nil {
 		return nil, fmt.Errorf("row store: rows: %w", err)
 	}
@@ -64,8 +71,8 @@ func scanDoc(rows driver.Rows) (json.RawMessage, error) {
 
 // Count is rowstore.Reads.
 func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) (int64, error) {
-	counts, err := read(ctx, s, fmt.Sprintf(`SELECT count() FROM %s WHERE %s AND %s`,
-		s.table("rows"), printScope(scope), printFilter(f)),
+	counts, err := read(ctx, s, fmt.Sprintf(`SELECT count() FROM %s WHERE %s AND kind = 1 AND %s SETTINGS %s`,
+		s.table("rows"), printScope(scope), printFilter(f), filterSettings(f)),
 		func(rows driver.Rows) (n uint64, err error) {
 			err = rows.Scan(&n)
 			return n, err
@@ -91,40 +98,50 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 // Scan looks at some next places of its block first, nearEach for each row that is wanted and nearFiltered where a filter
 // leaves some of them, then at nearBlocks blocks and each time at so many more: where a group's rows lie close together a
 // page is found in the first look, and where they do not, seven looks go through a million blocks. At the beginning there
-// is no block.
+// is no block. Where bytes are bounded a look takes rowsAtOnce rows: documents have a million bytes at most, and the server
+// holds all of a look's.
 const (
 	nearEach     = 4 // rows share the places with their pages' records
 	nearFiltered = 256
 	nearBlocks   = 2
 	fartherEach  = 16
+	rowsAtOnce   = 128
 )
 
 // Scan is rowstore.Reads.
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
-	last = q.After
-	blocks := int64(nearBlocks)
-	each := int64(nearEach)
+	blocks, each, size := int64(nearBlocks), int64(nearEach), 0
 	if q.Filter != nil {
 		each = nearFiltered
 	}
-	for near := q.After > 0; len(docs) < q.Limit && q.After < q.Upto; near = false {
+	for near := q.After > 0; q.After < q.Upto; {
+		most := q.Limit - len(docs) + 1 // one more says that rows follow
+		if q.Bytes > 0 {
+			most = min(most, rowsAtOnce)
+		}
 		upto := (q.After>>posBits+blocks)<<posBits - 1
 		if near {
-			upto = min(q.After|posMask, q.After+each*int64(q.Limit))
+			upto = min(q.After|posMask, q.After+each*int64(most))
 		} else {
 			blocks *= fartherEach
 		}
 		upto = min(upto, q.Upto)
-		rows, err := s.scan(ctx, q, upto, q.Limit-len(docs))
+		rows, err := s.scan(ctx, q, upto, most, near)
 		if err != nil {
 			return nil, 0, fmt.Errorf("row store: scan: %w", err)
 		}
 		for _, r := range rows {
-			docs, last = append(docs, r.doc), r.place
+			if q.Full(len(docs), size) {
+				return docs, last, nil
+			}
+			docs, size, last = append(docs, r.doc), size+len(r.doc), r.place
 		}
-		q.After = upto
+		q.After, near = upto, false
+		if len(rows) == most {
+			q.After, near = last, true
+		}
 	}
-	return docs, last, nil
+	return docs, q.Upto, nil
 }
 
 // placed is a document with its place.
@@ -133,10 +150,23 @@ type placed struct {
 	place int64
 }
 
-func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most int) ([]placed, error) {
-	return read(ctx, s, fmt.Sprintf(`SELECT doc, _block_number, pos FROM %s WHERE %s AND %s AND %s
+// Of the settings of a scan: it is led by the blocks and places that granules have, which are to be asked before anything
+// is read; rows do not lie in its order; and a look near by is too small to share out, or to put off its documents.
+const (
+	scanSettings = `use_skip_indexes_on_data_read = 0, optimize_read_in_order = 0, `
+	nearSettings = `max_threads = 1, query_plan_optimize_lazy_materialization = 0, `
+)
+
+// scan asks for the kind under a name that the primary key does not go by: through records, too, the places lead straight
+// to the granules, where a search for kinds among the group's would take as long as all the rest.
+func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most int, near bool) ([]placed, error) {
+	settings := scanSettings + filterSettings(q.Filter)
+	if near && q.Filter == nil {
+		settings = nearSettings + settings
+	}
+	return read(ctx, s, fmt.Sprintf(`SELECT doc, _block_number, pos FROM %s WHERE %s AND identity(kind) = 1 AND %s AND %s
 		ORDER BY _block_number, pos LIMIT %d SETTINGS %s`, s.table("rows"), printScope(q.Scope), places(q.After, upto),
-		printFilter(q.Filter), most, withoutTopK), func(rows driver.Rows) (placed, error) {
+		printFilter(q.Filter), most, settings), func(rows driver.Rows) (placed, error) {
 		var doc string
 		var block uint64
 		var pos uint32
@@ -145,13 +175,21 @@ func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most
 	})
 }
 
-// places is a condition on the places after one and up to another.
+// places is a condition on the places after one and up to another. What it does not ask for costs nothing: whole blocks
+// are most of what is asked for.
 func places(after, upto int64) string {
 	from, to := after>>posBits, upto>>posBits
 	if from == to {
 		return fmt.Sprintf(`_block_number = %d AND pos > %d AND pos <= %d`, from, after&posMask, upto&posMask)
 	}
-	return fmt.Sprintf(`_block_number >= %d AND _block_number <= %d `+
-		`AND (_block_number > %d OR pos > %d) AND (_block_number < %d OR pos <= %d)`, from, to, from, after&posMask, to,
-		upto&posMask)
+	where := fmt.Sprintf(`_block_number >= %d AND _block_number <= %d`, from, to)
+	if pos := after & posMask; pos == posMask {
+		where += fmt.Sprintf(` AND _block_number > %d`, from)
+	} else if pos > 0 { // which no row has
+		where += fmt.Sprintf(` AND (_block_number > %d OR pos > %d)`, from, pos)
+	}
+	if pos := upto & posMask; pos < posMask {
+		where += fmt.Sprintf(` AND (_block_number < %d OR pos <= %d)`, to, pos)
+	}
+	return where
 }

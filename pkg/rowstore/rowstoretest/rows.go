@@ -213,11 +213,11 @@ func (s *suite) scanAll(scope rowstore.Scope, f filter.Node, upto int64, limit i
 		docs, last, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: scope, Filter: f, After: after, Upto: upto, Limit: limit})
 		s.ok(err)
 		all = append(all, texts(docs)...)
-		if len(docs) < limit {
+		if last == upto {
 			return all
 		}
-		if last <= after || last > upto {
-			s.Fatalf("scan from %d to %d went on to %d", after, upto, last)
+		if len(docs) < limit || last <= after || last > upto {
+			s.Fatalf("scan from %d to %d went on to %d after %d rows", after, upto, last, len(docs))
 		}
 		after = last
 	}
@@ -261,6 +261,39 @@ func testScan(s *suite) {
 	s.ok(err)
 	s.equal("rows upto a place", texts(docs), s.scanAll(scope, nil, last, 1000))
 	s.equal("nothing upto 0", []string{}, s.scanAll(scope, nil, 0, 10))
+}
+
+// testScanBytes: a page ends with the row that makes it long enough, however many rows are left of its limit.
+func testScanBytes(s *suite) {
+	job := s.job()
+	var all []string
+	for seq := range uint32(3) {
+		rows := numbered(len(all), 70)
+		for i := int(seq); i < len(rows); i += 20 {
+			rows[i] = fmt.Sprintf(`{"n":%d,"text":%q}`, len(all)+i, strings.Repeat("long", 5_000))
+		}
+		s.put(s.delivered(job, seq, 0, rows...))
+		all = append(all, rows...)
+	}
+	horizon, err := s.store.Horizon(s.ctx)
+	s.ok(err)
+	for _, page := range []struct{ limit, bytes int }{{1000, 1}, {1000, 20_000}, {1000, 50_000}, {40, 100_000}, {1000, 1 << 30}, {210, 1 << 30}} {
+		left := all
+		for after := int64(0); after < horizon; {
+			docs, last, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: only(job), Filter: s.parse(`{"n":{"gte":0}}`),
+				After: after, Upto: horizon, Limit: page.limit, Bytes: page.bytes})
+			s.ok(err)
+			size, want := 0, 0
+			for ; want < len(left) && want < page.limit && size < page.bytes; want++ {
+				size += len(left[want])
+			}
+			s.equal(fmt.Sprint("page ", page), left[:want], texts(docs))
+			if left = left[want:]; (last == horizon) != (len(left) == 0) {
+				s.Fatalf("page %v goes on after %d, %d rows follow", page, last, len(left))
+			}
+			after = last
+		}
+	}
 }
 
 // testScanRace: a scan to a horizon sees every row up to it once and none after it, whatever is written meanwhile.

@@ -53,6 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) rowstore.Store) {
 		{"NewestFirst", testNewestFirst},
 		{"Sort", testSort},
 		{"Scan", testScan},
+		{"ScanBytes", testScanBytes},
 		{"ScanWhilePagesCome", testScanRace},
 	} {
 		t.Run(test.name, func(t *testing.T) {

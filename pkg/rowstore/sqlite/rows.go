@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -249,6 +250,7 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 // Scan is rowstore.Reads.
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
 	last = q.After
+	more, size := false, 0
 	err = view(ctx, s.reads, func(conn *sql.Conn) error {
 		if q.Filter == nil {
 			ctx = shortly(ctx)
@@ -259,7 +261,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		if err != nil {
 			return err
 		}
-		condition, more := printFilter(q.Filter)
+		condition, operands := printFilter(q.Filter)
 		statement, err := conn.PrepareContext(ctx, `SELECT place, doc FROM rows WHERE place BETWEEN ? AND ? AND `+condition+`
 			ORDER BY place`+limit)
 		if err != nil {
@@ -267,17 +269,20 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		}
 		defer func() { _ = statement.Close() }() // reading only
 		for _, span := range joined(spans) {
-			if len(docs) >= q.Limit {
-				break
-			}
-			args := append([]any{max(span.first, q.After+1), min(span.last, q.Upto)}, more...)
-			rows, err := statement.QueryContext(ctx, append(args, q.Limit-len(docs))...)
+			args := append([]any{max(span.first, q.After+1), min(span.last, q.Upto)}, operands...)
+			rows, err := statement.QueryContext(ctx, append(args, q.Limit-len(docs)+1)...)
 			err = each(rows, err, func(rows *sql.Rows) error {
+				if more = q.Full(len(docs), size); more {
+					return errFull
+				}
 				var doc []byte
 				err := rows.Scan(&last, &doc)
-				docs = append(docs, doc)
+				docs, size = append(docs, doc), size+len(doc)
 				return err
 			})
+			if errors.Is(err, errFull) {
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -287,8 +292,14 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 	if err != nil {
 		return nil, 0, fmt.Errorf("row store: scan: %w", err)
 	}
+	if !more {
+		last = q.Upto
+	}
 	return docs, last, nil
 }
+
+// errFull ends a scan at a row that is not asked for.
+var errFull = errors.New("enough rows")
 
 // joined joins spans that follow each other without a gap, which is all of them while one job runs.
 func joined(spans []stretch) []stretch {

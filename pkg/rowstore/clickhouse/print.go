@@ -202,7 +202,7 @@ func (p *printer) anyOf(c filter.Compare) {
 		terms = append(terms, ofText(c.Field, empty, column(c.Field, "text")+oneOf(texts)))
 	}
 	if len(kinds) > 0 {
-		terms = append(terms, column(c.Field, "kind")+" IN ("+strings.Join(kinds, ",")+")")
+		terms = append(terms, column(c.Field, "kind")+oneOf(kinds))
 	}
 	switch len(terms) {
 	case 0:

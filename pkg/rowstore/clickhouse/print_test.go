@@ -26,7 +26,7 @@ func TestPrintFilter(t *testing.T) {
 		{`{"a":-0.0}`, `(KIND >= 6 AND NUM = 0.)`},
 		{`{"a":"x\"'\\\u0000"}`, `(TEXT = 'x"\'\\\0')`},
 		{`{"a":null}`, `KIND IN (0,1)`},
-		{`{"a":{"ne":true}}`, `NOT KIND IN (3)`},
+		{`{"a":{"ne":true}}`, `NOT KIND = 3`},
 		{`{"a":{"in":[1.5,"x",1e21,null,false]}}`, `((NUM IN (1.5,1e+21)) OR (TEXT = 'x') OR KIND IN (0,1,2))`},
 		{`{"a":{"in":["",0]}}`, `((KIND >= 6 AND NUM = 0.) OR (KIND IN (5, 7) AND TEXT = ''))`},
 		{`{"a":{"nin":[]}}`, `NOT 0`},
@@ -68,6 +68,18 @@ func TestPrintFilter(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.want, short.Replace(printFilter(node))); diff != "" {
 			t.Errorf("%s: %s", test.filter, diff)
+		}
+	}
+}
+
+func TestSeveralFields(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{}`: false, `{"a":1}`: false, `{"a":{"gte":1,"lt":2}}`: false, `{"a":{"between":[1,2]}}`: false, `{"$or":[{"a":1},{"b":1}]}`: false,
+		`{"a":1,"b":1}`: true, `{"a":1,"$nor":[{"a":2}]}`: true, `{"$nor":[{"a":2}],"a":1}`: true,
+	} {
+		node, err := filter.Parse([]byte(text))
+		if got := severalFields(node); got != want || err != nil {
+			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -32,16 +33,9 @@ func printScope(scope rowstore.Scope) string {
 	return where
 }
 
-// filterSettings turn off what the server does to leave rows unread that another part of a filter, or what it has found so
-// far, has decided on: it costs as much as the filter does, or more. Reading step by step pays where several fields are
-// asked for at once. No part of a filter can fail on a row.
-func filterSettings(f filter.Node) string {
-	settings := `use_top_k_dynamic_filtering = 0, short_circuit_function_evaluation = 'disable'`
-	if _, several := f.(filter.And); !several {
-		settings += `, enable_multiple_prewhere_read_steps = 0`
-	}
-	return settings
-}
+// withoutTopK turns off one of the server's ways to leave rows unread by what it has found so far: it costs a filtered read
+// as much as the filter does.
+const withoutTopK = `use_top_k_dynamic_filtering = 0`
 
 // Rows is rowstore.Reads. Documents are read only of the rows of the page.
 func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessage, error) {
@@ -50,7 +44,7 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 	}
 	terms, settings := `at DESC, _block_number, pos`, `query_plan_max_limit_for_lazy_materialization = 0`
 	if q.Filter != nil {
-		settings += `, ` + filterSettings(q.Filter)
+		settings += `, ` + withoutTopK
 	}
 	if len(q.Sort) > 0 {
 		terms = printSort(q.Sort)
@@ -69,10 +63,30 @@ func scanDoc(rows driver.Rows) (json.RawMessage, error) {
 	return json.RawMessage(doc), err
 }
 
+// countSettings have the conditions of a filter evaluated on every row: none can fail, and to leave some of them out row by
+// row, or to read step by step, costs more than they do, unless fields follow each other of which one leaves few rows.
+func countSettings(f filter.Node) string {
+	settings := `short_circuit_function_evaluation = 'disable'`
+	if !severalFields(f) {
+		settings += `, enable_multiple_prewhere_read_steps = 0`
+	}
+	return settings
+}
+
+// severalFields says whether a filter is a conjunction, and of more than comparisons of one field.
+func severalFields(f filter.Node) bool {
+	nodes, _ := f.(filter.And)
+	return slices.ContainsFunc(nodes, func(n filter.Node) bool {
+		first, _ := nodes[0].(filter.Compare)
+		c, is := n.(filter.Compare)
+		return !is || c.Field != first.Field
+	})
+}
+
 // Count is rowstore.Reads.
 func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) (int64, error) {
 	counts, err := read(ctx, s, fmt.Sprintf(`SELECT count() FROM %s WHERE %s AND kind = 1 AND %s SETTINGS %s`,
-		s.table("rows"), printScope(scope), printFilter(f), filterSettings(f)),
+		s.table("rows"), printScope(scope), printFilter(f), countSettings(f)),
 		func(rows driver.Rows) (n uint64, err error) {
 			err = rows.Scan(&n)
 			return n, err
@@ -153,16 +167,16 @@ type placed struct {
 // Of the settings of a scan: it is led by the blocks and places that granules have, which are to be asked before anything
 // is read; rows do not lie in its order; and a look near by is too small to share out, or to put off its documents.
 const (
-	scanSettings = `use_skip_indexes_on_data_read = 0, optimize_read_in_order = 0, `
-	nearSettings = `max_threads = 1, query_plan_optimize_lazy_materialization = 0, `
+	scanSettings = withoutTopK + `, use_skip_indexes_on_data_read = 0, optimize_read_in_order = 0`
+	nearSettings = `, max_threads = 1, query_plan_optimize_lazy_materialization = 0`
 )
 
 // scan asks for the kind under a name that the primary key does not go by: through records, too, the places lead straight
 // to the granules, where a search for kinds among the group's would take as long as all the rest.
 func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most int, near bool) ([]placed, error) {
-	settings := scanSettings + filterSettings(q.Filter)
+	settings := scanSettings
 	if near && q.Filter == nil {
-		settings = nearSettings + settings
+		settings += nearSettings
 	}
 	return read(ctx, s, fmt.Sprintf(`SELECT doc, _block_number, pos FROM %s WHERE %s AND identity(kind) = 1 AND %s AND %s
 		ORDER BY _block_number, pos LIMIT %d SETTINGS %s`, s.table("rows"), printScope(q.Scope), places(q.After, upto),

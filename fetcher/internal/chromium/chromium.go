@@ -268,7 +268,8 @@ func (b *Browser) watch(ctx context.Context, p *process, pid int) {
 // what goes round a proxy (QUIC, WebRTC, prefetching, discovery in the local network, the vendor's own services) is off.
 func (b *Browser) flags(dir, sink string) []chromedp.ExecAllocatorOption {
 	flags := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
-	flags = append(flags, chromedp.ExecPath(b.config.Path), chromedp.UserDataDir(dir), chromedp.ModifyCmdFunc(inGroup),
+	flags = append(flags, chromedp.ExecPath(b.config.Path), chromedp.UserDataDir(dir),
+		chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) { inGroup(cmd, dir) }),
 		chromedp.ProxyServer(sink), chromedp.Flag("proxy-bypass-list", "<-loopback>"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("dns-prefetch-disable", true), chromedp.Flag("no-pings", true),

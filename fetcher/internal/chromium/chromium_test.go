@@ -386,10 +386,16 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestDownloads: a page leaves no file behind.
+// TestDownloads: a page leaves no file behind, and a browser that is killed no directory.
 func TestDownloads(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
+	temporary, err := os.MkdirTemp("", "t") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(temporary)
+	t.Setenv("TMPDIR", temporary)
 	t.Chdir(home)
 	var asked atomic.Int64
 	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -411,7 +417,10 @@ func TestDownloads(t *testing.T) {
 		t.Error("the page asked for no file")
 	}
 	b.Close()
-	err := filepath.WalkDir(home, func(path string, entry os.DirEntry, err error) error {
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("left among temporary files: %v, %v", left, err)
+	}
+	err = filepath.WalkDir(home, func(path string, entry os.DirEntry, err error) error {
 		place := strings.ToLower(strings.TrimPrefix(path, home))
 		if err == nil && !entry.IsDir() && (strings.Contains(place, "kept") || strings.Contains(place, "download")) {
 			t.Errorf("a file is left: %s", place)

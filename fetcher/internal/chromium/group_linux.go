@@ -8,8 +8,10 @@ import (
 	"syscall"
 )
 
-// inGroup gives a browser a process group of its own, and an end with ours.
-func inGroup(cmd *exec.Cmd) {
+// inGroup gives a browser a process group of its own, an end with ours, and a place for its temporary files that is removed
+// after it: one that is killed leaves them where they are.
+func inGroup(cmd *exec.Cmd, dir string) {
+	cmd.Env = append(cmd.Environ(), "TMPDIR="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 

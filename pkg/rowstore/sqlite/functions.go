@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	lru "github.com/hashicorp/golang-lru"
 	"modernc.org/sqlite"
@@ -22,6 +23,7 @@ import (
 //	present(doc, name)   whether it is there
 //	sort_key(doc, name)  what it sorts by: REAL for numbers, TEXT for text, INTEGER for booleans, an empty BLOB for arrays
 //	                     and objects, NULL for null and when it is not there
+//	equals(doc, name, operand)  whether it is that text
 //	contains(doc, name, part), starts_with(…), ends_with(…)  whether it is such text, whatever the case; part is folded
 //	matches(doc, name, pattern)  whether it is text that a pattern of RE2 matches
 //	parsed(operand)      the number that an operand's text is
@@ -40,6 +42,7 @@ func newDriver() (*sqlite.Driver, error) {
 		"literal":     {NArgs: 2, Scalar: ofMember(literal)},
 		"present":     {NArgs: 2, Scalar: ofMember(present)},
 		"sort_key":    {NArgs: 2, Scalar: ofMember(sortKey)},
+		"equals":      {NArgs: 3, Scalar: equals},
 		"contains":    {NArgs: 3, Scalar: ofText(folded(strings.Contains))},
 		"starts_with": {NArgs: 3, Scalar: ofText(folded(strings.HasPrefix))},
 		"ends_with":   {NArgs: 3, Scalar: ofText(folded(strings.HasSuffix))},
@@ -81,6 +84,20 @@ func ofText(test func(text, operand string) (bool, error)) scalar {
 		}
 		return test(text, operand)
 	}
+}
+
+// equals looks for the member only where its text may be: a filter seldom finds what it is for. Of a document without escapes
+// every text stands in it as it is.
+func equals(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+	doc, _ := args[0].(string)
+	name, _ := args[1].(string)
+	operand, _ := args[2].(string)
+	if !strings.Contains(doc, operand) && strings.IndexByte(doc, '\\') < 0 && utf8.ValidString(doc) {
+		return false, nil
+	}
+	value, _ := document.Find(doc, name)
+	text, ok := document.Text(value)
+	return ok && text == operand, nil
 }
 
 func text(value string, _ bool) driver.Value {

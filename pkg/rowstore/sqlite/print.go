@@ -158,7 +158,12 @@ func (p *printer) anyOf(c filter.Compare) {
 	}
 	p.text.WriteByte('(')
 	p.oneOf("number", c.Field, numbers, "parsed(value)")
-	p.oneOf("text", c.Field, texts, "value")
+	if len(texts) == 1 {
+		p.of("equals", c.Field, texts[0])
+		p.text.WriteString(" OR ")
+	} else {
+		p.oneOf("text", c.Field, texts, "value")
+	}
 	p.oneOf("literal", c.Field, literals, "value")
 	p.text.WriteString("FALSE)")
 }

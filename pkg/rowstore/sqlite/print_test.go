@@ -20,11 +20,11 @@ func TestPrintFilter(t *testing.T) {
 	}{
 		{`{}`, `TRUE`, nil},
 		{`{"a":1}`, `(number(doc, ?) = ? IS TRUE OR FALSE)`, []any{a, 1.0}},
-		{`{"a":"x\""}`, `(text(doc, ?) = ? IS TRUE OR FALSE)`, []any{a, `x"`}},
+		{`{"a":"x\""}`, `(equals(doc, ?, ?) OR FALSE)`, []any{a, `x"`}},
 		{`{"a":null}`, `(literal(doc, ?) = ? IS TRUE OR FALSE)`, []any{a, "null"}},
 		{`{"a":{"ne":true}}`, `NOT (literal(doc, ?) = ? IS TRUE OR FALSE)`, []any{a, "true"}},
 		{`{"a":{"in":[1.5,"x",1e21,null,false]}}`,
-			`(number(doc, ?) IN (SELECT parsed(value) FROM json_each(?)) IS TRUE OR text(doc, ?) = ? IS TRUE OR ` +
+			`(number(doc, ?) IN (SELECT parsed(value) FROM json_each(?)) IS TRUE OR equals(doc, ?, ?) OR ` +
 				`literal(doc, ?) IN (SELECT value FROM json_each(?)) IS TRUE OR FALSE)`,
 			[]any{a, `["1.5","1e+21"]`, a, "x", a, `["null","false"]`}},
 		{`{"a":{"nin":[]}}`, `NOT (FALSE)`, nil},

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 
 	"github.com/zeebo/xxh3"
 
@@ -23,6 +24,19 @@ type CursorPage[T any] struct {
 	Items      []T     `json:"items"`
 	NextCursor *string `json:"nextCursor" doc:"Null at the end"`
 	HasMore    bool    `json:"hasMore"`
+}
+
+// JSON is as that of Page. A cursor has no characters that JSON escapes.
+func (p CursorPage[T]) JSON() (text []byte, ok bool) {
+	rows, ok := any(p.Items).([]json.RawMessage)
+	if !ok {
+		return nil, false
+	}
+	cursor := "null"
+	if p.NextCursor != nil {
+		cursor = `"` + *p.NextCursor + `"`
+	}
+	return fmt.Appendf(withRows(`{"items":`, rows), `,"nextCursor":%s,"hasMore":%t}`, cursor, p.HasMore), true
 }
 
 // NewCursor writes where a read goes on. The checksum binds it to the read: the cursor is refused with other parameters.

@@ -1,6 +1,11 @@
 package api
 
-import "shoal.dev/shoal/pkg/fault"
+import (
+	"encoding/json"
+	"fmt"
+
+	"shoal.dev/shoal/pkg/fault"
+)
 
 // Bounds of page envelopes (decision 19).
 const (
@@ -23,6 +28,34 @@ func NewPage[T any](content []T, total int64, number, size int) Page[T] {
 		content = []T{}
 	}
 	return Page[T]{Content: content, TotalElements: total, TotalPages: Pages(total, size), Size: size, Number: number}
+}
+
+// JSON is a page of stored rows, each as it was stored, and false for a page of anything else. To have encoding/json check and
+// copy each row again takes a third of what it takes to find them.
+func (p Page[T]) JSON() (text []byte, ok bool) {
+	rows, ok := any(p.Content).([]json.RawMessage)
+	if !ok {
+		return nil, false
+	}
+	return fmt.Appendf(withRows(`{"content":`, rows), `,"totalElements":%d,"totalPages":%d,"size":%d,"number":%d}`,
+		p.TotalElements, p.TotalPages, p.Size, p.Number), true
+}
+
+// withRows is a text with an array of rows behind it, and room for the rest of a page.
+func withRows(before string, rows []json.RawMessage) []byte {
+	size := len(before) + 256
+	for _, row := range rows {
+		size += len(row) + 1
+	}
+	text := append(make([]byte, 0, size), before...)
+	text = append(text, '[')
+	for i, row := range rows {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, row...)
+	}
+	return append(text, ']')
 }
 
 // Pages is how many pages a total fills.

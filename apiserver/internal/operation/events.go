@@ -84,6 +84,11 @@ func (e *EventWriter) retry(millis int) error { return e.write(fmt.Sprintf("retr
 
 // encode writes JSON as clients get it: addresses with their & as they are, no line break at the end.
 func encode(value any) ([]byte, error) {
+	if own, ok := value.(interface{ JSON() (text []byte, ok bool) }); ok {
+		if text, ok := own.JSON(); ok {
+			return text, nil
+		}
+	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)

@@ -1,0 +1,33 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
+
+// A page of rows writes itself as encoding/json would; of a page of anything else it does not.
+func TestPageJSON(t *testing.T) {
+	next := NewCursor(place{After: 1}, "alice")
+	for _, rows := range [][]json.RawMessage{
+		{}, {json.RawMessage(`{"a":"<&>"}`)}, {json.RawMessage(`{}`), json.RawMessage(`{"b":[1,null]}`)},
+	} {
+		for _, page := range []interface{ JSON() ([]byte, bool) }{
+			NewPage(rows, 41, 1, 20), CursorPage[json.RawMessage]{Items: rows},
+			CursorPage[json.RawMessage]{Items: rows, NextCursor: &next, HasMore: true},
+		} {
+			var want bytes.Buffer
+			as := json.NewEncoder(&want)
+			as.SetEscapeHTML(false)
+			if err := as.Encode(page); err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := page.JSON(); !ok || string(got)+"\n" != want.String() {
+				t.Errorf("%s, %v\nwant %s", got, ok, &want)
+			}
+		}
+	}
+	if text, ok := NewPage([]int{1}, 1, 0, 20).JSON(); ok {
+		t.Errorf("a page of numbers: %s", text)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -144,6 +145,8 @@ func (m *API) send(ctx context.Context, client *fasthttp.HostClient, c *calls, s
 // schedule makes the calls of a kind due, by turns.
 func (c *calls) schedule(ctx context.Context, queue chan<- due, k kind, rate float64, begun time.Time,
 	span time.Duration) error {
+	runtime.LockOSThread() // sleep asks for it
+	defer runtime.UnlockOSThread()
 	list := c.of[k]
 	for i := 0; rate > 0; i++ {
 		after := time.Duration(float64(i) / rate * float64(time.Second))
@@ -151,10 +154,11 @@ func (c *calls) schedule(ctx context.Context, queue chan<- due, k kind, rate flo
 			return nil
 		}
 		at := begun.Add(after)
-		if early := time.Until(at); early > 0 {
-			if err := pause(ctx, early); err != nil {
-				return err
+		for early := time.Until(at); early > 0; early = time.Until(at) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			sleep(early)
 		}
 		select {
 		case queue <- due{at: at, call: &list[i%len(list)], kind: k}:

@@ -61,8 +61,8 @@ func newGuarded(t *testing.T, config egress.Config, with WebConfig) *guarded {
 		t.Fatal(err)
 	}
 	with.Timeout, with.Clock, with.Proxies = 10*time.Second, g.now, []*egress.Proxy{proxy}
-	if with.Chromium != "" {
-		with.Chromium = worldly(t, with.Chromium, g.trap)
+	if with.Chromium != "" { // which takes its time on a busy machine
+		with.Timeout, with.Chromium = 30*time.Second, worldly(t, with.Chromium, g.trap)
 	}
 	if g.web, err = NewHTTPWeb(t.Context(), g.client, with); err != nil {
 		t.Fatal(err)

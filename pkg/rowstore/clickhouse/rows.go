@@ -111,9 +111,8 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 
 // Scan looks at some next places of its block first, nearEach for each row that is wanted and nearFiltered where a filter
 // leaves some of them, then at nearBlocks blocks and each time at so many more: where a group's rows lie close together a
-// page is found in the first look, and where they do not, seven looks go through a million blocks. At the beginning there
-// is no block. Where bytes are bounded a look takes rowsAtOnce rows: documents have a million bytes at most, and the server
-// holds all of a look's.
+// page is found in the first look, and where they do not, seven looks go through a million blocks. Where bytes are bounded a
+// look takes rowsAtOnce rows: documents have a million bytes at most, and the server holds all of a look's.
 const (
 	nearEach     = 4 // rows share the places with their pages' records
 	nearFiltered = 256
@@ -128,7 +127,12 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 	if q.Filter != nil {
 		each = nearFiltered
 	}
-	for near := q.After > 0; q.After < q.Upto; {
+	if q.After == 0 {
+		if q.After, err = s.beginning(ctx, q); err != nil {
+			return nil, 0, fmt.Errorf("row store: beginning of a scan: %w", err)
+		}
+	}
+	for near := true; q.After < q.Upto; {
 		most := q.Limit - len(docs) + 1 // one more says that rows follow
 		if q.Bytes > 0 {
 			most = min(most, rowsAtOnce)
@@ -156,6 +160,19 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		}
 	}
 	return docs, q.Upto, nil
+}
+
+// beginning is a place before a scope's first row: in the first block that has something of it.
+func (s *Store) beginning(ctx context.Context, q rowstore.ScanQuery) (int64, error) {
+	blocks, err := read(ctx, s, fmt.Sprintf(`SELECT _block_number FROM %s WHERE %s ORDER BY _block_number LIMIT 1`,
+		s.table("rows"), printScope(q.Scope)), func(rows driver.Rows) (block uint64, err error) {
+		err = rows.Scan(&block)
+		return block, err
+	})
+	if err != nil || len(blocks) == 0 {
+		return q.Upto, err
+	}
+	return int64(blocks[0]) << posBits, nil
 }
 
 // placed is a document with its place.

@@ -100,7 +100,6 @@ func runJob(ctx context.Context, t task) (s sample, err error) {
 	if err = run.end(err); err != nil {
 		return s, err
 	}
-	s.RSS = max(s.RSS, maxRSS(run.command.ProcessState))
 	s.Rows, err = checkJob(web, run.rows, addresses, t)
 	return s, err
 }
@@ -177,7 +176,8 @@ func (j *jobRun) measure(ctx context.Context) (s sample, err error) {
 		}
 		if n >= j.total {
 			after, err := groupUsage(j.command.Process.Pid)
-			s = sample{Pages: j.total - from, CPU: after.CPU - before.CPU, Wall: time.Since(started), RSS: after.PeakBytes}
+			s = sample{Pages: j.total - from, CPU: after.CPU - before.CPU, Wall: time.Since(started),
+				RSS: max(before.PeakBytes, after.PeakBytes)} // of what has ended Linux counts the parent's memory, too
 			if err == nil && from >= j.total {
 				err = errors.New("it wrote all rows at once: its warm-up cannot be told from the rest")
 			}

@@ -88,11 +88,3 @@ func hasEnded(pid int) bool {
 	p, err := parseMember(stat)
 	return err != nil || p.ended
 }
-
-// maxRSS is the peak of a process that was waited for, in bytes.
-func maxRSS(state *os.ProcessState) int64 {
-	if used, ok := state.SysUsage().(*syscall.Rusage); ok {
-		return used.Maxrss << 10 // Linux counts kilobytes
-	}
-	return 0
-}

@@ -108,6 +108,9 @@ func openNode(cfg *Config, machine raft.FSM, at *port.Port) (*node, error) {
 	return n, nil
 }
 
+// single says that there is this node and never another one.
+func (c *Config) single() bool { return c.Cluster == nil && c.transport == nil }
+
 func (c *Config) raftSettings(logger hclog.Logger) *raft.Config {
 	settings := raft.DefaultConfig()
 	settings.LocalID = raft.ServerID(c.Node)
@@ -120,7 +123,7 @@ func (c *Config) raftSettings(logger hclog.Logger) *raft.Config {
 	settings.CommitTimeout = commitTime
 	settings.MaxAppendEntries = appendMost
 	settings.NoLegacyTelemetry = true
-	if c.Cluster == nil && c.transport == nil {
+	if c.single() {
 		settings.HeartbeatTimeout, settings.ElectionTimeout = aloneHeartbeat, aloneHeartbeat
 		settings.LeaderLeaseTimeout = aloneLease
 	}

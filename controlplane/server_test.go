@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -479,6 +480,39 @@ func TestConfirmedAlone(t *testing.T) {
 		if _, ok := c.at(n).confirmedAlone(); ok {
 			t.Errorf("voter %d of 3 confirms by itself", n)
 		}
+	}
+}
+
+// A node that nobody else can join shows what it has applied, without waiting for what it is applying: nobody was told of
+// that.
+func TestFreshOfTheOnlyNode(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	var held atomic.Bool
+	applying, apply := make(chan struct{}), make(chan struct{})
+	cfg.Point = func(name string) {
+		if name == "raft.before_apply" && held.CompareAndSwap(true, false) {
+			close(applying)
+			<-apply
+		}
+	}
+	r := serve(t, cfg)
+	held.Store(true)
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.Do(patient(t), client.OpenCustomer{Customer: "new"}, nil)
+		done <- err
+	}()
+	<-applying
+	_, err := r.Fresh(patient(t))
+	close(apply)
+	if err != nil {
+		t.Errorf("while a command is applied there is no fresh view: %v", err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if view, err := r.Fresh(patient(t)); err != nil || view.Customer("new") == nil {
+		t.Errorf("a fresh view does not hold what was answered: %v", err)
 	}
 }
 

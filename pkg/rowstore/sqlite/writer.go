@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -27,6 +28,8 @@ type writer struct {
 	quit  chan struct{}
 	ended chan struct{}
 	stop  sync.Once
+
+	horizon atomic.Int64 // newest place given in what is committed
 
 	// The rest belongs to the goroutine that runs turns.
 	prepared map[string]*sql.Stmt
@@ -58,6 +61,7 @@ func openWriter(db *sql.DB, point func(string)) (*writer, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close(), db.Close())
 	}
+	w.horizon.Store(w.place)
 	if w.point == nil {
 		w.point = func(string) {}
 	}
@@ -146,6 +150,7 @@ func (w *writer) transact(write func() error) error {
 		_, _ = w.exec("ROLLBACK")
 		return fmt.Errorf("row store: write: %w", err)
 	}
+	w.horizon.Store(w.place)
 	w.point("rowstore.after_commit")
 	return nil
 }

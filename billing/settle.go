@@ -22,12 +22,15 @@ const Group = "billing"
 
 // Bounds of one Settle command, and how long its first receipt waits for others: the longer the more came within about
 // the last second, so that a small run settles at once and a bulk run costs one command for bulk pages and more. The last
-// batch's size would not do: a bulk run brings no more than a small one does within minLinger.
+// batch's size would not do: a bulk run brings no more than a small one does within minLinger. When nothing comes for a while
+// the batch ends: at the beginning of a run its hosts get more to do once the first pages are settled, and at its end nothing
+// follows.
 const (
 	maxReceipts = 2048 // a batch is full with as many, and overshoots by less than one read
 	bulk        = 500  // receipts of the last second that make the wait maxLinger
 	minLinger   = 25 * time.Millisecond
 	maxLinger   = time.Second
+	quiet       = 200 * time.Millisecond // some batches of ingest in bulk
 	fetchMost   = 512
 )
 
@@ -130,9 +133,25 @@ func (b *Billing) gather(ctx context.Context, reader stream.Reader) (*batch, err
 	}
 	var full batch
 	b.add(&full, messages)
+	for until := b.config.Clock.Now().Add(b.linger(len(full.receipts))); len(full.receipts) < maxReceipts; {
+		wait := min(until.Sub(b.config.Clock.Now()), quiet)
+		if wait <= 0 {
+			break
+		}
+		messages, err := b.fetch(ctx, reader, wait)
+		if err != nil {
+			break // the time is over; a broken log shows at the next read
+		}
+		b.add(&full, messages)
+	}
+	b.count(len(full.receipts))
+	return &full, ctx.Err()
+}
+
+// fetch reads what comes within a time.
+func (b *Billing) fetch(ctx context.Context, reader stream.Reader, wait time.Duration) ([]stream.Message, error) {
 	waiting, stop := context.WithCancel(ctx)
-	defer stop()
-	timer := b.config.Clock.After(b.linger(len(full.receipts)))
+	timer := b.config.Clock.After(wait)
 	released := make(chan struct{})
 	go func() {
 		defer close(released)
@@ -142,17 +161,10 @@ func (b *Billing) gather(ctx context.Context, reader stream.Reader) (*batch, err
 		case <-waiting.Done():
 		}
 	}()
-	for len(full.receipts) < maxReceipts {
-		messages, err := reader.Fetch(waiting, fetchMost)
-		if err != nil {
-			break // the time is over; a broken log shows at the next read
-		}
-		b.add(&full, messages)
-	}
+	messages, err := reader.Fetch(waiting, fetchMost)
 	stop()
 	<-released
-	b.count(len(full.receipts))
-	return &full, ctx.Err()
+	return messages, err
 }
 
 // linger is how long to wait for others when some receipts have come.

@@ -32,8 +32,17 @@ func MintToken(dataDir, customer string, admin bool, now time.Time, life time.Du
 	return issuer.Mint(customer, admin, now, life)
 }
 
-// PlaceSignInKey gives a data directory the sign-in key of its cluster, so that MintToken signs for, and a server accepts,
-// the tokens of all its servers.
+// SignToken signs such a token with the sign-in key of a cluster.
+func SignToken(key ed25519.PrivateKey, customer string, admin bool, now time.Time, life time.Duration) (string, error) {
+	issuer, err := auth.IssuerOf(key)
+	if err != nil {
+		return "", err
+	}
+	return issuer.Mint(customer, admin, now, life)
+}
+
+// PlaceSignInKey gives a server's data directory the sign-in key of its cluster, so that MintToken signs for, and the
+// server accepts, the tokens of all servers.
 func PlaceSignInKey(dataDir string, key ed25519.PrivateKey) error { return auth.PlaceKey(dataDir, key) }
 
 // SelfKey is the API key in the data directory's file api-key. The first start makes the self-hosting customer, a USER

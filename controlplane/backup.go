@@ -110,11 +110,16 @@ func (s *Server) spool() (spool, error) {
 	return spool{file}, nil
 }
 
+// halfSnapshots are those that Raft was writing when the process was killed, or the disk was full. It leaves them for ever.
+const halfSnapshots = raftFolder + "/snapshots/*.tmp"
+
 // sweep removes what a process that was killed left.
 func (s *Server) sweep() {
-	left, _ := filepath.Glob(filepath.Join(s.cfg.Dir, spoolPattern)) // the pattern is a good one
-	for _, path := range left {
-		_ = os.Remove(path)
+	for _, pattern := range []string{spoolPattern, halfSnapshots} {
+		left, _ := filepath.Glob(filepath.Join(s.cfg.Dir, pattern)) // the patterns are good ones
+		for _, path := range left {
+			_ = os.RemoveAll(path)
+		}
 	}
 }
 

@@ -275,3 +275,23 @@ func TestOpenRunEndsExactAfterARestore(t *testing.T) {
 		t.Errorf("the wallet is %+v, and was %+v", is, was)
 	}
 }
+
+// TestWhatAKilledProcessLeftIsRemoved: Raft itself never removes a snapshot that it was writing.
+func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	half := filepath.Join(cfg.Dir, raftFolder, "snapshots", "2-42-1700000000000.tmp")
+	if err := os.MkdirAll(half, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{filepath.Join(half, "state.bin"), filepath.Join(cfg.Dir, "restore-1.tmp")} {
+		if err := os.WriteFile(file, []byte("half of a state"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serve(t, cfg)
+	for _, pattern := range []string{spoolPattern, halfSnapshots} {
+		if left, err := filepath.Glob(filepath.Join(cfg.Dir, pattern)); err != nil || len(left) > 0 {
+			t.Errorf("files are left: %v, %v", left, err)
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/controlplane/identity"
 )
 
@@ -56,21 +55,18 @@ Example:
 
 // Run makes an authority. One that is there stays.
 func (c *clusterInitCommand) Run(t *terminal) error {
-	if err := os.MkdirAll(c.Data, 0o700); err != nil {
-		return fmt.Errorf("--data: %w", err)
-	}
 	authority, err := identity.NewAuthority(c.Name, t.clock.Now())
 	if err != nil {
 		return usagef("--name: %v", err)
+	}
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return fmt.Errorf("--data: %w", err)
 	}
 	if err := authority.Write(c.authority()); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return &exitError{code: exitFailed, text: fmt.Sprintf("%s is there already: it is never replaced, since its nodes "+
 				"would be lost", c.authority())}
 		}
-		return err
-	}
-	if err := apiserver.PlaceSignInKey(c.Data, authority.SignInKey); err != nil {
 		return err
 	}
 	t.notef("The authority of cluster %q is in %s.", c.Name, c.authority())

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"crypto/ed25519"
+	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -55,5 +59,33 @@ func TestClusterIssuesIdentities(t *testing.T) {
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", file, info.Mode(), err)
 		}
+	}
+}
+
+// TestTheAuthoritySignsOperatorsIn: its file alone is enough, wherever it was copied to, and whatever key another command
+// left beside it.
+func TestTheAuthoritySignsOperatorsIn(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := localToken(t.Context(), dir, tokenRequest{}); err != nil { // makes a key of its own
+		t.Fatal(err)
+	}
+	authority, err := identity.NewAuthority("prod", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := authority.Write(filepath.Join(dir, authorityFile)); err != nil {
+		t.Fatal(err)
+	}
+	token, err := localToken(t.Context(), dir, tokenRequest{Admin: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.LastIndex(token, ".")
+	signature, err := base64.RawURLEncoding.DecodeString(token[at+1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ed25519.Verify(authority.SignInKey.Public().(ed25519.PublicKey), []byte(token[:at]), signature) {
+		t.Error("the cluster's servers would refuse the token")
 	}
 }

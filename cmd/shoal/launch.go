@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ import (
 const (
 	readyEvery = 100 * time.Millisecond // a process that starts is asked whether it is ready
 	nodeStops  = 45 * time.Second       // until a process that was asked to stop is killed
+
+	maxLastWords = 2 << 10 // of a process that ended with an error
 )
 
 // processes starts each node as a process of this program.
@@ -38,22 +41,29 @@ func (*processes) close() error { return nil }
 
 // launch starts a process whose output goes into its data directory.
 func (p *processes) launch(_ context.Context, config ServeConfig) (running, error) {
-	output, err := os.OpenFile(filepath.Join(config.Data, "output"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	output, err := os.OpenFile(filepath.Join(config.Data, "output"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = output.Close() }() // the process has its own
+	before, err := output.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, errors.Join(err, output.Close())
+	}
 	command := exec.Command(p.program, config.args()...)
 	command.Env = append(os.Environ(), config.Services.environment()...) // for others cannot read it, as they can flags
 	command.Stdout, command.Stderr = output, output
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which stops the others in order
 	if err := command.Start(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, output.Close())
 	}
 	r := &process{command: command, done: make(chan struct{}), ready: "http://" + config.OpsListen + "/api/readyz"}
 	go func() {
-		r.err = command.Wait()
-		close(r.done)
+		defer close(r.done)
+		defer func() { _ = output.Close() }()
+		if r.err = command.Wait(); r.err != nil {
+			said, _ := io.ReadAll(io.NewSectionReader(output, before, maxLastWords)) // whatever can be read
+			r.err = fmt.Errorf("%w: %s", r.err, bytes.TrimSpace(said))
+		}
 	}()
 	return r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -474,11 +475,15 @@ func profile(path string) (stop func(), err error) {
 	}, nil
 }
 
-// localToken asks the local issuer of a data directory for a sign-in token.
+// localToken asks the local issuer of a data directory for a sign-in token: the authority's, where one is.
 func localToken(_ context.Context, dir string, request tokenRequest) (string, error) {
-	customer := request.Customer
-	if customer == "" {
-		customer = apiserver.SelfCustomer
+	customer := cmp.Or(request.Customer, apiserver.SelfCustomer)
+	authority, err := identity.ReadAuthority(filepath.Join(dir, authorityFile))
+	switch {
+	case err == nil:
+		return apiserver.SignToken(authority.SignInKey, customer, request.Admin, time.Now(), tokenLife)
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
 	}
 	return apiserver.MintToken(dir, customer, request.Admin, time.Now(), tokenLife)
 }

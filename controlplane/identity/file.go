@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 )
 
 // The blocks of the files, in their order. An authority: its certificate, its key, the gossip key, the sign-in key. An
@@ -206,14 +207,16 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
+// writeFile makes a new file. It appears when it is whole: half of one would be taken for what is never replaced.
 func writeFile(path string, data []byte) error {
-	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part") // mode 0600
 	if err != nil {
 		return err
 	}
+	defer func() { _ = os.Remove(out.Name()) }() // what counts is the link
 	_, err = out.Write(data)
 	if err := errors.Join(err, out.Sync(), out.Close()); err != nil {
-		return errors.Join(err, os.Remove(path)) // half a file is no file
+		return err
 	}
-	return nil
+	return os.Link(out.Name(), path)
 }

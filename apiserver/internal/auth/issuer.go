@@ -43,11 +43,28 @@ func OpenIssuer(dataDir string) (*Issuer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign-in key %s: %w", path, err)
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: key}, (&jose.SignerOptions{}).WithType("JWT"))
+	issuer, err := newIssuer(key)
 	if err != nil {
 		return nil, fmt.Errorf("sign-in key %s: %w", path, err)
 	}
+	return issuer, nil
+}
+
+// IssuerOf has a key that is kept elsewhere: the sign-in key of a cluster.
+func IssuerOf(private ed25519.PrivateKey) (*Issuer, error) { return newIssuer(webKey(private)) }
+
+func newIssuer(key *jose.JSONWebKey) (*Issuer, error) {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: key}, (&jose.SignerOptions{}).WithType("JWT"))
+	if err != nil {
+		return nil, err
+	}
 	return &Issuer{key: *key, signer: signer}, nil
+}
+
+// webKey names a key by its digest.
+func webKey(private ed25519.PrivateKey) *jose.JSONWebKey {
+	digest := sha256.Sum256(private.Public().(ed25519.PublicKey))
+	return &jose.JSONWebKey{Key: private, KeyID: hex.EncodeToString(digest[:4]), Algorithm: string(jose.EdDSA), Use: "sig"}
 }
 
 func readKey(path string) (*jose.JSONWebKey, error) {
@@ -98,9 +115,7 @@ func PlaceKey(dataDir string, private ed25519.PrivateKey) error {
 
 // writeKey writes a key to a file beside path, and returns its name.
 func writeKey(path string, private ed25519.PrivateKey) (name string, err error) {
-	digest := sha256.Sum256(private.Public().(ed25519.PublicKey))
-	key := &jose.JSONWebKey{Key: private, KeyID: hex.EncodeToString(digest[:4]), Algorithm: string(jose.EdDSA), Use: "sig"}
-	data, err := json.Marshal(key)
+	data, err := json.Marshal(webKey(private))
 	if err != nil {
 		return "", err
 	}

@@ -217,6 +217,46 @@ func TestPlacesAcross(t *testing.T) {
 	}
 }
 
+// Where a group's rows begin is remembered by each process, and none misses what another writes or removes. A store that was
+// opened just now remembers nothing.
+func TestBeginning(t *testing.T) {
+	c := newCluster(t)
+	stores := []*clickhouse.Store{c.open(nil), c.open(nil)}
+	later := c.job
+	later.ID = c.ids.New()
+	page := func(job rowstore.Job, seq uint32) {
+		p := c.page(seq, c.ids.New(), 1)
+		p.Job, p.Page.Job = job, job.ID
+		p.Page.Rows[0] = fmt.Appendf(nil, `{"seq":%d}`, seq)
+		c.put(stores[seq%2], p)
+	}
+	remove := func(s *clickhouse.Store, job rowstore.Job) {
+		if err := s.DeleteJob(t.Context(), job.ID, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, ``},
+		{func() { page(c.job, 1) }, `{"seq":1}`},
+		{func() { page(c.job, 2) }, `{"seq":1} {"seq":2}`},
+		{func() { page(later, 3) }, `{"seq":1} {"seq":2} {"seq":3}`},
+		{func() { remove(stores[1], c.job) }, `{"seq":3}`},
+		{func() { page(c.job, 4) }, `{"seq":3} {"seq":4}`},
+		{func() { remove(stores[0], later); remove(stores[0], c.job) }, ``},
+		{func() { page(later, 5) }, `{"seq":5}`},
+	} {
+		step.do()
+		for _, s := range append(stores, c.open(nil)) {
+			for range 2 {
+				c.equal("rows", step.want, strings.Join(c.rows(s), " "))
+			}
+		}
+	}
+}
+
 // Any number of processes may start at once on a new server.
 func TestMigrateAtOnce(t *testing.T) {
 	c := newCluster(t)

@@ -127,7 +127,8 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 	if q.Filter != nil {
 		each = nearFiltered
 	}
-	if q.After == 0 {
+	first := q.After == 0
+	if first {
 		if q.After, err = s.beginning(ctx, q); err != nil {
 			return nil, 0, fmt.Errorf("row store: beginning of a scan: %w", err)
 		}
@@ -148,6 +149,10 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		if err != nil {
 			return nil, 0, fmt.Errorf("row store: scan: %w", err)
 		}
+		if first && q.Filter == nil && len(rows) == 0 { // it was removed: the next scan is not to go through what is not there
+			s.begins.Remove(printScope(q.Scope))
+		}
+		first = false
 		for _, r := range rows {
 			if q.Full(len(docs), size) {
 				return docs, last, nil
@@ -162,17 +167,26 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 	return docs, q.Upto, nil
 }
 
-// beginning is a place before a scope's first row: in the first block that has something of it.
+// beginning is a place before a scope's first row: in the first block that has something of it. It may be remembered: blocks
+// are numbered as they are committed, and rows are only removed, so that none ever comes before it.
 func (s *Store) beginning(ctx context.Context, q rowstore.ScanQuery) (int64, error) {
+	where := printScope(q.Scope)
+	if place, known := s.begins.Get(where); known {
+		return place.(int64), nil
+	}
 	blocks, err := read(ctx, s, fmt.Sprintf(`SELECT _block_number FROM %s WHERE %s ORDER BY _block_number LIMIT 1`,
-		s.table("rows"), printScope(q.Scope)), func(rows driver.Rows) (block uint64, err error) {
+		s.table("rows"), where), func(rows driver.Rows) (block uint64, err error) {
 		err = rows.Scan(&block)
 		return block, err
 	})
 	if err != nil || len(blocks) == 0 {
 		return q.Upto, err
 	}
-	return int64(blocks[0]) << posBits, nil
+	place := int64(blocks[0]) << posBits
+	if len(where) <= maxScope {
+		s.begins.Add(where, place)
+	}
+	return place, nil
 }
 
 // placed is a document with its place.
@@ -181,10 +195,10 @@ type placed struct {
 	place int64
 }
 
-// Of the settings of a scan: it is led by the blocks and places that granules have, which are to be asked before anything
-// is read; rows do not lie in its order; and a look near by is too small to share out, or to put off its documents.
+// Of the settings of a scan: it is led by the blocks and places that granules have, which are to be asked, once, before
+// anything is read; rows do not lie in its order; and a look near by is too small to share out, or to put off its documents.
 const (
-	scanSettings = withoutTopK + `, use_skip_indexes_on_data_read = 0, optimize_read_in_order = 0`
+	scanSettings = withoutTopK + `, use_skip_indexes_for_top_k = 0, use_skip_indexes_on_data_read = 0, optimize_read_in_order = 0`
 	nearSettings = `, max_threads = 1, query_plan_optimize_lazy_materialization = 0`
 )
 

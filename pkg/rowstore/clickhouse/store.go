@@ -58,6 +58,8 @@ const (
 	retryPause    = 50 * time.Millisecond
 	knownJobs     = 100_000
 	decodedChunks = 32
+	knownBegins   = 10_000
+	maxScope      = 1 << 10   // bytes of the condition of a scope whose beginning is kept
 	maxCached     = 1 << 20   // bytes of a decoded chunk; greater ones are not kept
 	maxQuery      = 16 << 20  // bytes of a statement: ids and operands stand in it
 	plainQuery    = 200 << 10 // bytes that the server takes without being asked
@@ -73,6 +75,7 @@ type Store struct {
 	point   func(string)
 	jobs    *lru.Cache // ids.ID → home, of jobs that the table of jobs has
 	chunks  *lru.Cache // chunkKey → []string, the links of decoded chunks
+	begins  *lru.Cache // a scope's condition → int64, a place before its first row
 	intakes *intake.Gate
 	encode  record.Codec
 	columns []clickhouse.ColumnNameAndType // of an insert of pages
@@ -180,6 +183,9 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 	}
 	if s.chunks, err = lru.New(decodedChunks); err != nil {
 		return fmt.Errorf("row store: chunk cache: %w", err)
+	}
+	if s.begins, err = lru.New(knownBegins); err != nil {
+		return fmt.Errorf("row store: cache of beginnings: %w", err)
 	}
 	return s.migrate(ctx)
 }

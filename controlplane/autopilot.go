@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -16,8 +15,6 @@ import (
 const (
 	// autopilotProbes is how many probes lie between two looks at the servers when no member comes or goes.
 	autopilotProbes = 2
-	askAtOnce       = 16
-	askPatience     = time.Second // for a server's answer
 	changePatience  = 5 * time.Second
 )
 
@@ -87,13 +84,13 @@ func (l *leadership) situation(ctx context.Context, n *node, servers raft.Config
 			Leaving: member.Leaving, Empty: member.Empty, Boot: member.Boot})
 		there[member.Name] = !controlPlane
 	}
-	var ask []raft.Server
+	ask := map[string]string{}
 	for _, server := range servers.Servers {
 		voter := server.Suffrage == raft.Voter
 		s.Servers = append(s.Servers, quorum.Server{Name: string(server.ID), Address: string(server.Address), Voter: voter})
 		// How far the others are does not matter while they gossip.
 		if string(server.ID) != l.s.cfg.Node && (voter || !there[string(server.ID)]) {
-			ask = append(ask, server)
+			ask[string(server.ID)] = string(server.Address)
 		}
 	}
 	s.Progress = l.progress(ctx, ask)
@@ -106,33 +103,15 @@ func (l *leadership) situation(ctx context.Context, n *node, servers raft.Config
 }
 
 // progress asks servers how far they are.
-func (l *leadership) progress(ctx context.Context, servers []raft.Server) map[string]quorum.Progress {
-	var (
-		work    sync.WaitGroup
-		mu      sync.Mutex
-		answers = map[string]quorum.Progress{}
-		places  = make(chan struct{}, askAtOnce)
-	)
-	for _, server := range servers {
-		places <- struct{}{}
-		work.Go(func() {
-			defer func() { <-places }()
-			patience, cancel := context.WithTimeout(ctx, askPatience)
-			defer cancel()
-			answer, err := l.s.statusOf(patience, string(server.Address))
-			if err != nil || answer.Status.Node != string(server.ID) {
-				return
-			}
-			progress := quorum.Progress{Contact: answer.Silence}
-			if answer.LastTerm == l.term { // an entry of an earlier term may be one that this leader does not have
-				progress.Index = answer.LastIndex
-			}
-			mu.Lock()
-			answers[string(server.ID)] = progress
-			mu.Unlock()
-		})
+func (l *leadership) progress(ctx context.Context, servers map[string]string) map[string]quorum.Progress {
+	answers := map[string]quorum.Progress{}
+	for name, answer := range l.s.statuses(ctx, servers) {
+		progress := quorum.Progress{Contact: answer.Silence}
+		if answer.LastTerm == l.term { // an entry of an earlier term may be one that this leader does not have
+			progress.Index = answer.LastIndex
+		}
+		answers[name] = progress
 	}
-	work.Wait()
 	return answers
 }
 

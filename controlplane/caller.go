@@ -75,7 +75,6 @@ func (c caller) Settle(ctx context.Context, receipts []model.Receipt, markers []
 
 // Heartbeat implements client.Client.
 func (c caller) Heartbeat(ctx context.Context, heartbeat client.Heartbeat) (client.Leases, error) {
-	heartbeat.Applied, _ = c.s.machine.fsm.Store().Progress()
 	return c.s.heartbeat(ctx, heartbeat)
 }
 

@@ -15,6 +15,9 @@ import (
 // leaderPatience is how long a look at the nodes waits for the leader's answer.
 const leaderPatience = 2 * time.Second
 
+// lagPatience is how long the leader waits, within that, until all nodes have said how far they are.
+const lagPatience = 500 * time.Millisecond
+
 // Nodes implements client.Client.
 func (c caller) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	var nodes []client.NodeStatus
@@ -81,7 +84,8 @@ func (s *Server) nodesHere(ctx context.Context) ([]client.NodeStatus, error) {
 	return l.nodes(ctx)
 }
 
-// nodes describes the registered nodes by their heartbeats, the assignment, Raft and what the cluster's members see.
+// nodes describes the registered nodes by their heartbeats, the assignment, Raft, what the cluster's members see and what
+// they say of themselves.
 func (l *leadership) nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	suffrages, err := l.s.suffrages(ctx)
 	if err != nil {
@@ -91,16 +95,29 @@ func (l *leadership) nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	applied, _ := l.s.machine.fsm.Store().Progress()
 	shards := view.Shards()
 	list := make([]client.NodeStatus, 0, len(view.Nodes()))
+	ask := map[string]string{}
 	for _, node := range view.Nodes() {
 		status := client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version, Capacity: node.Capacity,
 			Tiers: tiersOf(node), Boot: node.Boot, Draining: node.Draining, Suffrage: suffrages[node.Name]}
-		if seen := l.tracker.Describe(node, shards, &status); seen > 0 && status.Suffrage != client.RaftLeader {
-			status.Lag = applied - min(applied, seen)
-		}
+		l.tracker.Describe(node, shards, &status)
+		presence := l.s.presence(node.Name)
 		if status.State == "" {
-			status.State = l.s.presence(node.Name)
+			status.State = presence
+		}
+		if presence != client.NodeFailed && node.Name != l.s.cfg.Node { // who is gone would use up the others' time
+			ask[node.Name] = node.Address
 		}
 		list = append(list, status)
+	}
+	asking, cancel := context.WithTimeout(ctx, lagPatience)
+	defer cancel()
+	answers := l.s.statuses(asking, ask)
+	answers[l.s.cfg.Node] = nodeStatus{Status: client.Status{Applied: applied}}
+	for at := range list {
+		if answer, heard := answers[list[at].Name]; heard {
+			lag := applied - min(applied, answer.Status.Applied)
+			list[at].Lag = &lag
+		}
 	}
 	return list, nil
 }

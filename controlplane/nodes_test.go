@@ -3,6 +3,8 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -75,7 +77,7 @@ func TestNodesAndDrain(t *testing.T) {
 		t.Errorf("drain of an unknown node: %v", err)
 	}
 	f := join(t, r, "f", 3)
-	if n := statusOf(t, r, "f"); n.State != client.NodeUnknown || n.HeardMillis != -1 || n.Capacity != 3 || n.Version != "v2" {
+	if n := statusOf(t, r, "f"); n.State != client.NodeUnknown || n.HeardMillis != -1 || n.Lag != nil || n.Capacity != 3 || n.Version != "v2" {
 		t.Errorf("registered: %+v", n)
 	}
 	f.beat.Open, f.beat.Unread = 5, 9
@@ -84,7 +86,7 @@ func TestNodesAndDrain(t *testing.T) {
 	if n.State != client.NodeAlive || n.Shards != testShards || n.Open != 5 || n.Unread != 9 || n.HeardMillis < 0 || n.Moving != 0 {
 		t.Errorf("at work: %+v", n)
 	}
-	if n := statusOf(t, r, "one"); n.Suffrage != client.RaftLeader || n.Lag != 0 {
+	if n := statusOf(t, r, "one"); n.Suffrage != client.RaftLeader || n.Lag == nil || *n.Lag != 0 {
 		t.Errorf("the leader: %+v", n)
 	}
 
@@ -114,6 +116,56 @@ func TestNodesAndDrain(t *testing.T) {
 	f.send(t.Context())
 	if n := statusOf(t, r, "f"); n.State != client.NodeLeft || n.Shards != 0 || n.Draining {
 		t.Errorf("stopped: %+v", n)
+	}
+}
+
+// A node says itself how many entries it lags behind; of one that cannot be asked that is not known.
+func TestLag(t *testing.T) {
+	c := newNodes(t, 3, 1)
+	const still = 3
+	asker := c.leader()
+	voter := (asker + 1) % 3
+	until := func(what string, node int, holds func(lag *uint64) bool) {
+		t.Helper()
+		var nodes []client.NodeStatus
+		for ctx := patient(t); ; {
+			var err error
+			nodes, err = c.at(asker).Nodes(ctx)
+			at := slices.IndexFunc(nodes, func(n client.NodeStatus) bool { return n.Name == c.configs[node].Node })
+			if err == nil && at >= 0 && holds(nodes[at].Lag) {
+				return
+			}
+			if !c.at(asker).pause(ctx, 5*time.Millisecond) {
+				t.Fatalf("%s: %+v, %v", what, nodes, err)
+			}
+		}
+	}
+	unknown := func(lag *uint64) bool { return lag == nil }
+	none := func(lag *uint64) bool { return lag != nil && *lag == 0 }
+	atLeast := func(entries uint64) func(*uint64) bool {
+		return func(lag *uint64) bool { return lag != nil && *lag >= entries }
+	}
+	for n := range c.configs {
+		until("all keep up", n, none)
+	}
+
+	between := &c.at(still).machine.between
+	between.Lock() // it applies nothing any more
+	goOn := sync.OnceFunc(between.Unlock)
+	defer goOn()
+	for n := range uint64(3) {
+		openCustomer(t, c.at(asker), fmt.Sprint("customer-", n))
+		until("it lags more and more", still, atLeast(n+1))
+	}
+	until("a voter keeps up", voter, none)
+	goOn()
+	until("it has caught up", still, none)
+
+	for _, n := range []int{still, voter} {
+		c.net.cut(c.configs[n].Node)
+		until("it is cut off", n, unknown)
+		c.net.mend(c.configs[n].Node)
+		until("it is back", n, none)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -191,6 +192,39 @@ func (s *Server) serveStatus(_ context.Context, _ identity.Peer, _ nothing) (nod
 func (s *Server) statusOf(ctx context.Context, address string) (answer nodeStatus, err error) {
 	err = s.callAt(ctx, address, methodStatus, nothing{}, &answer)
 	return answer, err
+}
+
+const (
+	askAtOnce   = 16
+	askPatience = time.Second // for a node's answer
+)
+
+// statuses is what nodes, given by their names with their addresses, say of themselves. Those that do not answer in time are
+// not in it.
+func (s *Server) statuses(ctx context.Context, nodes map[string]string) map[string]nodeStatus {
+	var (
+		work    sync.WaitGroup
+		mu      sync.Mutex
+		answers = map[string]nodeStatus{}
+		places  = make(chan struct{}, askAtOnce)
+	)
+	for name, address := range nodes {
+		places <- struct{}{}
+		work.Go(func() {
+			defer func() { <-places }()
+			patience, cancel := context.WithTimeout(ctx, askPatience)
+			defer cancel()
+			answer, err := s.statusOf(patience, address)
+			if err != nil || answer.Status.Node != name {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers[name] = answer
+		})
+	}
+	work.Wait()
+	return answers
 }
 
 // callAt calls the node at an address.

@@ -234,10 +234,10 @@ func nodeAs(state string, draining bool, shards, open int) string {
 func TestNodesAndDrain(t *testing.T) {
 	b := newBench(t)
 	b.api.nodes = []string{nodeAs("ALIVE", false, 20, 1300)}
-	b.shoal("cluster", "nodes").want(t, exitOK, "ALIVE", "fetcher", "nonvoter", "20 (10 moving)", "1,300", "12.3", "1.5 s ago")
+	b.shoal("cluster", "nodes").want(t, exitOK, "ALIVE", "fetcher", "nonvoter", "nonvoter  7 ", "20 (10 moving)", "1,300", "12.3", "1.5 s ago")
 	b.api.nodes = []string{`{"name":"f1","roles":["fetcher"],"capacity":1,"state":"ALIVE","suffrage":"NONVOTER"}`}
 	got := b.shoal("cluster", "nodes")
-	got.want(t, exitOK, "The control plane has no leader", "?")
+	got.want(t, exitOK, "The control plane has no leader", "?", "nonvoter  - ")
 	if strings.Contains(got.out, "never") {
 		t.Errorf("without a leader nobody knows who was heard:\n%s", got.out)
 	}

@@ -18,8 +18,8 @@ type clusterNodesCommand struct {
 // Help teaches the command.
 func (*clusterNodesCommand) Help() string {
 	return `It shows every node as the leader sees it: its state (ALIVE, DRAINING, DRAINED, LEFT, FAILED), its part in Raft and how
-many entries it lags behind, and of fetchers the tiers they have, the shards they own (+ those on the move), the tasks they
-hold, their pace and how long ago they were heard. Runs may use the tiers that all fetchers have.
+many entries it lags behind (- when it did not say), and of fetchers the tiers they have, the shards they own (+ those on
+the move), the tasks they hold, their pace and how long ago they were heard. Runs may use the tiers that all fetchers have.
 
 It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY.`
@@ -56,7 +56,7 @@ func leads(n api.Node) bool { return n.Suffrage == "LEADER" }
 
 func nodeRow(n *api.Node, unheard string) []string {
 	row := []string{n.Name, n.State, strings.Join(n.Roles, ","), n.Version, strings.ToLower(n.Suffrage),
-		strconv.FormatUint(n.Lag, 10), "", "", "", "", "", ""}
+		lagOf(n, func(lag uint64) string { return strconv.FormatUint(lag, 10) }), "", "", "", "", "", ""}
 	if n.Capacity == 0 {
 		return row
 	}

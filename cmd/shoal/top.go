@@ -23,8 +23,8 @@ type topCommand struct {
 // Help teaches the command.
 func (*topCommand) Help() string {
 	return `It shows the cluster as it is, drawn again each second: the leader, the pace of pages and errors, what is out, how far each
-topic lags, and of every node its state, its part in Raft and how many entries it lags, its shards (+ those on the move),
-the tasks it holds, its pace and the age of its newest heartbeat. q or Ctrl-C ends it.
+topic lags, and of every node its state, its part in Raft and how many entries it lags (- when it did not say), its shards
+(+ those on the move), the tasks it holds, its pace and the age of its newest heartbeat. q or Ctrl-C ends it.
 
 It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY.
@@ -249,6 +249,14 @@ func unheard(led bool) string {
 	return "?"
 }
 
+// lagOf shows how far a node lags, "-" when it did not say.
+func lagOf(n *api.Node, show func(uint64) string) string {
+	if n.Lag == nil {
+		return "-"
+	}
+	return show(*n.Lag)
+}
+
 // nodeLine shows a node. Of one without a fetcher there is nothing to say behind its roles.
 func nodeLine(n *api.Node, unheard string) line {
 	l := line{}
@@ -276,7 +284,7 @@ func nodeLine(n *api.Node, unheard string) line {
 		l.style = bold
 	}
 	l.text = fmt.Sprintf(nodeFormat, cut(printable(n.Name), 14), strings.ToLower(n.State), strings.ToLower(n.Suffrage),
-		shortCount(n.Lag), cut(shortRoles(n.Roles), 12), shards, open, pages, heard)
+		lagOf(n, shortCount), cut(shortRoles(n.Roles), 12), shards, open, pages, heard)
 	return l
 }
 

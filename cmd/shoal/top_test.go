@@ -30,13 +30,14 @@ func seenCluster() *watch {
 		before: api.Status{Node: "c1", Leader: "c2", Term: 7, Commands: 5100, Shards: 64, Owned: 64, Pages: 9000, PageErrors: 30},
 		at:     at, atBefore: at.Add(-2 * time.Second),
 		nodes: []api.Node{
-			{Name: "a1", State: "UNKNOWN", Roles: []string{"apiserver"}, Suffrage: "NONVOTER", Lag: 12},
-			{Name: "c1", State: "ALIVE", Roles: []string{"controlplane"}, Suffrage: "VOTER"},
-			{Name: "c2", State: "ALIVE", Roles: []string{"controlplane"}, Suffrage: "LEADER"},
+			{Name: "a1", State: "UNKNOWN", Roles: []string{"apiserver"}, Suffrage: "NONVOTER", Lag: new(uint64(12))},
+			{Name: "c1", State: "ALIVE", Roles: []string{"controlplane"}, Suffrage: "VOTER", Lag: new(uint64)},
+			{Name: "c2", State: "ALIVE", Roles: []string{"controlplane"}, Suffrage: "LEADER", Lag: new(uint64)},
 			{Name: "fetcher-rack-17-slot-4", State: "ALIVE", Roles: []string{"fetcher", "ingest", "billing"}, Suffrage: "NONVOTER",
-				Capacity: 2, Shards: 32, Moving: 4, Open: 10234, PagesPerSecond: 1061.25, LeaseAgeMillis: millis(1200)},
+				Capacity: 2, Shards: 32, Moving: 4, Open: 10234, PagesPerSecond: 1061.25, LeaseAgeMillis: millis(1200),
+				Lag: new(uint64)},
 			{Name: "f2", State: "DRAINING", Roles: []string{"fetcher"}, Suffrage: "NONVOTER", Capacity: 1, Shards: 16,
-				Open: 7, PagesPerSecond: 3, LeaseAgeMillis: millis(400), Lag: 1_234_567},
+				Open: 7, PagesPerSecond: 3, LeaseAgeMillis: millis(400), Lag: new(uint64(1_234_567))},
 			{Name: "f3", State: "FAILED", Roles: []string{"fetcher"}, Capacity: 1, Shards: 16, LeaseAgeMillis: millis(72_000)},
 			{Name: "f4", State: "UNKNOWN", Roles: roleNames(), Capacity: 1},
 		}}
@@ -116,7 +117,7 @@ func TestTopShortens(t *testing.T) {
 }
 
 const topNode = `{"name":"n1","roles":["controlplane","fetcher"],"capacity":1,"state":"ALIVE","shards":64,"open":3,
-"pagesPerSecond":2.5,"leaseAgeMillis":1100,"suffrage":"LEADER"}`
+"pagesPerSecond":2.5,"leaseAgeMillis":1100,"suffrage":"LEADER","lag":0}`
 
 func TestTopOnce(t *testing.T) {
 	b := newBench(t)

@@ -116,7 +116,6 @@ type Heartbeat struct {
 	Open    int    // tasks held open
 	Unread  int64  // records of its shards' tasks that it has not read, some seconds ago
 	Pages   uint64 // passed on since the start of the process
-	Applied uint64 // Raft index that its node has applied; the client fills it in
 }
 
 // ShardEpoch names a shard's tenure.
@@ -198,7 +197,7 @@ type NodeStatus struct {
 	PagesPerSecond float64
 	HeardMillis    int64 // since its newest heartbeat, -1: none
 	Suffrage       Suffrage
-	Lag            uint64 // Raft entries that it had not applied when it was heard last
+	Lag            *uint64 // Raft entries that it had not applied when it was asked; nil: it did not say
 }
 
 // Do is Client.Do with the result's type.

@@ -28,7 +28,7 @@ type Node struct {
 	PagesPerSecond float64 `json:"pagesPerSecond"`
 	LeaseAgeMillis *int64  `json:"leaseAgeMillis" doc:"Since its newest heartbeat; null without one"`
 	Suffrage       string  `json:"suffrage" enum:",LEADER,VOTER,NONVOTER" doc:"In Raft; empty when Raft does not have it"`
-	Lag            uint64  `json:"lag" doc:"Raft entries that it had not applied when it was heard last"`
+	Lag            *uint64 `json:"lag" doc:"Raft entries that it had not applied when the leader asked it; null when it did not say"`
 }
 
 func newNode(n *client.NodeStatus) Node {

@@ -26,9 +26,9 @@ func (r *rate) note(now time.Time, pages uint64) {
 	r.at, r.pages = now, pages
 }
 
-// Describe fills in what the heartbeats and the assignment say of a node, and returns the Raft index that it had applied
-// when it was heard last, 0 for none. It leaves State empty when they say nothing of its life.
-func (t *Tracker) Describe(node *state.Node, shards []*state.Shard, into *client.NodeStatus) (applied uint64) {
+// Describe fills in what the heartbeats and the assignment say of a node. It leaves State empty when they say nothing of its
+// life.
+func (t *Tracker) Describe(node *state.Node, shards []*state.Shard, into *client.NodeStatus) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m, now := t.of(node), t.cfg.Now()
@@ -47,10 +47,8 @@ func (t *Tracker) Describe(node *state.Node, shards []*state.Shard, into *client
 		into.HeardMillis = now.Sub(m.heard).Milliseconds()
 		into.Open, into.Unread = m.beat.Open, m.beat.Unread
 		into.PagesPerSecond = m.rate.perSecond
-		applied = m.beat.Applied
 	}
 	into.State = t.stateOf(node, m, into.Shards > 0 || into.Open > 0, now)
-	return applied
 }
 
 // stateOf is a node's state; busy says that it owns a shard or holds something open.

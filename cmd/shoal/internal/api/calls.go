@@ -128,7 +128,8 @@ type Status struct {
 	PageErrors uint64 `json:"pageErrors"`
 }
 
-// Node is a node of the cluster as the leader sees it; LeaseAgeMillis is null when it was not heard.
+// Node is a node of the cluster as the leader sees it; LeaseAgeMillis is null when it was not heard,
+// Lag when it did not say.
 type Node struct {
 	Name           string   `json:"name"`
 	Roles          []string `json:"roles"`
@@ -144,7 +145,7 @@ type Node struct {
 	PagesPerSecond float64  `json:"pagesPerSecond"`
 	LeaseAgeMillis *int64   `json:"leaseAgeMillis"`
 	Suffrage       string   `json:"suffrage"`
-	Lag            uint64   `json:"lag"`
+	Lag            *uint64  `json:"lag"`
 }
 
 // Recount compares a run's ledger entry with what its page records add up to, in micro-cents.

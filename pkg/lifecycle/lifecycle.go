@@ -21,6 +21,9 @@ type Part struct {
 	Patience time.Duration
 }
 
+// none is the index of no part.
+const none = -1
+
 // idlePoll is how often Idle is asked.
 const idlePoll = 5 * time.Millisecond
 
@@ -43,7 +46,7 @@ func (p *Part) await(done <-chan error) {
 }
 
 // Run starts the parts in order, each once the one before it is ready, and stops them in the reverse order when ctx ends
-// or one of them ends by itself. It returns when all have stopped, with what went wrong.
+// or one of them ends by itself. It returns when all have stopped, with what went wrong, the first cause first.
 func Run(ctx context.Context, parts ...Part) error {
 	type running struct {
 		part Part
@@ -52,7 +55,7 @@ func Run(ctx context.Context, parts ...Part) error {
 	}
 	var started []running
 	ended := make(chan int, len(parts))
-	failed := error(nil)
+	early := none
 start:
 	for i, part := range parts {
 		// A part is stopped by its turn alone, not by ctx: those behind it stop first.
@@ -70,26 +73,32 @@ start:
 		case <-part.Ready:
 		case <-ctx.Done():
 			break start
-		case at := <-ended:
-			failed = fmt.Errorf("%s ended by itself", parts[at].Name)
+		case early = <-ended:
 			break start
 		}
 	}
-	if failed == nil {
+	if early == none {
 		select {
 		case <-ctx.Done():
-		case at := <-ended:
-			failed = fmt.Errorf("%s ended by itself", parts[at].Name)
+		case early = <-ended:
 		}
 	}
+	var cause, failed error
 	for i := len(started) - 1; i >= 0; i-- {
-		if failed == nil {
+		if early == none && failed == nil {
 			started[i].part.await(started[i].done)
 		}
 		started[i].stop()
-		if err := <-started[i].done; err != nil && !errors.Is(err, context.Canceled) {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", started[i].part.Name, err))
+		err := <-started[i].done
+		wrong := err != nil && !errors.Is(err, context.Canceled)
+		switch name := started[i].part.Name; {
+		case i == early && !wrong:
+			cause = fmt.Errorf("%s ended by itself", name)
+		case i == early:
+			cause = fmt.Errorf("%s: %w", name, err)
+		case wrong:
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
 		}
 	}
-	return failed
+	return errors.Join(cause, failed)
 }

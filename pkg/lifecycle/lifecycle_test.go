@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -86,10 +85,26 @@ func TestFailureStopsAll(t *testing.T) {
 	j := &journal{}
 	broken := errors.New("broken")
 	err := lifecycle.Run(context.Background(), j.part("a", nil), j.part("b", broken), j.part("c", nil))
-	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "b ended by itself") {
+	if !errors.Is(err, broken) || err.Error() != "b: broken" {
 		t.Fatalf("got %v", err)
 	}
 	if want := []string{"start a", "start b", "stop a"}; !slices.Equal(j.lines, want) {
 		t.Fatalf("got %v, want %v", j.lines, want)
+	}
+}
+
+// What ended first is told first, whatever its end did to the others.
+func TestTheCauseIsToldFirst(t *testing.T) {
+	for want, end := range map[string]error{"a: broken\nb: lost a": errors.New("broken"), "a ended by itself\nb: lost a": nil} {
+		over := make(chan struct{})
+		a := lifecycle.Part{Name: "a", Run: func(context.Context) error { <-over; return end }}
+		b := lifecycle.Part{Name: "b", Run: func(ctx context.Context) error {
+			close(over)
+			<-ctx.Done()
+			return errors.New("lost a")
+		}}
+		if err := lifecycle.Run(context.Background(), a, b); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,17 +37,18 @@ func batch(source *ids.Sequence, job rowstore.Job, from, count int) []rowstore.P
 	return pages
 }
 
-func openB(b *testing.B) *clickhouse.Store {
-	store := open(b, clickhouse.Config{Database: database(b)})
+func openB(b *testing.B, db string) *clickhouse.Store {
+	store := open(b, clickhouse.Config{Database: db})
 	b.Cleanup(func() { _ = store.Close() })
 	return store
 }
 
-// BenchmarkPutPages gives the time of one page record with one row.
+// BenchmarkPutPages gives the time of one page record with one row, and what it takes of the server's disk once merged.
 func BenchmarkPutPages(b *testing.B) {
 	for _, size := range []int{1, 500, 2_000, 20_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			store, source := openB(b), &ids.Sequence{}
+			db, source := database(b), &ids.Sequence{}
+			store := openB(b, db)
 			job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(), Started: 1}
 			before := serverCPU(b)
 			for seq := 0; seq < b.N; seq += size {
@@ -58,8 +60,21 @@ func BenchmarkPutPages(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64((serverCPU(b)-before)/time.Microsecond)/float64(b.N), "server-µs/op")
+			b.StopTimer()
+			b.ReportMetric(onDisk(b, db)/float64(b.N), "disk-bytes/op")
 		})
 	}
+}
+
+// onDisk is how many bytes a database's rows take when their parts are merged.
+func onDisk(b *testing.B, db string) float64 {
+	query(b, "OPTIMIZE TABLE `"+db+"`.rows FINAL")
+	size, err := strconv.ParseFloat(query(b, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = '"+db+
+		"' AND table = 'rows'"), 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return size
 }
 
 // serverCPU is the processor time that the server has used, when $CLICKHOUSE_PIDFILE names its process: on a machine that
@@ -85,7 +100,7 @@ var benchRows = flag.Int("bench-rows", 2_000_000, "rows of the group that Benchm
 
 // BenchmarkReads reads a group of 20 jobs. The time of its first line is that of storing the rows.
 func BenchmarkReads(b *testing.B) {
-	store, source := openB(b), &ids.Sequence{}
+	store, source := openB(b, database(b)), &ids.Sequence{}
 	group, scraper := source.New(), source.New()
 	var jobs []ids.ID
 	began := time.Now()
@@ -199,7 +214,7 @@ func BenchmarkReads(b *testing.B) {
 
 // BenchmarkIntake gives the time of one link.
 func BenchmarkIntake(b *testing.B) {
-	store, source := openB(b), &ids.Sequence{}
+	store, source := openB(b, database(b)), &ids.Sequence{}
 	w, err := store.CreateList(context.Background(), source.New())
 	if err != nil {
 		b.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +46,7 @@ func TestCapacity(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.o = suite.ProductOrder(s.who, slices.Collect(web.URLs(capacityPages)))
-	before := everybody(t, c)
+	before, logged := everybody(t, c), segments(t)
 	begin := time.Now()
 	s.launch()
 	s.finish()
@@ -58,6 +59,8 @@ func TestCapacity(t *testing.T) {
 		fmt.Fprintf(&report, "| %s | %.1f | %d |\n", name,
 			float64((after[name].CPU-before[name].CPU).Microseconds())/capacityPages, after[name].PeakBytes>>20)
 	}
+	fmt.Fprintf(&report, "\nKafka's segments grew by %.0f bytes a page, all replicas together\n",
+		float64(segments(t)-logged)/capacityPages)
 	t.Log("\n" + report.String())
 }
 
@@ -71,4 +74,24 @@ func everybody(t *testing.T, c *cluster.Cluster) map[string]process.Usage {
 		all[filepath.Base(file)] = suite.Must(process.UsageOf(pid))(t)
 	}
 	return all
+}
+
+// segment is a file of a topic's partition that is not one of Kafka's own.
+var segment = regexp.MustCompile(`/[^/_][^/]*-\d+/\d{20}\.log$`)
+
+// segments is how long the topics' files are that the services have open, which Kafka has of all that it keeps.
+func segments(t *testing.T) (size int64) {
+	t.Helper()
+	for _, file := range suite.Must(filepath.Glob(filepath.Join(*servicePID, "*")))(t) {
+		pid := strings.TrimSpace(string(suite.Must(os.ReadFile(file))(t)))
+		for _, open := range suite.Must(filepath.Glob("/proc/" + pid + "/fd/*"))(t) {
+			if path, err := os.Readlink(open); err != nil || !segment.MatchString(path) {
+				continue // not one, or closed meanwhile
+			}
+			if info, err := os.Stat(open); err == nil {
+				size += info.Size()
+			}
+		}
+	}
+	return size
 }

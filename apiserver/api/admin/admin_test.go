@@ -89,7 +89,7 @@ func TestNodes(t *testing.T) {
 			"0.leaseAgeMillis": 0, "0.boot": ids.ID{1}.String()}},
 		apitest.Scenario{Name: "no such node", As: apitest.Admin, Do: "PUT /api/admin/nodes/f2/drain", Status: 400, Code: "not_found"},
 		apitest.Scenario{Name: "no fetcher", As: apitest.Admin, Do: "PUT /api/admin/nodes/ingest1/drain", Status: 400,
-			Code: "invalid_request", Has: map[string]any{"detail": "name: node \"ingest1\" is no fetcher: it has nothing to hand over"}},
+			Code: "invalid_request", Has: map[string]any{"detail": "node \"ingest1\" is no fetcher: it has nothing to hand over"}},
 		apitest.Scenario{Name: "taken back all the same", As: apitest.Admin, Do: "DELETE /api/admin/nodes/ingest1/drain", Status: 204},
 		apitest.Scenario{Name: "drain", As: apitest.Admin, Do: drain, Status: 204},
 		apitest.Scenario{Name: "it drains", As: apitest.Admin, Do: nodes, Status: 200,

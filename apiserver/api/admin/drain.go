@@ -45,7 +45,7 @@ func Undrain(s api.Services) *operation.Operation {
 func drain(ctx context.Context, s api.Services, view *client.View, name string, draining bool) (operation.None, error) {
 	for _, node := range view.Nodes() {
 		if draining && node.Name == name && node.Capacity == 0 {
-			return operation.None{}, fault.Invalid(fault.InvalidRequest, "name",
+			return operation.None{}, fault.New(fault.InvalidRequest,
 				"node %q is no fetcher: it has nothing to hand over", name)
 		}
 	}

@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 )
 
+// standard is the name of standard input and output.
+const standard = "-"
+
 type clusterBackupCommand struct {
 	connectFlags
-	File  string `arg:"" help:"File to write; one that is there is replaced with --force only." type:"path" placeholder:"FILE"`
+	File  string `arg:"" help:"File to write, '-' for standard output; one that is there is replaced with --force only." type:"path" placeholder:"FILE"`
 	Force bool   `help:"Replace the file if it is there."`
 }
 
@@ -21,13 +24,20 @@ func (*clusterBackupCommand) Help() string {
 backups. The file appears when it is whole. It holds what a cluster knows but for the keys' secrets: keep it as you keep a
 password.
 
-Example:
+On standard output there is nothing but the backup. One that ends with another code than 0 is no backup: 'restore' refuses
+it.
 
-  shoal cluster backup shoal-$(date +%F).backup`
+Examples:
+
+  shoal cluster backup shoal-$(date +%F).backup
+  shoal cluster backup - | gzip > shoal.backup.gz`
 }
 
 // Run saves the state.
 func (c *clusterBackupCommand) Run(ctx context.Context, t *terminal) error {
+	if c.File == standard {
+		return c.print(ctx, t)
+	}
 	if _, err := os.Stat(c.File); !c.Force && !errors.Is(err, fs.ErrNotExist) {
 		if err != nil {
 			return err
@@ -58,9 +68,24 @@ func (c *clusterBackupCommand) Run(ctx context.Context, t *terminal) error {
 	return nil
 }
 
+// print writes the state to standard output, where a part of it cannot be taken back.
+func (c *clusterBackupCommand) print(ctx context.Context, t *terminal) error {
+	client, err := c.adminClient(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	size, err := client.Backup(ctx, t.out)
+	if err != nil {
+		return fmt.Errorf("what was written is no backup: %w", err)
+	}
+	t.notef("%d bytes are written", size)
+	return nil
+}
+
 type clusterRestoreCommand struct {
 	connectFlags
-	File  string `arg:"" help:"File that 'shoal cluster backup' wrote." type:"existingfile" placeholder:"FILE"`
+	File  string `arg:"" help:"File that 'shoal cluster backup' wrote, '-' for standard input." type:"existingfile" placeholder:"FILE"`
 	Force bool   `help:"Take another cluster's backup, too."`
 }
 
@@ -82,16 +107,20 @@ func (c *clusterRestoreCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	defer client.Close()
-	file, err := os.Open(c.File)
-	if err != nil {
-		return err
+	saved, length := t.in, int64(-1)
+	if c.File != standard {
+		file, err := os.Open(c.File)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }() // read only: nothing is lost
+		info, err := file.Stat()
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.File, err)
+		}
+		saved, length = file, info.Size()
 	}
-	defer func() { _ = file.Close() }() // read only: nothing is lost
-	info, err := file.Stat()
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
-	}
-	restored, err := client.Restore(ctx, file, info.Size(), c.Force)
+	restored, err := client.Restore(ctx, saved, length, c.Force)
 	if err != nil {
 		return err
 	}

@@ -43,9 +43,32 @@ func TestBackupIsSentWhole(t *testing.T) {
 	b.shoal("cluster", "restore", file).want(t, exitFailed, "force takes it")
 }
 
+func TestBackupThroughAPipe(t *testing.T) {
+	b := newBench(t)
+	got := b.shoal("cluster", "backup", "-")
+	got.want(t, exitOK, "bytes are written")
+	if got.out != "\"the state\"\n" {
+		t.Errorf("standard output holds %q", got.out)
+	}
+	b.in = got.out
+	b.shoal("cluster", "restore", "-").want(t, exitOK, "index 42")
+	if sent := b.api.bodies["POST /api/admin/restore"]; sent != got.out {
+		t.Errorf("sent %q", sent)
+	}
+	b.api.cut = "GET /api/admin/backup"
+	got = b.shoal("cluster", "backup", "-")
+	got.want(t, exitFailed, "what was written is no backup: the backup broke off after 4 bytes")
+	if got.out != "half" {
+		t.Errorf("standard output holds %q", got.out)
+	}
+	b.api.refuse["GET /api/admin/backup"] = problem{status: 500, code: "internal_error", detail: "oh"}
+	b.shoal("cluster", "backup", "-").want(t, exitFailed, "what was written is no backup: oh")
+}
+
 func TestRemoveNode(t *testing.T) {
 	b := newBench(t)
 	b.shoal("cluster", "remove", "cp2").want(t, exitOK, "cp2 is not part of the cluster any more")
 	b.api.refuse["DELETE /api/admin/nodes/cp2"] = problem{status: 409, code: "node_alive", detail: "stop it first"}
 	b.shoal("cluster", "remove", "cp2").want(t, exitFailed, "stop it first")
+	b.shoal("cluster", "remove", "").want(t, exitUsage, "<node>: want a node's name")
 }

@@ -38,6 +38,7 @@ type fakeAPI struct {
 	leader      string             // of the control plane, "" for none
 	nodes       []string           // the one node, at each look; the last one stays
 	refuse      map[string]problem // by METHOD path; "*" for all
+	cut         string             // METHOD path whose answer breaks off
 	entries     []map[string]any
 	outcome     map[string]any // the record that a launch leaves
 	onStream    func()         // called with each connection to a stream
@@ -91,6 +92,11 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"status":%d,"code":%q,"title":"Refused","detail":%q,"correlationId":"c-1","errors":[{"code":%q,"message":%q}]}`,
 			p.status, p.code, p.detail, p.code, p.detail)
 		return
+	}
+	if name == f.cut {
+		_, _ = io.WriteString(w, "half")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
 	}
 	if strings.HasSuffix(r.URL.Path, "/stream") {
 		f.stream(w, r)

@@ -35,6 +35,16 @@ type clusterFlags struct {
 
 func (c *clusterFlags) authority() string { return filepath.Join(c.Data, authorityFile) }
 
+// isAuthority says whether a file that is there is the authority's.
+func (c *clusterFlags) isAuthority(file string) bool {
+	one, err := os.Stat(file)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(c.authority())
+	return err == nil && os.SameFile(one, other)
+}
+
 type clusterInitCommand struct {
 	clusterFlags
 	Name string `help:"Name of the cluster: lower-case letters, digits and inner hyphens." default:"shoal" placeholder:"NAME"`
@@ -127,7 +137,10 @@ func (c *clusterCertCommand) Run(t *terminal) error {
 		out = filepath.Join(c.Data, c.Node+".pem")
 	}
 	if err := issued.Write(out); err != nil {
-		if errors.Is(err, fs.ErrExist) {
+		switch {
+		case errors.Is(err, fs.ErrExist) && c.isAuthority(out):
+			return usagef("%s is the cluster's authority: name another file with --out", out)
+		case errors.Is(err, fs.ErrExist):
 			return &exitError{code: exitFailed, text: out + " is there already: move it away, or name another with --out"}
 		}
 		return err

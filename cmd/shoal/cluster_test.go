@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,7 @@ func TestClusterIssuesIdentities(t *testing.T) {
 
 	cert("f1", "--roles", "fetcher").want(t, exitOK, filepath.Join(dir, "f1.pem"))
 	cert("f1", "--roles", "fetcher").want(t, exitFailed, "is there already")
+	cert("authority", "--roles", "fetcher").want(t, exitUsage, "is the cluster's authority: name another file with --out")
 	cert("x", "--roles", "cook").want(t, exitUsage, "--roles: \"cook\" is none of")
 	cert("x", "--roles", "fetcher", "--days", "0").want(t, exitUsage, "--days")
 	cert("x", "--roles", "fetcher", "--days", "99999").want(t, exitUsage, "--days: 1 to 3650")
@@ -50,6 +52,20 @@ func TestClusterIssuesIdentities(t *testing.T) {
 	founder := ServeConfig{Data: t.TempDir(), Cluster: &ClusterConfig{Identity: other, Bootstrap: true}}
 	if err := runNode(t.Context(), founder, nil); !errors.Is(err, errFounder) {
 		t.Errorf("a node that is no control plane's founds a cluster: %v", err)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	for _, c := range []struct{ cluster, gossip, says string }{
+		{taken.Addr().String(), "127.0.0.1:0", "--cluster-listen: listen tcp"},
+		{"127.0.0.1:0", taken.Addr().String(), "--gossip-listen: listen tcp"},
+	} {
+		node := ServeConfig{Data: t.TempDir(), Cluster: &ClusterConfig{Identity: other, Listen: c.cluster, GossipListen: c.gossip}}
+		if err := runNode(t.Context(), node, nil); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("a port that is taken: %v, want %s", err, c.says)
+		}
 	}
 	if !issued.SignInKey.Equal(authority.SignInKey) {
 		t.Error("the server would not accept the operator's tokens")

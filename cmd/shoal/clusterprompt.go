@@ -162,7 +162,8 @@ func (d *demoCluster) setDrain(ctx context.Context, name string, drain bool) err
 	if err != nil {
 		return err
 	}
-	return (&fetcherDrainCommand{connectFlags: connect, Node: name, Wait: drain, Undo: !drain, Timeout: nodeStarts}).Run(ctx, d.t)
+	timeout := nodeStarts
+	return (&fetcherDrainCommand{connectFlags: connect, Node: name, Wait: drain, Undo: !drain, Timeout: &timeout}).Run(ctx, d.t)
 }
 
 func (d *demoCluster) stopNode(_ context.Context, name string) error {

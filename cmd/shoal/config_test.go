@@ -171,7 +171,7 @@ func TestConfigIsStrict(t *testing.T) {
 		`listen = "127.0.0.1:1`:     `the quote does not end`,
 		"listen = a:1\nlisten=b:1":  `"listen" stands there 2 times`,
 		"config = other.conf":       `unknown key "config"`,
-		"egress-allow = 10.0.0.0":   `--egress-allow`,
+		"egress-allow = 10.0.0.5":   `--egress-allow: "10.0.0.5": want a range such as 10.0.0.0/8, or 10.0.0.5/32 for one`,
 		"host-rate = 11":            `--host-rate: above 0 and at most --max-host-rate (10)`,
 		"host-rate = NaN":           `--host-rate`,
 		"host-connections = 0":      `--host-connections`,

@@ -17,10 +17,10 @@ type fetcherCommand struct {
 
 type fetcherDrainCommand struct {
 	connectFlags
-	Node    string        `arg:"" help:"Name of the node."`
-	Wait    bool          `help:"Wait until the node owns no shard and holds nothing open."`
-	Timeout time.Duration `help:"With --wait: how long, at most." default:"5m"`
-	Undo    bool          `help:"Take the drain back: the node gets its share again."`
+	Node    string         `arg:"" help:"Name of the node."`
+	Wait    bool           `help:"Wait until the node owns no shard and holds nothing open."`
+	Timeout *time.Duration `help:"With --wait: how long, at most; 5m unless given."`
+	Undo    bool           `help:"Take the drain back: the node gets its share again."`
 }
 
 // Help teaches the command.
@@ -40,11 +40,19 @@ Examples:
 
 // Validate checks what a flag alone cannot.
 func (c *fetcherDrainCommand) Validate() error {
-	if c.Undo && c.Wait {
-		return fmt.Errorf("--undo is done at once: leave --wait out")
+	switch {
+	case c.Undo && c.Wait:
+		return errors.New("--undo is done at once: leave --wait out")
+	case c.Timeout != nil && !c.Wait:
+		return errors.New("--timeout: only with --wait")
+	case c.Timeout != nil && *c.Timeout <= 0:
+		return errors.New("--timeout: above 0s")
 	}
-	return nil
+	return checkNode(c.Node)
 }
+
+// drainTimeout is how long --wait waits unless --timeout says otherwise.
+const drainTimeout = 5 * time.Minute
 
 // drainPoll is how often a drain's progress is looked at.
 const drainPoll = time.Second
@@ -67,11 +75,15 @@ func (c *fetcherDrainCommand) Run(ctx context.Context, t *terminal) error {
 		t.notef("%s drains; shoal cluster nodes shows how far it is", c.Node)
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, c.Timeout)
+	timeout := drainTimeout
+	if c.Timeout != nil {
+		timeout = *c.Timeout
+	}
+	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err = c.follow(waiting, t, client)
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return &exitError{code: exitFailed, text: fmt.Sprintf("%s is not done within %v; it goes on draining", c.Node, c.Timeout)}
+		return &exitError{code: exitFailed, text: fmt.Sprintf("%s is not done within %v; it goes on draining", c.Node, timeout)}
 	}
 	return err
 }

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
+	"reflect"
 	"strings"
 	"syscall"
 
@@ -164,6 +166,7 @@ func run(ctx context.Context, args []string, t terminal) (code int) {
 		kong.ValueFormatter(describe),
 		kong.WithHyphenPrefixedParameters(true), // --micros -5000
 		kong.DefaultEnvars("SHOAL"),
+		kong.TypeMapper(reflect.TypeFor[netip.Prefix](), kong.MapperFunc(decodeRange)),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(&t),
 	)
@@ -177,6 +180,20 @@ func run(ctx context.Context, args []string, t terminal) (code int) {
 		return exitUsage
 	}
 	return t.exitCode(ctx, command.Run())
+}
+
+// decodeRange reads a range of addresses.
+func decodeRange(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("CIDR", &text); err != nil {
+		return err
+	}
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		return fmt.Errorf("%q: want a range such as 10.0.0.0/8, or 10.0.0.5/32 for one address", text)
+	}
+	target.Set(reflect.ValueOf(prefix))
+	return nil
 }
 
 // describe is a flag's help text, with its default where the synopsis shows a placeholder instead.

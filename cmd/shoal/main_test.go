@@ -246,7 +246,22 @@ func TestNodesAndDrain(t *testing.T) {
 	b.shoal("fetcher", "drain", "f1").want(t, exitOK, "f1 drains")
 	b.shoal("fetcher", "drain", "f2").want(t, exitFailed)
 	b.shoal("fetcher", "drain", "f1", "--undo").want(t, exitOK, "f1 takes part again")
-	b.shoal("fetcher", "drain", "f1", "--undo", "--wait").want(t, exitUsage, "--wait")
+	calls := len(b.api.calls)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"f1", "--undo", "--wait"}, "--wait"},
+		{[]string{"f1", "--wait", "--timeout=-1s"}, "--timeout: above 0s"},
+		{[]string{"f1", "--wait", "--timeout=0s"}, "--timeout: above 0s"},
+		{[]string{"f1", "--timeout=1m"}, "--timeout: only with --wait"},
+		{[]string{""}, "<node>: want a node's name"},
+	} {
+		b.shoal(append([]string{"fetcher", "drain"}, c.args...)...).want(t, exitUsage, c.says)
+	}
+	if len(b.api.calls) > calls {
+		t.Errorf("wrong usage made the calls %v", b.api.calls[calls:])
+	}
 	if !b.api.asked("PUT /api/admin/nodes/f1/drain") || !b.api.asked("DELETE /api/admin/nodes/f1/drain") {
 		t.Errorf("calls %v", b.api.calls)
 	}

@@ -1,6 +1,9 @@
 package main
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 type clusterRemoveCommand struct {
 	connectFlags
@@ -16,6 +19,17 @@ be left.
 Example:
 
   shoal cluster remove cp2`
+}
+
+// Validate checks what the command line alone cannot.
+func (c *clusterRemoveCommand) Validate() error { return checkNode(c.Node) }
+
+// checkNode refuses the empty name, which a script has of a variable that is not set.
+func checkNode(name string) error {
+	if name == "" {
+		return errors.New("<node>: want a node's name")
+	}
+	return nil
 }
 
 // Run removes a node.

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +38,7 @@ const (
 	maxDemoNodes = 60     // that one demo starts, and so its ports
 	demoValid    = 90 * 24 * time.Hour
 	nodeStarts   = time.Minute // until a node that was started serves
+	maxWarning   = 64 << 10    // bytes at the end of a log in which a warning is looked for
 )
 
 type clusterDemoCommand struct {
@@ -42,7 +46,8 @@ type clusterDemoCommand struct {
 	Listen   string `help:"Address of the first API server; the second has the next port." default:"127.0.0.1:8080" placeholder:"IP:PORT"`
 	BasePort int    `help:"First port of the nodes, three for each." default:"7400"`
 
-	Connections `embed:""`
+	Connections    `embed:""`
+	RebindServices bool `group:"services" help:"Kafka and the database are this cluster's from now on, whosever they were."`
 }
 
 // Help teaches the command.
@@ -97,6 +102,7 @@ func (c *clusterDemoCommand) run(ctx context.Context, t *terminal, web *synthweb
 	if err := d.start(ctx, slices.Clone(d.nodes)...); err != nil {
 		return err
 	}
+	c.RebindServices = false // they are
 	if err := d.publish(); err != nil {
 		return err
 	}
@@ -130,6 +136,7 @@ type demoCluster struct {
 	launch    launcher
 	nodes     []*demoNode
 	starting  sync.WaitGroup // those that wait until a node serves
+	orders    []order        // that were given beside others
 }
 
 // demoNode is one of them. Its place decides its ports, so it has the same after a restart.
@@ -138,9 +145,12 @@ type demoNode struct {
 	config     ServeConfig
 	unused     bool    // it was made just now, and never started
 	running    running // nil: it is stopped
+	logged     int64   // bytes of its log before it was started
 }
 
 func (n *demoNode) server() string { return "http://" + n.config.Listen }
+
+func (n *demoNode) log() string { return filepath.Join(n.config.Data, "shoal.log") }
 
 // launcher starts nodes: as processes, or in this one (launch.go).
 type launcher interface {
@@ -259,20 +269,23 @@ func (d *demoCluster) start(ctx context.Context, nodes ...*demoNode) error {
 	failed := make(chan error, len(nodes))
 	begin := func(n *demoNode) { failed <- d.begin(ctx, n) }
 	alone := 0
-	if first := nodes[0]; first.unused {
+	if nodes[0].unused {
 		alone = 1
-		if err := d.begin(ctx, first); err != nil {
+		if err := d.begin(ctx, nodes[0]); err != nil {
 			return err
 		}
 	}
 	for _, n := range nodes[alone:] {
 		go begin(n)
 	}
-	var err error
+	var first error
 	for range nodes[alone:] {
-		err = errors.Join(err, <-failed)
+		if err := <-failed; err != nil && first == nil {
+			first = err
+			cancel() // the others may wait for that one, and would say the same
+		}
 	}
-	return err
+	return first
 }
 
 // begin starts a node and waits until it serves.
@@ -284,7 +297,12 @@ func (d *demoCluster) begin(ctx context.Context, n *demoNode) error {
 }
 
 func (d *demoCluster) launchNode(ctx context.Context, n *demoNode) error {
-	r, err := d.launch.launch(ctx, n.config)
+	if info, err := os.Stat(n.log()); err == nil {
+		n.logged = info.Size()
+	}
+	config := n.config
+	config.RebindServices = d.command.RebindServices
+	r, err := d.launch.launch(ctx, config)
 	if err != nil {
 		return fmt.Errorf("%s: %w", n.name, err)
 	}
@@ -294,10 +312,44 @@ func (d *demoCluster) launchNode(ctx context.Context, n *demoNode) error {
 
 // await waits until a node that was launched serves.
 func (n *demoNode) await(ctx context.Context) error {
-	if err := n.running.await(ctx); err != nil {
+	err := n.running.await(ctx)
+	if errors.Is(err, errNotReady) {
+		if warning := lastWarning(n.log(), n.logged); warning != "" {
+			err = fmt.Errorf("%w, and warns: %s", err, warning)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w (its log is in %s)", n.name, err, n.config.Data)
 	}
 	return nil
+}
+
+// lastWarning is the last line of a log behind a place that warns, or worse; "" when none does, or can be read.
+func lastWarning(log string, from int64) string {
+	file, err := os.Open(log)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return ""
+	}
+	if info.Size() < from { // it was begun anew
+		from = 0
+	}
+	lines, err := io.ReadAll(io.NewSectionReader(file, max(from, info.Size()-maxWarning), maxWarning))
+	if err != nil {
+		return ""
+	}
+	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(string(lines)), "\n")) {
+		for _, level := range []slog.Level{slog.LevelWarn, slog.LevelError} {
+			if _, said, found := strings.Cut(line, " level="+level.String()+" "); found {
+				return printable(said)
+			}
+		}
+	}
+	return ""
 }
 
 // startLater starts a node and says so when it serves, which may be once others do: they can be started meanwhile.

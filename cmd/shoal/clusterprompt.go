@@ -19,12 +19,12 @@ type demoWord struct {
 func demoWords() []demoWord {
 	return []demoWord{
 		{"nodes", "", "the nodes, who leads, who has which shards", (*demoCluster).list},
-		{"run", "[PAGES]", "read pages of the demo web: all of its 2,000, unless told otherwise", (*demoCluster).read},
+		{"run", "[PAGES]", "read pages of the demo web, beside what you say next: all of its 2,000, unless told otherwise", (*demoCluster).read},
 		{"add", "[ROLE]", "start one more node: a fetcher, unless told otherwise", (*demoCluster).grow},
-		{"drain", "NODE", "have a fetcher hand over its work", (*demoCluster).drain},
+		{"drain", "NODE", "have a fetcher hand over its work, beside what you say next", (*demoCluster).drain},
 		{"undrain", "NODE", "give it work again", (*demoCluster).undrain},
 		{"stop", "NODE", "stop a node in order, as an upgrade does", (*demoCluster).stopNode},
-		{"kill", "NODE", "end a node as a crash does; 'leader' is the control plane's leader", (*demoCluster).killNode},
+		{"kill", "NODE", "end a node as a crash does, or in order where all are in one process; 'leader' is the control plane's", (*demoCluster).killNode},
 		{"start", "NODE", "start a node that was stopped or killed", (*demoCluster).startNode},
 	}
 }
@@ -49,6 +49,7 @@ func (d *demoCluster) obey(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			d.finish(ctx)
 			return nil
 		case line, open := <-lines:
 			if !open {
@@ -57,6 +58,7 @@ func (d *demoCluster) obey(ctx context.Context) error {
 			}
 			word, argument, _ := strings.Cut(strings.TrimSpace(line), " ")
 			if word == "quit" || word == "exit" {
+				d.finish(ctx)
 				return nil
 			}
 			if err := d.tell(ctx, word, strings.TrimSpace(argument)); err != nil && ctx.Err() == nil {
@@ -80,8 +82,44 @@ func (d *demoCluster) tell(ctx context.Context, word, argument string) error {
 	for _, w := range words {
 		d.t.notef("  %-8s %-8s %s", w.name, w.argument, w.help)
 	}
-	d.t.notef("  %-8s %-8s %s", "quit", "", "stop all nodes and end; the data stays")
+	d.t.notef("  %-8s %-8s %s", "quit", "", "once runs and drains have ended stop all nodes and end; the data stays")
+	d.t.notef("Lose nodes in the middle of a run: 'run', and then 'kill leader', 'stop fetcher1' or 'drain fetcher2'.")
 	return nil
+}
+
+// order is one that takes a while, and is carried out beside those that come after it.
+type order struct {
+	text string
+	done chan struct{} // closed once it is
+}
+
+// beside carries an order out while others are taken. Its progress comes in lines, which others may stand between.
+func (d *demoCluster) beside(ctx context.Context, text string, do func(t *terminal) error) {
+	o := order{text: text, done: make(chan struct{})}
+	d.orders = append(d.orders, o)
+	t := *d.t
+	t.columns = 0
+	go func() {
+		defer close(o.done)
+		if err := do(&t); err != nil && err.Error() != "" && ctx.Err() == nil {
+			t.notef("%s: %v", text, err)
+		}
+	}()
+}
+
+// finish waits for the orders that are not carried out yet. They end when ctx does.
+func (d *demoCluster) finish(ctx context.Context) {
+	for _, o := range d.orders {
+		select {
+		case <-o.done:
+			continue
+		default:
+		}
+		if ctx.Err() == nil {
+			d.t.notef("Waiting for '%s'. Ctrl-C ends at once.", o.text)
+		}
+		<-o.done
+	}
 }
 
 // connect is how the commands find an API server that runs.
@@ -128,7 +166,10 @@ func (d *demoCluster) read(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	return (&demoCommand{Data: d.command.Data}).again(ctx, d.t, d.web, connect, pages)
+	d.beside(ctx, fmt.Sprintf("run %d", pages), func(t *terminal) error {
+		return (&demoCommand{Data: d.command.Data}).again(ctx, t, d.web, connect, pages)
+	})
+	return nil
 }
 
 func (d *demoCluster) grow(ctx context.Context, role string) error {
@@ -150,20 +191,23 @@ func (d *demoCluster) grow(ctx context.Context, role string) error {
 }
 
 func (d *demoCluster) drain(ctx context.Context, name string) error {
-	return d.setDrain(ctx, name, true)
-}
-
-func (d *demoCluster) undrain(ctx context.Context, name string) error {
-	return d.setDrain(ctx, name, false)
-}
-
-func (d *demoCluster) setDrain(ctx context.Context, name string, drain bool) error {
 	connect, err := d.connect()
 	if err != nil {
 		return err
 	}
 	timeout := nodeStarts
-	return (&fetcherDrainCommand{connectFlags: connect, Node: name, Wait: drain, Undo: !drain, Timeout: &timeout}).Run(ctx, d.t)
+	d.beside(ctx, "drain "+name, func(t *terminal) error {
+		return (&fetcherDrainCommand{connectFlags: connect, Node: name, Wait: true, Timeout: &timeout}).Run(ctx, t)
+	})
+	return nil
+}
+
+func (d *demoCluster) undrain(ctx context.Context, name string) error {
+	connect, err := d.connect()
+	if err != nil {
+		return err
+	}
+	return (&fetcherDrainCommand{connectFlags: connect, Node: name, Undo: true}).Run(ctx, d.t)
 }
 
 func (d *demoCluster) stopNode(_ context.Context, name string) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +27,10 @@ const (
 	nodeStops  = 45 * time.Second       // until a process that was asked to stop is killed
 
 	maxLastWords = 2 << 10 // of a process that ended with an error
+	maxReadyz    = 1 << 10 // bytes of an answer
 )
+
+var errNotReady = errors.New("it does not become ready")
 
 // processes starts each node as a process of this program.
 type processes struct{ program string }
@@ -52,19 +57,28 @@ func (p *processes) launch(_ context.Context, config ServeConfig) (running, erro
 	command := exec.Command(p.program, config.args()...)
 	command.Env = append(os.Environ(), config.Services.environment()...) // for others cannot read it, as they can flags
 	command.Stdout, command.Stderr = output, output
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which stops the others in order
-	if err := command.Start(); err != nil {
-		return nil, errors.Join(err, output.Close())
-	}
+	command.SysProcAttr = ownGroup()
 	r := &process{command: command, done: make(chan struct{}), ready: "http://" + config.OpsListen + "/api/readyz"}
+	started := make(chan error)
 	go func() {
+		// The process ends with the thread that started it, which is why that one stays as long.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		defer close(r.done)
 		defer func() { _ = output.Close() }()
+		err := command.Start()
+		started <- err
+		if err != nil {
+			return
+		}
 		if r.err = command.Wait(); r.err != nil {
 			said, _ := io.ReadAll(io.NewSectionReader(output, before, maxLastWords)) // whatever can be read
 			r.err = fmt.Errorf("%w: %s", r.err, bytes.TrimSpace(said))
 		}
 	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
 	return r, nil
 }
 
@@ -85,9 +99,11 @@ func (p *process) await(ctx context.Context) error {
 			return err
 		}
 		if answer, err := client.Do(request); err == nil {
-			_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<10)) // for the connection to be used again
+			var ready struct{ PID int }
+			// What cannot be read is another program's.
+			_ = json.NewDecoder(io.LimitReader(answer.Body, maxReadyz)).Decode(&ready)
 			_ = answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
+			if answer.StatusCode == http.StatusOK && ready.PID == p.command.Process.Pid {
 				return nil
 			}
 		}
@@ -95,7 +111,7 @@ func (p *process) await(ctx context.Context) error {
 		case <-p.done:
 			return hasEnded(p.err)
 		case <-ctx.Done():
-			return errors.New("it does not become ready")
+			return errNotReady
 		case <-time.After(readyEvery):
 		}
 	}
@@ -109,6 +125,10 @@ func (p *process) stop() error {
 	}
 	select {
 	case <-p.done:
+		var exit *exec.ExitError
+		if errors.As(p.err, &exit) && exit.ExitCode() == exitInterrupted {
+			return nil // before it served
+		}
 		return p.err
 	case <-time.After(nodeStops):
 		return errors.Join(errors.New("it does not stop, and is killed"), p.kill())
@@ -166,7 +186,7 @@ func (n *inProcess) await(ctx context.Context) error {
 	case <-n.done:
 		return hasEnded(n.err)
 	case <-ctx.Done():
-		return errors.New("it does not become ready")
+		return errNotReady
 	}
 }
 
@@ -197,6 +217,7 @@ func (c *ServeConfig) args() []string {
 		"--capacity", strconv.FormatUint(uint64(c.Capacity), 10), "--ops-listen", c.OpsListen,
 		"--host-rate", fmt.Sprint(c.HostRate), "--host-connections", strconv.Itoa(c.HostConnections),
 		"--max-host-rate", fmt.Sprint(c.MaxHostRate), "--max-host-connections", strconv.Itoa(c.MaxHostConnections),
+		"--rebind-services=" + strconv.FormatBool(c.RebindServices), // whatever the environment says
 	}
 	if c.Listen != "" {
 		args = append(args, "--listen", c.Listen)

@@ -28,6 +28,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/model"
@@ -100,7 +101,12 @@ func runNode(ctx context.Context, config ServeConfig, on *services) (err error) 
 	if err := n.build(ctx); err != nil {
 		return err
 	}
-	return lifecycle.Run(ctx, n.parts()...)
+	err = lifecycle.Run(ctx, n.parts()...)
+	if fault.CodeOf(err) == fault.OtherServices {
+		err = fmt.Errorf("%w. --rebind-services, for the first node that starts after all were stopped, makes them this "+
+			"cluster's, whosever they were", err)
+	}
+	return err
 }
 
 // identify takes the node's name and roles from its identity, when it has one.

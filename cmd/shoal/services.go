@@ -95,8 +95,8 @@ func (s *services) claim(ctx context.Context, cluster ids.ID, take bool) error {
 		case err != nil:
 			return err
 		case whose != cluster.String():
-			return fault.New(fault.OtherServices, "%s is that of cluster %s, and this is cluster %s: each has its own. If that "+
-				"one is gone for good, --rebind-services makes it this one's", service.name, whose, cluster)
+			return fault.New(fault.OtherServices, "%s is that of cluster %s, and this is cluster %s: each has its own",
+				service.name, whose, cluster)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"os"
 	"sync"
 	"time"
 
@@ -75,7 +76,7 @@ func (o Ops) readyz(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	answer(w, http.StatusOK, map[string]string{"status": "ok"})
+	answer(w, http.StatusOK, map[string]any{"status": "ok", "pid": os.Getpid()})
 }
 
 func (o Ops) stateHash(w http.ResponseWriter, _ *http.Request) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 )
@@ -34,6 +36,7 @@ func TestOpsEndpoints(t *testing.T) {
 		{"/metrics", 200, "shoal_test_held_bytes 7"},
 		{"/api/livez", 200, `"ok"`},
 		{"/api/readyz", 200, `"ok"`},
+		{"/api/readyz", 200, fmt.Sprintf(`"pid":%d,`, os.Getpid())},
 		{"/state-hash", 200, `{"index":12,"hash":"ab"}`},
 		{"/debug/pprof/", 404, ""},
 		{"/", 404, ""},

@@ -87,8 +87,13 @@ func (m *API) load(ctx context.Context, s *service, c *calls, title string, repo
 	}
 	found.tell(report, c, fmt.Sprintf("%s; %s reads and %s writes a second for %v. Processors: service %s, this client %s:", title,
 		figure(m.ReadRate), figure(m.WriteRate), m.Time, figure((after.CPU-before.CPU).Seconds()/took), figure((now-cpu).Seconds()/took)))
+	failed := 0
 	for why, n := range found.failed {
 		report.note("%s: %d calls failed: %s", title, n, why)
+		failed += n
+	}
+	if failed > 0 { // a refusal is quick: it must not pass for an answer
+		report.atMost(title+": calls that failed", float64(failed), 0, "calls")
 	}
 	return found, nil
 }

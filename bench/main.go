@@ -29,7 +29,12 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+	switch err := run(ctx, os.Args[1:]); {
+	case err != nil && ctx.Err() != nil: // whichever process was the first to say so
+		fmt.Fprintln(os.Stderr, "bench: interrupted")
+		stop()
+		os.Exit(130)
+	case err != nil && !errors.Is(err, flag.ErrHelp):
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		stop()
 		os.Exit(1)

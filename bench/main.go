@@ -29,7 +29,12 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+	switch err := run(ctx, os.Args[1:]); {
+	case err != nil && ctx.Err() != nil: // whichever process was the first to say so
+		fmt.Fprintln(os.Stderr, "bench: interrupted")
+		stop()
+		os.Exit(130)
+	case err != nil && !errors.Is(err, flag.ErrHelp):
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		stop()
 		os.Exit(1)
@@ -104,6 +109,9 @@ func parseOptions(args []string) (options, error) {
 	if quick {
 		o.pages, o.warmUp, o.rounds = 300, 100, 1
 	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %s", flags.Arg(0))
+	}
 	if o.pages < 1 || o.warmUp < 1 || o.rounds < 1 || o.concurrency < 1 {
 		return o, errors.New("-pages, -warm-up, -rounds and -concurrency are at least 1")
 	}
@@ -112,6 +120,13 @@ func parseOptions(args []string) (options, error) {
 
 // choose takes the contenders that only names, with commas between, or all.
 func (o *options) choose(only string) error {
+	if only != "" {
+		for name := range strings.SplitSeq(only, ",") {
+			if !slices.ContainsFunc(contenders(), func(c contender) bool { return c.name == name }) {
+				return fmt.Errorf("-only: %q names no contender", name)
+			}
+		}
+	}
 	for _, c := range contenders() {
 		switch {
 		case only != "" && !slices.Contains(strings.Split(only, ","), c.name):
@@ -121,11 +136,8 @@ func (o *options) choose(only string) error {
 			o.contenders = append(o.contenders, c.name)
 		}
 	}
-	switch {
-	case only != "" && len(o.missing) > 0:
+	if only != "" && len(o.missing) > 0 {
 		return fmt.Errorf("-only: not installed: %s (%s)", strings.Join(o.missing, ", "), installPeers)
-	case len(o.contenders) == 0:
-		return fmt.Errorf("-only: %q names no contender", only)
 	}
 	return nil
 }
@@ -141,6 +153,11 @@ func measureRounds(ctx context.Context, o options) (*report, error) {
 	if slices.Contains(o.contenders, wholeLoop) {
 		if err := buildShoal(ctx, binary); err != nil {
 			return nil, err
+		}
+	}
+	if o.out != "" {
+		if err := os.MkdirAll(o.out, 0o755); err != nil {
+			return nil, fmt.Errorf("-out: %w", err)
 		}
 	}
 	if o.profiles != "" {

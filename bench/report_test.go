@@ -90,7 +90,8 @@ func TestSumTraces(t *testing.T) {
 }
 
 func TestParseOptions(t *testing.T) {
-	for _, args := range [][]string{{"-pages", "0"}, {"-only", "nobody"}, {"-nonsense"}, {"-rounds", "-1"}} {
+	for _, args := range [][]string{{"-pages", "0"}, {"-only", "nobody"}, {"-nonsense"}, {"-rounds", "-1"}, {"-only", "fetcher,nobody"},
+		{"-quick", "fetcher"}} {
 		if _, err := parseOptions(args); err == nil {
 			t.Errorf("%v was taken", args)
 		}

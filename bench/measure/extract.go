@@ -23,7 +23,8 @@ func (*Extract) Help() string {
 web of 10, 28, 100 and 300 KB. Time is processor time, that of the garbage collector included.
 
 Where all fields stand in a page's beginning, extraction stops reading there; "a field is missing" makes it read all. What a
-type asks for beyond its page, another page or a language model's answer, is answered with nothing: the time is our own.
+type asks for beyond its page, another page or a language model's answer, is answered with nothing: the time is our own. MB/s are of whole pages, read to
+their end or not.
 
 Example: shoal bench extract --time 3s`
 }

@@ -71,3 +71,18 @@ func TestTheReportCanBeRead(t *testing.T) {
 		}
 	}
 }
+
+// TestFailedCallsMissAnAim: they are quick, and no answers.
+func TestFailedCallsMissAnAim(t *testing.T) {
+	r := NewReport("test", "v1", "shoal bench test")
+	l := newLatencies()
+	l.tellFailed(r, "Alone")
+	if len(r.Aims) != 0 {
+		t.Errorf("none failed: %+v", r.Aims)
+	}
+	l.failed["wallet: status 401"], l.failed["keys: status 401"] = 2, 1
+	l.tellFailed(r, "Alone")
+	if len(r.Aims) != 1 || r.Aims[0].Met || r.Aims[0].Measured != 3 || len(r.Notes) != 2 {
+		t.Errorf("%+v, %q", r.Aims, r.Notes)
+	}
+}

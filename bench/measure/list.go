@@ -35,12 +35,14 @@ func (m *List) Measure(ctx context.Context, on *Bench, report *Report) error {
 	if err := positive(map[string]int{"hosts": m.Hosts}); err != nil {
 		return err
 	}
+	for _, n := range m.Addresses {
+		if n < 1 || n > longestList {
+			return fmt.Errorf("--addresses: %w: want 1 to %s", ErrFlags, thousands(strconv.Itoa(longestList)))
+		}
+	}
 	table := report.table(fmt.Sprintf("Accepting a list, addresses of %d hosts:", m.Hosts), "addresses", "seconds",
 		"addresses/s", "CPU an address, µs", "peak memory, MB", "idle before, MB", "list, MB")
 	for _, n := range m.Addresses {
-		if n < 1 {
-			return fmt.Errorf("--addresses: %w: want more than 0", ErrFlags)
-		}
 		on.Say("list: %d addresses", n)
 		if err := m.measure(ctx, on, n, table); err != nil {
 			return fmt.Errorf("%d addresses: %w", n, err)

@@ -40,6 +40,16 @@ func positive[N int | time.Duration](flags map[string]N) error {
 	return nil
 }
 
+// notNegative checks flags of which 0 has a meaning.
+func notNegative[N int | float64 | time.Duration](flags map[string]N) error {
+	for name, value := range flags {
+		if !(value >= 0) { // NaN is neither
+			return fmt.Errorf("--%s: %w: want 0 or more", name, ErrFlags)
+		}
+	}
+	return nil
+}
+
 // directory makes one of the measure's own.
 func (b *Bench) directory(name string) (string, error) {
 	dir, err := os.MkdirTemp(b.Dir, name)

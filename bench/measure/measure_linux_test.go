@@ -3,7 +3,9 @@ package measure_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,10 +102,16 @@ func TestCluster(t *testing.T) {
 func TestFlagsOutOfRange(t *testing.T) {
 	for _, m := range []measure.Measure{&measure.Extract{}, &measure.Fetch{Pages: 1}, &measure.Loop{Pages: 1}, &measure.API{},
 		&measure.List{Addresses: []int{0}, Hosts: 1}, &measure.Frontier{Hosts: 1}, &measure.Rows{Rows: 1}, &measure.Raft{},
-		&measure.Soak{Time: time.Second}} {
+		&measure.Soak{Time: time.Second}, &measure.Soak{Time: time.Second, Runs: 1, Kills: -time.Second},
+		&measure.List{Addresses: []int{5_000_001}, Hosts: 1}, &measure.Raft{Time: time.Second},
+		&measure.Raft{Time: time.Second, Writers: []int{-1}},
+		&measure.Raft{Time: time.Second, Writers: []int{1}, Dir: "/nonexistent"},
+		&measure.API{Time: time.Second, Connections: 1}, &measure.API{Time: time.Second, Connections: 1, WriteRate: -1},
+		&measure.API{Time: time.Second, Connections: 1, ReadRate: math.NaN(), WriteRate: 1},
+		&measure.API{Time: time.Second, Connections: 1, ReadRate: 1, Workers: -1}} {
 		on := &measure.Bench{Program: program, Dir: t.TempDir(), Say: t.Logf}
 		err := m.Measure(t.Context(), on, measure.NewReport("test", "test", "test"))
-		if err == nil || !strings.Contains(err.Error(), "--") {
+		if !errors.Is(err, measure.ErrFlags) || !strings.Contains(err.Error(), "--") {
 			t.Errorf("%T: %v", m, err)
 		}
 	}

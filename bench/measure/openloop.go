@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -87,9 +89,7 @@ func (m *API) load(ctx context.Context, s *service, c *calls, title string, repo
 	}
 	found.tell(report, c, fmt.Sprintf("%s; %s reads and %s writes a second for %v. Processors: service %s, this client %s:", title,
 		figure(m.ReadRate), figure(m.WriteRate), m.Time, figure((after.CPU-before.CPU).Seconds()/took), figure((now-cpu).Seconds()/took)))
-	for why, n := range found.failed {
-		report.note("%s: %d calls failed: %s", title, n, why)
-	}
+	found.tellFailed(report, title)
 	return found, nil
 }
 
@@ -110,6 +110,18 @@ func (l *latencies) tell(report *Report, c *calls, title string) {
 		}
 	}
 	add("sent late", &l.late)
+}
+
+// tellFailed notes the calls that failed. They are an aim that is missed: a refusal is quick, and must not pass for an answer.
+func (l *latencies) tellFailed(report *Report, title string) {
+	failed := 0
+	for _, why := range slices.Sorted(maps.Keys(l.failed)) {
+		report.note("%s: %d calls failed: %s", title, l.failed[why], why)
+		failed += l.failed[why]
+	}
+	if failed > 0 {
+		report.atMost(title+": calls that failed", float64(failed), 0, "calls")
+	}
 }
 
 // send makes calls due, at fixed distances, and sends them on as many connections as there are; it returns when all are

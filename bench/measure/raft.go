@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -38,7 +39,18 @@ func (m *Raft) Measure(ctx context.Context, on *Bench, report *Report) error {
 	if err := positive(map[string]time.Duration{"time": m.Time}); err != nil {
 		return err
 	}
+	if len(m.Writers) == 0 {
+		return fmt.Errorf("--writers: %w: want at least one number", ErrFlags)
+	}
+	for _, writers := range m.Writers {
+		if err := positive(map[string]int{"writers": writers}); err != nil {
+			return err
+		}
+	}
 	if m.Dir != "" {
+		if info, err := os.Stat(m.Dir); err != nil || !info.IsDir() {
+			return fmt.Errorf("--dir: %w: want a directory that is there", ErrFlags)
+		}
 		elsewhere := *on
 		elsewhere.Dir, on = m.Dir, &elsewhere
 	}
@@ -49,12 +61,13 @@ func (m *Raft) Measure(ctx context.Context, on *Bench, report *Report) error {
 	defer func() { _ = os.RemoveAll(dir) }() // what stays behind there is no result
 	table := report.table("Small commands, durable and applied when they return:", "callers", "commands/s", "p50, ms",
 		"p99, ms", "longest, ms", "CPU a command, µs")
-	alone, err := m.syncs(filepath.Join(dir, "sync"))
+	on.Say("raft: fsync alone")
+	alone, err := m.syncs(ctx, filepath.Join(dir, "sync"))
 	if err != nil {
 		return err
 	}
 	table.add("fsync alone", float64(alone.n)/m.Time.Seconds(), millis(alone.quantile(0.5)), millis(alone.quantile(0.99)),
-		millis(alone.longest), 0)
+		millis(alone.longest), math.NaN())
 	return withControlPlane(ctx, dir, func(c client.Client) error {
 		for _, writers := range m.Writers {
 			on.Say("raft: %d callers", writers)
@@ -67,7 +80,7 @@ func (m *Raft) Measure(ctx context.Context, on *Bench, report *Report) error {
 }
 
 // syncs appends a little to a file and makes it durable, again and again.
-func (m *Raft) syncs(path string) (*histogram, error) {
+func (m *Raft) syncs(ctx context.Context, path string) (*histogram, error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
@@ -76,6 +89,9 @@ func (m *Raft) syncs(path string) (*histogram, error) {
 	h := &histogram{}
 	entry := make([]byte, 200)
 	for end := time.Now().Add(m.Time); time.Now().Before(end); {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		begun := time.Now()
 		if _, err := file.Write(entry); err != nil {
 			return nil, fmt.Errorf("bench: %w", err)

@@ -76,7 +76,7 @@ func (m *Soak) Measure(ctx context.Context, on *Bench, report *Report) (err erro
 	if err := positive(map[string]int{"runs": m.Runs}); err != nil {
 		return err
 	}
-	if m.Kills > 0 && m.Kills < leastKills {
+	if m.Kills != 0 && m.Kills < leastKills {
 		return fmt.Errorf("--kills: %w: 0, or %v and more: a page that is lost five times is given up", ErrFlags, leastKills)
 	}
 	s, listeners, err := m.prepare(on)

@@ -64,6 +64,11 @@ func (c *benchOf[M]) Run(ctx context.Context, t *terminal, k *kong.Context) (err
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
+	if c.Out != "" { // before hours of measuring
+		if err := os.MkdirAll(c.Out, 0o755); err != nil {
+			return usagef("--out: %v", err)
+		}
+	}
 	dir, err := os.MkdirTemp("", "shoal-bench")
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
@@ -72,6 +77,8 @@ func (c *benchOf[M]) Run(ctx context.Context, t *terminal, k *kong.Context) (err
 	report := measure.NewReport(k.Selected().Name, version(), strings.Join(append([]string{"shoal"}, k.Args...), " "))
 	on := &measure.Bench{Program: program, Dir: dir, Say: t.notef}
 	switch err := any(&c.Measured).(measure.Measure).Measure(ctx, on, report); {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err() // a terminal interrupts the service and the web, too, and they may be first to say so
 	case errors.Is(err, measure.ErrFlags):
 		return usagef("%v", err)
 	case err != nil:

@@ -59,7 +59,7 @@ func (l *pageLoop) run(t testing.TB, n int) {
 	go func(from int) {
 		for seq := from; seq < from+n; seq++ {
 			task := model.Task{Job: jobID, Seq: uint32(seq), Customer: "c", Scraper: scraperID, Revision: 1, Budget: 1,
-				URL: fmt.Sprintf("http://host-%d.test/product/%d", seq%1000, seq), Tiers: model.TiersOf(model.Plain), Number: uint64(seq)}
+				URL: fmt.Sprintf("http://host-%d.test/product/%d", seq%1000, seq), Tiers: model.TiersOf(model.Plain), Number: uint64(seq) + 1}
 			_ = l.memory.Publish(ctx, stream.Tasks, 0, stream.EncodeTask(task))
 		}
 	}(l.next)

@@ -106,7 +106,7 @@ func (f *Fetcher) measure(to *telemetry.Metrics) {
 		Counter("shoal_fetcher_retries_total", "Tries after the first of a page.",
 			func(c Counts) float64 { return float64(c.Retries) }).
 		Counter("shoal_fetcher_markers_total", "Markers passed on.", func(c Counts) float64 { return float64(c.Markers) }).
-		Counter("shoal_fetcher_dropped_tasks_total", "Tasks held already, or beyond what may be held.",
+		Counter("shoal_fetcher_dropped_tasks_total", "Tasks that came before, or beyond what may be held.",
 			func(c Counts) float64 { return float64(c.Dropped) }).
 		Counter("shoal_fetcher_undecodable_records_total", "Records skipped.",
 			func(c Counts) float64 { return float64(c.Undecodable) }).

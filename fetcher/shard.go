@@ -41,6 +41,7 @@ type shard struct {
 	finishBy   time.Time // while releasing: until then pages that have begun may start requests
 	gone       bool      // dropped
 	publishing bool
+	newest     uint64 // number of the newest task that came
 	// open are the tasks that a marker must name: from their arrival until the log has accepted their final page.
 	open   map[ids.ID]map[uint32]*chain
 	tasks  int        // in open
@@ -132,16 +133,17 @@ func (f *Fetcher) takeIn(s *shard, messages []stream.Message) {
 	notify(f.wake)
 }
 
-// admit takes a task in, unless it is held open. One whose final page is not accepted yet gives its place to its next
-// dispatch. It needs mu.
+// admit takes a task in, unless it came before, its seq is held open, or too many are. One whose final page is not accepted
+// yet gives its place to its next dispatch. Leaders publish a shard's tasks in the order of their numbers, which never
+// count back: what is not above the newest is a repeat of the log's, or from a leader that has been replaced. It needs mu.
 func (f *Fetcher) admit(s *shard, c *chain) {
 	job, seq := c.task.Job, c.task.Seq
 	held := s.open[job][seq]
-	replaces := held != nil && held.done && held.task.Number < c.task.Number
-	if held != nil && !replaces || held == nil && f.open >= maxOpen {
+	if c.task.Number <= s.newest || held != nil && !held.done || held == nil && f.open >= maxOpen {
 		f.counts.dropped.Add(1)
 		return
 	}
+	s.newest = c.task.Number
 	if s.open[job] == nil {
 		s.open[job] = map[uint32]*chain{}
 	}

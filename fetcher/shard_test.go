@@ -111,7 +111,7 @@ func (l *markerCheck) dispatch(seq uint32, from *model.Continuation) {
 	}
 	l.sent[unit] = true
 	_ = l.Memory.Publish(context.Background(), stream.Tasks, 0, stream.EncodeTask(task))
-	if l.rng.IntN(5) == 0 { // twice: the second is dropped, or fetched again
+	if l.rng.IntN(5) == 0 { // twice: the second is dropped
 		_ = l.Memory.Publish(context.Background(), stream.Tasks, 0, stream.EncodeTask(task))
 	}
 }
@@ -322,6 +322,27 @@ func TestUnnamedShardIsDropped(t *testing.T) {
 		if holding(r.control) != "[{1 1}]" {
 			t.Errorf("holding %s", holding(r.control))
 		}
+	})
+}
+
+// A log may write tasks again that are long answered, and a leader that has been replaced may send late what it meant to
+// send: nothing is fetched for either.
+func TestRepeatedTasksAreDropped(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, stop := start(t, 1, title, nil)
+		defer stop()
+		late := r.task(0, "http://a.test/0")
+		tasks := []model.Task{r.task(1, "http://a.test/1"), r.task(2, "http://a.test/2"), r.task(3, "http://a.test/3")}
+		r.send(tasks...)
+		r.pages(3)
+		r.send(tasks...)
+		r.send(late)
+		r.nothingMore()
+		if c := r.f.Counts(); c.Dropped != 4 {
+			t.Errorf("%d of 4 tasks are dropped", c.Dropped)
+		}
+		r.send(r.task(1, "http://a.test/1"), r.task(0, "http://a.test/0")) // what the next dispatches say
+		r.pages(2)
 	})
 }
 

@@ -77,6 +77,7 @@ func faults() []fault {
 		{name: "slow", targets: append([]string{cluster.Fetcher, cluster.Ingest, cluster.Billing}, backends...),
 			strike: slowDown},
 		{name: "poison", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, strike: poison},
+		{name: "repeat", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, strike: repeatLog},
 		{name: "memory", targets: nodes, repeats: ofVictim, strike: squeezeMemory},
 	}
 }
@@ -299,6 +300,14 @@ func poison(c *cell) {
 			record[i] = byte(c.random.Uint32())
 		}
 		c.must(c.Poison(c.ctx, record))
+		c.hold(lookEvery)
+	}
+}
+
+// repeatLog has the log write again what it wrote last, as it does when it could not say that it had.
+func repeatLog(c *cell) {
+	for range 5 {
+		c.must(c.RepeatLog(c.ctx, 10))
 		c.hold(lookEvery)
 	}
 }

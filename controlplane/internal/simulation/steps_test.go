@@ -71,7 +71,8 @@ func (w *world) take(s int) error {
 		return nil
 	}
 	key := seqKey{task.Job, task.Seq}
-	if w.open[s][key] == nil {
+	if task.Number > w.newest[s] && w.open[s][key] == nil {
+		w.newest[s] = task.Number
 		o := &openTask{task: *task, left: task.Budget}
 		if task.From != nil {
 			o.page = task.From.Page
@@ -241,12 +242,8 @@ func (w *world) fault() error {
 		w.pages[s] = dropOne(w, w.pages[s])
 	case k < 35:
 		w.receipts[s] = dropOne(w, w.receipts[s])
-	case k < 40:
-		w.tasks[s] = repeatOne(w, w.tasks[s])
 	case k < 45:
-		w.pages[s] = repeatOne(w, w.pages[s])
-	case k < 50:
-		w.receipts[s] = repeatOne(w, w.receipts[s])
+		w.repeat(s)
 	case k < 52:
 		w.tasks[s] = nil
 	case k < 54:
@@ -258,15 +255,16 @@ func (w *world) fault() error {
 			w.tasks[s], w.pages[s], w.receipts[s] = nil, nil, nil
 		}
 	case k < 68: // a fetcher starts anew
-		w.open[s] = map[seqKey]*openTask{}
+		w.let(s)
 	case k < 75: // the shard moves: its new holder starts at the end
-		w.open[s], w.tasks[s] = map[seqKey]*openTask{}, nil
+		w.let(s)
+		w.tasks[s] = nil
 		_, err := w.leader.Mark(s)
 		return err
 	case k < 80: // everything dies at once
 		for s := range shards {
 			w.tasks[s], w.pages[s], w.receipts[s] = nil, nil, nil
-			w.open[s] = map[seqKey]*openTask{}
+			w.let(s)
 		}
 		if err := w.restart(); err != nil {
 			return err
@@ -282,12 +280,15 @@ func (w *world) fault() error {
 
 // mild does harm that must not cost a single fetch.
 func (w *world) mild() error {
-	switch w.r.IntN(4) {
+	switch w.r.IntN(5) {
 	case 0, 1:
 		w.stalled = !w.stalled
 		return nil
 	case 2:
 		return w.handOver(w.r.IntN(shards))
+	case 3:
+		w.repeat(w.r.IntN(shards))
+		return nil
 	}
 	if err := w.lead(); err != nil {
 		return err
@@ -310,7 +311,8 @@ func (w *world) loseReceipts() error {
 // handOver moves a shard as planned: what its holder has begun is published, what it holds open besides it lays down, and
 // the next holder starts at the end, with a marker. A chain goes on with its next page there.
 func (w *world) handOver(s int) error {
-	w.open[s], w.tasks[s] = map[seqKey]*openTask{}, nil
+	w.let(s)
+	w.tasks[s] = nil
 	record := w.machine.Store().View().Shard(uint16(s))
 	_, err := w.propose(context.Background(), command.AssignShardsPayload{Changes: []command.ShardChange{{
 		Number: uint16(s), Owner: w.ids.New().String(), Epoch: record.Epoch, Planned: true}}})
@@ -318,6 +320,22 @@ func (w *world) handOver(s int) error {
 		_, err = w.leader.Mark(s)
 	}
 	return err
+}
+
+// let takes from a shard's holder all that it knows.
+func (w *world) let(s int) { w.open[s], w.newest[s] = map[seqKey]*openTask{}, 0 }
+
+// repeat writes a record of one of a shard's topics again, behind all others, as a log does that was not told of its first
+// writing.
+func (w *world) repeat(s int) {
+	switch w.r.IntN(3) {
+	case 0:
+		w.tasks[s] = repeatOne(w, w.tasks[s])
+	case 1:
+		w.pages[s] = repeatOne(w, w.pages[s])
+	case 2:
+		w.receipts[s] = repeatOne(w, w.receipts[s])
+	}
 }
 
 // order is what customers do in the middle of things: stop, top up, wait, launch.

@@ -109,6 +109,7 @@ type world struct {
 	lossy   bool // most tasks are lost, so that some seqs run out of attempts
 	checked uint64
 	open    [shards]map[seqKey]*openTask
+	newest  [shards]uint64 // number of the newest task that a shard's holder took
 	runs    []*runTruth
 
 	fetched   map[unitKey]int
@@ -122,7 +123,7 @@ func newWorld(seed uint64) (*world, error) {
 		funded: map[string]int64{}}
 	w.window = 1 + w.r.IntN(8)
 	for s := range shards {
-		w.open[s] = map[seqKey]*openTask{}
+		w.let(s)
 	}
 	_, err := w.propose(context.Background(), command.CreateClusterPayload{ID: w.ids.New(), Shards: shards,
 		FreeGrant: int64(w.r.IntN(4)), Prices: prices})

@@ -281,6 +281,15 @@ func (c *Cluster) Poison(ctx context.Context, record []byte) error {
 	return c.config.Services.poison(ctx, topics, record)
 }
 
+// RepeatLog writes the last records of every partition of every topic again, at most most of each, in their order.
+func (c *Cluster) RepeatLog(ctx context.Context, most int64) error {
+	topics, err := c.config.Services.topics(ctx, c.config.Prefix)
+	if err != nil {
+		return err
+	}
+	return c.config.Services.repeat(ctx, topics, most)
+}
+
 // Close kills the nodes and removes what the cluster had on the services.
 func (c *Cluster) Close() error {
 	var errs []error

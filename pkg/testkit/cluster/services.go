@@ -275,6 +275,49 @@ func (s *Services) poison(ctx context.Context, topics []kafka.Topic, value []byt
 	return nil
 }
 
+// repeat writes the last records of every partition of the topics again, at most most of each, in their order.
+func (s *Services) repeat(ctx context.Context, topics []kafka.Topic, most int64) error {
+	client := s.kafka()
+	for _, topic := range topics {
+		ask := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
+		for _, partition := range topic.Partitions {
+			ask.Topics[topic.Name] = append(ask.Topics[topic.Name], kafka.FirstOffsetOf(partition.ID),
+				kafka.LastOffsetOf(partition.ID))
+		}
+		listed, err := client.ListOffsets(ctx, ask)
+		if err != nil {
+			return fmt.Errorf("cluster: kafka: offsets of %s: %w", topic.Name, err)
+		}
+		for _, p := range listed.Topics[topic.Name] {
+			if p.LastOffset <= p.FirstOffset {
+				continue
+			}
+			if err := repeatTail(ctx, client, topic.Name, p.Partition, max(p.FirstOffset, p.LastOffset-most)); err != nil {
+				return fmt.Errorf("cluster: kafka: repeat %s/%d: %w", topic.Name, p.Partition, err)
+			}
+		}
+	}
+	return nil
+}
+
+// repeatTail writes again what a partition has from an offset on.
+func repeatTail(ctx context.Context, client *kafka.Client, topic string, partition int, from int64) error {
+	read, err := client.Fetch(ctx, &kafka.FetchRequest{Topic: topic, Partition: partition, Offset: from, MinBytes: 1,
+		MaxBytes: 1 << 20, MaxWait: time.Second})
+	if err == nil {
+		err = read.Error
+	}
+	if err != nil {
+		return err
+	}
+	wrote, err := client.Produce(ctx, &kafka.ProduceRequest{Topic: topic, Partition: partition,
+		RequiredAcks: kafka.RequireAll, Records: read.Records})
+	if err == nil {
+		err = wrote.Error
+	}
+	return err
+}
+
 // pollEvery is how often a state of processes or services is looked at that nothing announces.
 const pollEvery = 20 * time.Millisecond
 

@@ -306,7 +306,7 @@ func poison(c *cell) {
 
 // repeatLog has the log write again what it wrote last, as it does when it could not say that it had.
 func repeatLog(c *cell) {
-	for range 5 {
+	for range 2 {
 		c.must(c.RepeatLog(c.ctx, 10))
 		c.hold(lookEvery)
 	}

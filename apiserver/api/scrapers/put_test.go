@@ -230,6 +230,9 @@ func TestPutTakesCurl(t *testing.T) {
 		`"tokens":[{"name":"A","source":"FRAMEWORK_DATA","expression":"/buildId"}]}}`)
 	s.Run(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("3"), Status: 200, Body: body(group, "name", "tokens", "sourceConfig", tokens),
 		Has: map[string]any{"sourceConfig": tokens}})
+	s.Run(t, apitest.Scenario{Name: "no tokens", As: apitest.User, Do: put, Header: key("4"), Status: 200,
+		Body: body(group, "name", "off", "sourceConfig", source(`{"url":"https://shop.test/","prelaunch":{"tokens":null}}`)),
+		Has:  map[string]any{"sourceConfig.prelaunch.tokens": []any{}}})
 	cursor := source(`{"curl":"curl https://shop.test/api","pagination":{"type":"JSON_CURSOR","param":"after","max":10000,"cursorPath":"$.next"}}`)
 	s.Run(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("2"), Status: 200, Body: body(group, "name", "api", "sourceConfig", cursor,
 		"itemsConfig", source(`[{"name":"a","selector":"$.items[*].a","kind":"TEXT"}]`)), Has: map[string]any{"sourceConfig": cursor}})

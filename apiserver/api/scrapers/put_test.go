@@ -114,6 +114,8 @@ func TestPutRefuses(t *testing.T) {
 			source(`{"queries":["a"],"pagination":{"type":"NONE","max":2}}`)}, invalid, "sourceConfig.pagination"},
 		{"a search that follows links", []any{"type", "SEARCH_ENGINE_SEARCH", "itemsConfig", nil, "sourceConfig",
 			source(`{"queries":["a"],"pagination":{"type":"URL_PAGE_PARAM","max":2,"selector":"a"}}`)}, invalid, "sourceConfig.pagination"},
+		{"hidden data of fields", []any{"sourceConfig", source(`{"url":"https://shop.test/","tryWithHiddenData":true}`)}, invalid,
+			"sourceConfig.tryWithHiddenData"},
 		{"upload type", []any{"type", "FILE"}, "type_not_runnable", "type"},
 		{"no address", []any{"sourceConfig", source(`{}`)}, invalid, "sourceConfig.url"},
 		{"ftp", []any{"sourceConfig", source(`{"url":"ftp://shop.test/"}`)}, invalid, "sourceConfig.url"},

@@ -282,7 +282,9 @@ func (p *plan) makeScraper() error {
 		if spec = template.Spec; spec.Type == model.SearchEngineSearch {
 			return fault.Invalid(fault.TypeNotRunnable, "templateScraperId", "a search has queries, not addresses")
 		}
-		spec.Name, spec.Schedule, spec.SourceConfig = b.Name, "", model.SourceConfig{Pagination: spec.SourceConfig.Pagination}
+		spec.Name, spec.Schedule = b.Name, ""
+		spec.SourceConfig = model.SourceConfig{Pagination: spec.SourceConfig.Pagination,
+			TryWithHiddenData: spec.SourceConfig.TryWithHiddenData}
 	}
 	recipe, known := v.RecipeOf(p.from.Customer, &spec, tag)
 	if !known {

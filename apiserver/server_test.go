@@ -108,6 +108,54 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// A stream whose client has hung up gives its place to another at the next look, not when pings fail.
+func TestStreamEndsWithItsClient(t *testing.T) {
+	s := newTestServer(t)
+	manual, streamed := s.cfg.Clock.(*clock.Manual), make(chan error, 1)
+	s.handler = s.chain.Handler([]*operation.Operation{
+		operation.Define(operation.Declaration{ID: "svc_events", Routes: operation.Routes("GET /events"), Summary: "s",
+			Access: auth.Public},
+			func(context.Context, *operation.Caller, *struct{}) (operation.Events, error) {
+				return func(ctx context.Context, to *operation.EventWriter) error {
+					err := to.Wait(ctx, nil, nil)
+					streamed <- err
+					return err
+				}, nil
+			}),
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	response, err := http.Get("http://" + l.Addr().String() + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(response.Body, make([]byte, len("retry: 3000\n\n"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil { // closes the connection, too
+		t.Fatal(err)
+	}
+	for err = nil; err == nil; {
+		select {
+		case err = <-streamed:
+		default:
+			manual.Advance(time.Second)
+		}
+	}
+	if err.Error() != "the client is gone" {
+		t.Errorf("the stream ends with %v", err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 type listRequest struct {
 	Body   struct{}          `body:"json"`
 	Stream *operation.Stream `stream:"text/uri-list"`

@@ -78,7 +78,7 @@ type SourceConfig struct {
 	Pagination        *Pagination `json:"pagination,omitempty" cbor:"2,keyasint,omitempty"`
 	Curl              string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" doc:"A request as browsers copy it as a curl command, for bash or Windows cmd; what would touch files or send it elsewhere is refused"`
 	Prelaunch         *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty" doc:"Where the values of {{NAME}} placeholders in curl come from"`
-	TryWithHiddenData bool        `json:"tryWithHiddenData,omitempty" cbor:"10,keyasint,omitempty" doc:"Of APPLICATION_LD_JSON: read microdata and RDFa where JSON-LD states nothing"`
+	TryWithHiddenData bool        `json:"tryWithHiddenData,omitempty" cbor:"10,keyasint,omitempty" doc:"Of APPLICATION_LD_JSON: read microdata and RDFa where JSON-LD states nothing. Of AI_CONF: take what a preview would find, too"`
 	Queries           []string    `json:"queries,omitempty" cbor:"11,keyasint,omitempty" doc:"Of SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters"`
 	Engine            string      `json:"engine,omitempty" cbor:"12,keyasint,omitempty" doc:"Of SEARCH_ENGINE_SEARCH: name of one of the server's search engines; its first one unless told"`
 }

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -37,7 +38,8 @@ type readRequest struct {
 
 // place is where a read goes on, and what it saw at its beginning: rows and runs that came later stay out of it.
 type place struct {
-	After  int64  `json:"a"`
+	Group  ids.ID `json:"g"`
+	After  int64  `json:"a"` // in the group
 	Upto   int64  `json:"u"`
 	Newest newest `json:"n"`
 }
@@ -48,7 +50,8 @@ func Read(s api.Services) *operation.Operation {
 		ID: "svc_get_data", Routes: operation.Routes("GET /api/scraper/data"), Group: group,
 		Summary: "Reads rows to their end, page by page, by cursor",
 		Description: "Rows come in the order in which they were stored. A read sees what was there when it began: rows " +
-			"stored later need a new read. A page may have fewer rows than limit although more follow, when they are large.",
+			"stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The " +
+			"rows of a scraper that had runs in several groups come group by group.",
 		Access: auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound, fault.InvalidFilter, fault.InvalidCursor},
 	}, func(ctx context.Context, from *operation.Caller, in *readRequest) (api.CursorPage[json.RawMessage], error) {
@@ -61,11 +64,9 @@ func Read(s api.Services) *operation.Operation {
 		if err != nil {
 			return page, err
 		}
-		rows, last, err := s.Store.Scan(ctx, q)
-		if err != nil {
-			return page, fmt.Errorf("scan rows: %w", err)
+		if page.Items, page.HasMore, err = in.scan(ctx, s, from, &at, q); err != nil {
+			return page, err
 		}
-		page.Items, page.HasMore, at.After = append(page.Items, rows...), last < q.Upto, last
 		if page.HasMore {
 			next := api.NewCursor(at, in.identity(from.Customer)...)
 			page.NextCursor = &next
@@ -97,15 +98,52 @@ func (in *readRequest) begin(ctx context.Context, s api.Services, from *operatio
 		at.Newest = newestRun(from.View, from.Customer)
 		at.Upto, err = s.Store.Horizon(ctx)
 	}
-	if err != nil {
-		return at, q, err
+	q.Upto = at.Upto
+	return at, q, err
+}
+
+// scan reads from a place on, which it moves, until the page is full or there are no more rows.
+func (in *readRequest) scan(ctx context.Context, s api.Services, from *operation.Caller, at *place, q rowstore.ScanQuery) (
+	rows []json.RawMessage, more bool, err error,
+) {
+	groups, jobs := in.groups(from.View, q.Scope.Group), q.Scope.Jobs
+	n := max(slices.Index(groups, at.Group), 0)
+	for rows = []json.RawMessage{}; ; n++ {
+		at.Group, q.Scope.Group = groups[n], groups[n]
+		if in.IsLastRun {
+			q.Scope.Jobs = intersect(jobs, latestRuns(from.View, groups[n], q.Scope.Scraper, at.Newest))
+		}
+		q.After, q.Limit = at.After, in.Limit-len(rows)
+		found, last, err := s.Store.Scan(ctx, q)
+		if err != nil {
+			return nil, false, fmt.Errorf("scan rows: %w", err)
+		}
+		rows, at.After = append(rows, found...), last
+		if last < q.Upto || n+1 == len(groups) {
+			return rows, last < q.Upto, nil
+		}
+		at.After = 0
+		if len(rows) == in.Limit {
+			at.Group = groups[n+1]
+			return rows, true, nil
+		}
 	}
-	if in.IsLastRun {
-		latest := latestRuns(from.View, q.Scope.Group, q.Scope.Scraper, at.Newest)
-		q.Scope.Jobs = intersect(q.Scope.Jobs, latest)
+}
+
+// groups are those that the rows lie under, as they are read: one, but for a scraper that was moved, whose rows stay where its
+// runs were.
+func (in *readRequest) groups(v *client.View, group ids.ID) []ids.ID {
+	groups := []ids.ID{group}
+	if in.GroupID.IsZero() && in.JobID.IsZero() {
+		v.ScraperJobs(in.ScraperID, func(j *client.Job) bool {
+			if !slices.Contains(groups, j.Group) {
+				groups = append(groups, j.Group)
+			}
+			return true
+		})
 	}
-	q.After, q.Upto = at.After, at.Upto
-	return at, q, nil
+	slices.Reverse(groups)
+	return groups
 }
 
 // intersect is what both name; a nil left names everything.

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/model"
 )
 
 const readPath = "GET /api/scraper/data"
@@ -82,6 +84,38 @@ func TestReadByCursor(t *testing.T) {
 			r.Run(t, apitest.Scenario{Name: "another read", As: apitest.Reader, Do: readPath + "?jobId=" + r.jobs[0].String() + "&cursor=" + cursor,
 				Status: 400, Code: "invalid_cursor"})
 		})
+	}
+}
+
+// The rows of a scraper that was moved stay where its runs were; reading it finds them there.
+func TestReadMovedScraper(t *testing.T) {
+	r := start(t)
+	all := func(query string, limit int) string {
+		got, cursor := "", ""
+		for more := "true"; more == "true"; {
+			a := r.Call(t, apitest.Scenario{As: apitest.Reader, Status: 200,
+				Do: fmt.Sprintf("%s?scraperId=%s&limit=%d&cursor=%s%s", readPath, r.shop, limit, cursor, query)})
+			got, more, cursor = got+numbers(a, "items"), a.Text("hasMore"), a.Text("nextCursor")
+		}
+		return got
+	}
+	before := r.group
+	r.group = r.NewGroup(t, "alice", "new")
+	r.Client.Must(t, client.PutScraper{ID: r.shop, Customer: "alice", Group: r.group, Spec: model.Scraper{Name: "shop", Type: model.SingleProduct}})
+	if got := all("&isLastRun=true", 2); got != "678" {
+		t.Errorf("before a run in the new group its newest run has the rows %s", got)
+	}
+	r.run(t, r.shop, `{"n":9}`, `{"n":0}`)
+	for limit := range 9 {
+		if got := all("", limit+1); got != "12367890" {
+			t.Errorf("rows %s by %d", got, limit+1)
+		}
+	}
+	for query, want := range map[string]string{"&isLastRun=true": "90", "&" + filters(`{"n":{"in":[2,8,9]}}`): "289",
+		"&groupId=" + before.String(): "123678", "&groupId=" + r.group.String(): "90", "&jobId=" + r.jobs[0].String(): "123"} {
+		if got := all(query, 2); got != want {
+			t.Errorf("%s: rows %s, want %s", query, got, want)
+		}
 	}
 }
 

@@ -102,7 +102,7 @@ func TestDelete(t *testing.T) {
 	s.Run(t,
 		apitest.Scenario{Name: "malformed id", As: apitest.User, Do: "DELETE /api/key/xyz", Status: 400, Code: "invalid_id"},
 		apitest.Scenario{Name: "unknown", As: apitest.User, Do: "DELETE /api/key/0123456789abcdef01234567", Status: 404,
-			Code: "key_not_found"},
+			Code: "key_not_found", Has: map[string]any{"errors.0.field": "id"}},
 		apitest.Scenario{Name: "foreign", As: apitest.User, Do: "DELETE /api/key/" + bob, Status: 404,
 			Code: "key_not_found"},
 		apitest.Scenario{Name: "read key", As: apitest.Reader, Do: "DELETE /api/key/" + user, Status: 403,

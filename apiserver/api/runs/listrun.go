@@ -118,7 +118,7 @@ func StartList(s api.Services) *operation.Operation {
 			"with the other members as query parameters. One invalid address refuses the whole list and is named; nothing " +
 			"is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list " +
 			"makes its scraper; with scraperId it runs again: rerun takes what was never charged, force all, from urls or, " +
-			"without urls, from the newest run's list. The bytes of a streamed list are not compared when an " +
+			"without urls, from the newest run's list; urls without either are all taken. The bytes of a streamed list are not compared when an " +
 			"Idempotency-Key is used again. With endpointTag websitecontacts each website has one row: website, " +
 			"email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and " +
 			"NO_EMAIL_PUBLISHED cost two credits; EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY " +
@@ -282,7 +282,9 @@ func (p *plan) makeScraper() error {
 		if spec = template.Spec; spec.Type == model.SearchEngineSearch {
 			return fault.Invalid(fault.TypeNotRunnable, "templateScraperId", "a search has queries, not addresses")
 		}
-		spec.Name, spec.Schedule, spec.SourceConfig = b.Name, "", model.SourceConfig{Pagination: spec.SourceConfig.Pagination}
+		spec.Name, spec.Schedule = b.Name, ""
+		spec.SourceConfig = model.SourceConfig{Pagination: spec.SourceConfig.Pagination,
+			TryWithHiddenData: spec.SourceConfig.TryWithHiddenData}
 	}
 	recipe, known := v.RecipeOf(p.from.Customer, &spec, tag)
 	if !known {

@@ -314,6 +314,13 @@ func TestListRunTemplate(t *testing.T) {
 	if job := r.Client.View().Job(id); !job.IgnoresRobots || job.MaxPages != 3 {
 		t.Errorf("its job is %+v", job)
 	}
+	stated := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: r.group, Spec: model.Scraper{Name: "stated",
+		Type: model.ApplicationLDJSON, SourceConfig: model.SourceConfig{URL: "https://shop.test/", TryWithHiddenData: true}}}
+	r.Client.Must(t, stated)
+	r.list(t, r.body("templateScraperId", stated.ID, "itemsConfig", nil, "name", "hidden"))
+	if made := r.Client.View().ScraperByName("alice", "hidden"); !made.Spec.Recipe().HiddenData {
+		t.Errorf("the scraper reads no hidden data: %+v", made.Spec)
+	}
 }
 
 func TestListRunAgain(t *testing.T) {

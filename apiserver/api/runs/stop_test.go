@@ -43,7 +43,7 @@ func TestStop(t *testing.T) {
 		apitest.Scenario{Name: "read key", As: apitest.Reader, Do: path, Header: key("r"), Status: 403, Code: "scope_rejected"},
 		apitest.Scenario{Name: "foreign", As: apitest.Other, Do: path, Header: key("f"), Status: 400, Code: "not_found"},
 		apitest.Scenario{Name: "unknown", As: apitest.User, Do: "POST /api/scraper/0123456789abcdef01234567/stop", Header: key("u"),
-			Status: 400, Code: "not_found"},
+			Status: 400, Code: "not_found", Has: map[string]any{"errors.0.field": "id"}},
 	)
 	id := r.launch(t, scraper)
 	answered := make(chan struct{})

@@ -60,6 +60,9 @@ func check(s api.Services, from *operation.Caller, spec *model.Scraper, known *c
 		c.within("sourceConfig.pagination.max", p.Max, 1, model.MaxMaxPages)
 	}
 	c.recipe(spec, tag)
+	if spec.SourceConfig.TryWithHiddenData && spec.Type != model.ApplicationLDJSON && spec.Type != model.AIConf {
+		c.invalid("sourceConfig.tryWithHiddenData", "only APPLICATION_LD_JSON and AI_CONF read hidden data")
+	}
 	if spec.Schedule != "" {
 		c.missing("schedule", "schedules are")
 	}

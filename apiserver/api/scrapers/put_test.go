@@ -110,6 +110,12 @@ func TestPutRefuses(t *testing.T) {
 		{"bad queries", []any{"type", "SEARCH_ENGINE_SEARCH", "itemsConfig", nil, "sourceConfig",
 			source(`{"queries":[" ","a","a","` + strings.Repeat("ü", 513) + `"],"url":"https://shop.test/","pagination":{"type":"URL_PAGE_PARAM","param":"p"}}`)}, invalid,
 			"sourceConfig.url sourceConfig.queries[0] sourceConfig.queries[2] sourceConfig.queries[3] sourceConfig.pagination"},
+		{"pages of a search that has none", []any{"type", "SEARCH_ENGINE_SEARCH", "itemsConfig", nil, "sourceConfig",
+			source(`{"queries":["a"],"pagination":{"type":"NONE","max":2}}`)}, invalid, "sourceConfig.pagination"},
+		{"a search that follows links", []any{"type", "SEARCH_ENGINE_SEARCH", "itemsConfig", nil, "sourceConfig",
+			source(`{"queries":["a"],"pagination":{"type":"URL_PAGE_PARAM","max":2,"selector":"a"}}`)}, invalid, "sourceConfig.pagination"},
+		{"hidden data of fields", []any{"sourceConfig", source(`{"url":"https://shop.test/","tryWithHiddenData":true}`)}, invalid,
+			"sourceConfig.tryWithHiddenData"},
 		{"upload type", []any{"type", "FILE"}, "type_not_runnable", "type"},
 		{"no address", []any{"sourceConfig", source(`{}`)}, invalid, "sourceConfig.url"},
 		{"ftp", []any{"sourceConfig", source(`{"url":"ftp://shop.test/"}`)}, invalid, "sourceConfig.url"},
@@ -230,6 +236,9 @@ func TestPutTakesCurl(t *testing.T) {
 		`"tokens":[{"name":"A","source":"FRAMEWORK_DATA","expression":"/buildId"}]}}`)
 	s.Run(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("3"), Status: 200, Body: body(group, "name", "tokens", "sourceConfig", tokens),
 		Has: map[string]any{"sourceConfig": tokens}})
+	s.Run(t, apitest.Scenario{Name: "no tokens", As: apitest.User, Do: put, Header: key("4"), Status: 200,
+		Body: body(group, "name", "off", "sourceConfig", source(`{"url":"https://shop.test/","prelaunch":{"tokens":null}}`)),
+		Has:  map[string]any{"sourceConfig.prelaunch.tokens": []any{}}})
 	cursor := source(`{"curl":"curl https://shop.test/api","pagination":{"type":"JSON_CURSOR","param":"after","max":10000,"cursorPath":"$.next"}}`)
 	s.Run(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("2"), Status: 200, Body: body(group, "name", "api", "sourceConfig", cursor,
 		"itemsConfig", source(`[{"name":"a","selector":"$.items[*].a","kind":"TEXT"}]`)), Has: map[string]any{"sourceConfig": cursor}})

@@ -82,6 +82,10 @@ func newRecipe(v *client.View, s *client.Scraper) Recipe {
 	if r.PostProcessRules == nil {
 		r.PostProcessRules = []model.PostProcessRule{}
 	}
+	if off := r.SourceConfig.Prelaunch; off != nil && off.Tokens == nil {
+		prelaunch := *off
+		prelaunch.Tokens, r.SourceConfig.Prelaunch = []model.TokenRule{}, &prelaunch
+	}
 	if r.Config == nil {
 		r.Config = &model.ScraperConfig{}
 	}

@@ -44,8 +44,8 @@ func (c *checker) search(spec *model.Scraper) {
 		}
 		seen[query] = true
 	}
-	if p := source.Pagination; p != nil && (p.Type != model.URLPageParam && p.Type != model.PaginationNone ||
-		p.Param != "" || p.Start != nil || p.Step != nil) {
+	if p := source.Pagination; p != nil && *p != (model.Pagination{Type: model.PaginationNone}) &&
+		*p != (model.Pagination{Type: model.URLPageParam, Max: p.Max}) {
 		c.invalid("sourceConfig.pagination", "a search has the type URL_PAGE_PARAM and max alone: the rest is the engine's")
 	}
 }

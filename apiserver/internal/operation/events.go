@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -12,8 +13,14 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// pingEvery is how often an idle stream shows that it lives, which is also how a client that went away is noticed.
-const pingEvery = 15 * time.Second
+// pingEvery is how long a stream is silent, lookEvery how often an idle one looks whether its client is still there. By pings
+// alone that would show only half a minute later: the first write after a client's end still succeeds.
+const (
+	pingEvery = 15 * time.Second
+	lookEvery = time.Second
+)
+
+var errClientGone = errors.New("the client is gone")
 
 // Events is the answer of an operation that streams: it sends events until it has no more, ctx ends (the server stops)
 // or a send fails (the client went away). It runs after the handler has returned.
@@ -23,6 +30,8 @@ type Events func(ctx context.Context, to *EventWriter) error
 type EventWriter struct {
 	w     *bufio.Writer
 	clock clock.Clock
+	gone  func() bool // whether the client has hung up
+	wrote time.Time   // at its last write
 }
 
 // Send sends one event; id may be empty.
@@ -49,7 +58,13 @@ func (e *EventWriter) Wait(ctx context.Context, changed <-chan struct{}, due <-c
 			return nil
 		case <-due:
 			return nil
-		case <-e.clock.After(pingEvery):
+		case <-e.clock.After(lookEvery):
+			if e.gone() {
+				return errClientGone
+			}
+			if e.clock.Now().Sub(e.wrote) < pingEvery {
+				continue
+			}
 			if err := e.write(": ping\n\n"); err != nil {
 				return err
 			}
@@ -58,6 +73,7 @@ func (e *EventWriter) Wait(ctx context.Context, changed <-chan struct{}, due <-c
 }
 
 func (e *EventWriter) write(frame string) error {
+	e.wrote = e.clock.Now()
 	if _, err := e.w.WriteString(frame); err != nil {
 		return err
 	}

@@ -191,7 +191,7 @@ func (x *exchange) stream(events Events) {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	x.rc.Response.ImmediateHeaderFlush = true
-	end, log := x.ended, x.Log.With("operation", x.op.ID, "correlationId", x.id)
+	end, gone, log := x.ended, x.from.Gone, x.Log.With("operation", x.op.ID, "correlationId", x.id)
 	x.underway.begin()
 	x.rc.SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer x.underway.end()
@@ -201,7 +201,7 @@ func (x *exchange) stream(events Events) {
 				log.Error("stream", "error", recovered(value, debug.Stack()))
 			}
 		}()
-		to := &EventWriter{w: w, clock: x.Clock}
+		to := &EventWriter{w: w, clock: x.Clock, gone: gone}
 		err := to.begin()
 		if err == nil {
 			err = events(x.Streaming, to)

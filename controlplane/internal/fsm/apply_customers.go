@@ -58,7 +58,7 @@ func mintKey(tx *state.Tx, p command.MintKeyPayload) (state.Key, error) {
 func revokeKey(tx *state.Tx, p command.RevokeKeyPayload) (state.Key, error) {
 	key := tx.Key(p.ID)
 	if key == nil || key.Customer != p.Customer {
-		return state.Key{}, fault.New(fault.KeyNotFound, "no key has this id")
+		return state.Key{}, fault.Invalid(fault.KeyNotFound, "id", "no key has this id")
 	}
 	tx.RemoveKey(key)
 	return *key, nil
@@ -81,7 +81,7 @@ func adjustWallet(tx *state.Tx, p command.AdjustWalletPayload) (state.Entry, err
 	books := openBooks(tx)
 	wallet := books.wallet(p.Customer)
 	if wallet == nil {
-		return state.Entry{}, fault.New(fault.NotFound, "no customer has this reference")
+		return state.Entry{}, fault.Invalid(fault.NotFound, "ref", "no customer has this reference")
 	}
 	if err := books.adjust(wallet, p.Amount); err != nil {
 		return state.Entry{}, err

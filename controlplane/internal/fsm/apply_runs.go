@@ -179,13 +179,13 @@ func stopRun(tx *state.Tx, p command.StopRunPayload) (command.Stopped, error) {
 	if p.Job.IsZero() {
 		scraper := tx.Scraper(p.Scraper)
 		if scraper == nil || scraper.Customer != p.Customer {
-			return command.Stopped{}, fault.New(fault.NotFound, "no scraper has this id")
+			return command.Stopped{}, fault.Invalid(fault.NotFound, "id", "no scraper has this id")
 		}
 		open = tx.OpenJobsOf(p.Scraper)
 	} else {
 		job := tx.Job(p.Job)
 		if job == nil || job.Customer != p.Customer {
-			return command.Stopped{}, fault.New(fault.NotFound, "no run has this id")
+			return command.Stopped{}, fault.Invalid(fault.NotFound, "id", "no run has this id")
 		}
 		open = []*state.Job{job}
 	}

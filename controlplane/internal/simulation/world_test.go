@@ -103,6 +103,7 @@ type world struct {
 	tasks    [shards][][]byte
 	pages    [shards][]item
 	receipts [shards][]item
+	late     [shards][][]byte // tasks that a leader before this one has accepted and not written yet
 
 	store   *memoryStore
 	stalled bool
@@ -123,7 +124,7 @@ func newWorld(seed uint64) (*world, error) {
 		funded: map[string]int64{}}
 	w.window = 1 + w.r.IntN(8)
 	for s := range shards {
-		w.let(s)
+		w.open[s] = map[seqKey]*openTask{}
 	}
 	_, err := w.propose(context.Background(), command.CreateClusterPayload{ID: w.ids.New(), Shards: shards,
 		FreeGrant: int64(w.r.IntN(4)), Prices: prices})
@@ -260,7 +261,7 @@ func (w *world) propose(_ context.Context, payload command.Payload) (any, error)
 func (w *world) lead() error {
 	w.term++
 	view := func() *state.View { return w.machine.Store().View() }
-	d := dispatch.New(dispatch.Config{Leader: w.term, Shards: shards, Window: w.window,
+	d := dispatch.New(dispatch.Config{Leader: w.term, Newest: w.machine.Store().LastDispatch(), Shards: shards, Window: w.window,
 		HostOf:   func(url string) string { return strings.SplitN(url, "/", 4)[2] },
 		ShardOf:  func(host string) int { return int(host[1]-'0') % shards },
 		DomainOf: func(url string) uint64 { return uint64(strings.SplitN(url, "/", 4)[2][1]) },

@@ -108,6 +108,7 @@ type world struct {
 	store   *memoryStore
 	stalled bool
 	lossy   bool // most tasks are lost, so that some seqs run out of attempts
+	backup  []byte
 	checked uint64
 	open    [shards]map[seqKey]*openTask
 	newest  [shards]uint64 // number of the newest task that a shard's holder took
@@ -304,6 +305,38 @@ func (w *world) restart() error {
 		return fmt.Errorf("a restored state has another snapshot")
 	}
 	w.machine = fresh
+	return w.lead()
+}
+
+// restore takes a backup, or puts the state back to the one that was taken last, as an operator does: the row store and the
+// log stay as they are.
+func (w *world) restore() error {
+	if w.backup == nil || w.r.IntN(3) == 0 {
+		var file bytes.Buffer
+		err := w.machine.Snapshot().Write(&file)
+		w.backup = file.Bytes()
+		return err
+	}
+	store, err := state.Restore(bytes.NewReader(w.backup))
+	if err != nil {
+		return err
+	}
+	if err := store.Succeed(w.machine.Store()); err != nil {
+		return err
+	}
+	var file bytes.Buffer
+	if err := store.Snapshot().Write(&file); err != nil {
+		return err
+	}
+	w.machine = fsm.New()
+	if err := w.machine.Restore(&file); err != nil {
+		return err
+	}
+	for _, truth := range w.runs { // what was launched since is launched anew
+		if truth.launched && w.machine.Store().View().Job(truth.job) == nil {
+			truth.job, truth.list, truth.launched = w.ids.New(), w.ids.New(), false
+		}
+	}
 	return w.lead()
 }
 

@@ -168,12 +168,21 @@ func TestRestoreKeepsWhoFetchesWhat(t *testing.T) {
 	if _, err := s.Heartbeat(patient(t), beat); err != nil {
 		t.Fatal(err)
 	}
-	before := fresh(t, s)
+	before, led := fresh(t, s), s.leading.Load()
 	if before.Shard(0).Owner != cfg.Node {
 		t.Fatalf("nobody has shard 0: %+v", before.Shard(0))
 	}
 	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file), false); err != nil {
 		t.Fatal(err)
+	}
+	for ctx := patient(t); s.leading.Load() == nil || s.leading.Load() == led; {
+		if !s.pause(ctx, time.Millisecond) {
+			t.Fatal("nobody leads")
+		}
+	}
+	if leads := s.leading.Load(); leads.term != led.term || leads.began == led.began {
+		t.Errorf("markers of before the restore (%d in term %d) are those of the leadership since (%d in term %d)",
+			led.began, led.term, leads.began, leads.term)
 	}
 	for n := range uint16(testShards) {
 		if was, is := *before.Shard(n), *fresh(t, s).Shard(n); was != is {

@@ -155,10 +155,10 @@ func TestFetchersHoldShardsThroughAnyNode(t *testing.T) {
 	// Markers reach the leader, behind the receipts. Its own routine would take them at once, so another stands in for it.
 	leader := c.at(c.leader())
 	l := leader.leading.Load()
-	standIn := &leadership{s: leader.Server, ctx: l.ctx, term: l.term, returned: make(chan model.Marker, 1)}
+	standIn := &leadership{s: leader.Server, ctx: l.ctx, began: l.began, returned: make(chan model.Marker, 1)}
 	leader.leading.Store(standIn)
 	defer leader.leading.Store(l)
-	mark := model.Marker{Leader: l.term, Shard: 3}
+	mark := model.Marker{Leader: l.began, Shard: 3}
 	if err := r.Settle(patient(t), nil, []model.Marker{mark}); err != nil {
 		t.Fatal(err)
 	}

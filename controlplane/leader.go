@@ -31,6 +31,7 @@ type leadership struct {
 	s          *Server
 	ctx        context.Context // ends with it
 	term       uint64
+	began      uint64 // index of its first command: its own for ever, while a term may have several leaderships
 	steps      *leader.Leader
 	dispatcher *dispatch.Dispatcher
 	tracker    *shards.Tracker
@@ -62,7 +63,7 @@ func (g signal) raise() {
 
 // lead is one leadership, from its beginning until ctx ends. It fails only when this node cannot lead this cluster.
 func (s *Server) lead(ctx context.Context) error {
-	term, ok := s.settleIn(ctx)
+	term, began, ok := s.settleIn(ctx)
 	if !ok {
 		return nil
 	}
@@ -76,7 +77,7 @@ func (s *Server) lead(ctx context.Context) error {
 	if !s.addPrices(ctx) {
 		return nil
 	}
-	l := s.adopt(ctx, term)
+	l := s.adopt(ctx, term, began)
 	s.cfg.Logger.Info("leading", "term", term)
 	s.leading.Store(l)
 	s.nextReign() // who waits for a leader to begin need wait no longer
@@ -88,16 +89,16 @@ func (s *Server) lead(ctx context.Context) error {
 	return nil
 }
 
-// settleIn has a command of its own term applied, and thereby everything of earlier terms, and returns the term. It is a
+// settleIn has a command of its own term applied, and thereby everything of earlier terms, and returns both. It is a
 // command, not a barrier, because other nodes wait for the index of what is committed, and a barrier is never applied.
-func (s *Server) settleIn(ctx context.Context) (term uint64, ok bool) {
+func (s *Server) settleIn(ctx context.Context) (term, index uint64, ok bool) {
 	id := s.cfg.IDs.New()
 	current := func(n *node) (uint64, error) { return n.CurrentTerm(), nil }
 	err := s.retry(ctx, func() (err error) {
 		if term, err = askRaft(ctx, s, current); err != nil {
 			return err
 		}
-		if _, err := s.append(ctx, id, command.TickPayload{}, nil); err != nil {
+		if index, err = s.append(ctx, id, command.TickPayload{}, nil); err != nil {
 			return err
 		}
 		if now, err := askRaft(ctx, s, current); err != nil || now != term {
@@ -105,7 +106,7 @@ func (s *Server) settleIn(ctx context.Context) (term uint64, ok bool) {
 		}
 		return nil
 	})
-	return term, err == nil
+	return term, index, err == nil
 }
 
 // createCluster gives the cluster its first command unless it has it. Nil: leadership is over, and the next leader finds
@@ -179,20 +180,20 @@ func (s *Server) addPrices(ctx context.Context) (ok bool) {
 
 // adopt makes the leadership's memory from the replicated state, between two commands: what is applied before is in the
 // state, what is applied after is observed.
-func (s *Server) adopt(ctx context.Context, term uint64) *leadership {
-	l := &leadership{s: s, ctx: ctx, term: term, returned: make(chan model.Marker, maxReturned), planNow: newSignal(),
+func (s *Server) adopt(ctx context.Context, term, began uint64) *leadership {
+	l := &leadership{s: s, ctx: ctx, term: term, began: began, returned: make(chan model.Marker, maxReturned), planNow: newSignal(),
 		planLater: newSignal(), publishNow: newSignal(), finishNow: newSignal(), assignNow: newSignal(),
 		markNow: newSignal(), marksWanted: map[uint16]struct{}{}}
 	store := s.machine.fsm.Store
 	view := func() *state.View { return store().View() }
-	l.dispatcher = dispatch.New(dispatch.Config{Leader: term, Shards: int(s.cfg.Shards), Window: s.cfg.Window,
+	s.machine.between.Lock()
+	defer s.machine.between.Unlock()
+	l.dispatcher = dispatch.New(dispatch.Config{Leader: began, Newest: store().LastDispatch(), Shards: int(s.cfg.Shards), Window: s.cfg.Window,
 		HostOf: s.cfg.HostOf, ShardOf: s.cfg.ShardOf, DomainOf: s.cfg.DomainOf, Pace: s.cfg.pace, Now: s.cfg.Clock.Now, View: view})
 	l.tracker = shards.New(shards.Config{Lease: s.cfg.Lease, Fetch: s.cfg.FetchDeadline, Now: s.cfg.Clock.Now})
 	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: s.cfg.Store,
 		Log: s.cfg.Log, IDs: s.cfg.IDs, NowMicros: func() int64 { return s.cfg.Clock.Now().UnixMicro() },
 		Point: s.cfg.Point, Counts: &s.metrics.steps, Tracer: s.cfg.Tracer}
-	s.machine.between.Lock()
-	defer s.machine.between.Unlock()
 	for _, job := range view().OpenJobs() {
 		store().ReadRun(job.ID, func(run *state.Run) {
 			if run != nil {
@@ -261,7 +262,7 @@ func (l *leadership) observe(payload command.Payload, result any) {
 // takeBack queues markers that came back.
 func (l *leadership) takeBack(markers []model.Marker) {
 	for _, m := range markers {
-		if m.Leader != l.term {
+		if m.Leader != l.began {
 			continue
 		}
 		select {
@@ -292,7 +293,11 @@ func (l *leadership) heartbeat(beat client.Heartbeat) (client.Leases, error) {
 		l.markNow.raise()
 	}
 	view := l.view()
-	return l.tracker.Answer(view.Node(beat.Node), view.Shards()), nil
+	leases := l.tracker.Answer(view.Node(beat.Node), view.Shards())
+	for i := range leases.Hold {
+		leases.Hold[i].Newest = l.dispatcher.Newest(int(leases.Hold[i].Shard))
+	}
+	return leases, nil
 }
 
 // assign proposes the changes of owners that are due.

@@ -41,7 +41,7 @@ type shard struct {
 	finishBy   time.Time // while releasing: until then pages that have begun may start requests
 	gone       bool      // dropped
 	publishing bool
-	newest     uint64 // number of the newest task that came
+	newest     uint64 // number of the newest dispatch that came, or had been sent by what lease or marker say
 	// open are the tasks that a marker must name: from their arrival until the log has accepted their final page.
 	open   map[ids.ID]map[uint32]*chain
 	tasks  int        // in open
@@ -57,7 +57,7 @@ type outgoing struct {
 }
 
 func newShard(held client.ShardEpoch, until time.Time, reader stream.Reader) *shard {
-	s := &shard{number: held.Shard, epoch: held.Epoch, until: until, reader: reader, wake: make(chan struct{}, 1),
+	s := &shard{number: held.Shard, epoch: held.Epoch, newest: held.Newest, until: until, reader: reader, wake: make(chan struct{}, 1),
 		open: map[ids.ID]map[uint32]*chain{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
@@ -125,6 +125,7 @@ func (f *Fetcher) takeIn(s *shard, messages []stream.Message) {
 	}
 	for _, a := range arrivals {
 		if a.marker != nil {
+			s.newest = max(s.newest, a.marker.Newest)
 			f.send(s, outgoing{marker: a.marker})
 		} else {
 			f.admit(s, a.chain)
@@ -133,17 +134,19 @@ func (f *Fetcher) takeIn(s *shard, messages []stream.Message) {
 	notify(f.wake)
 }
 
-// admit takes a task in, unless it came before, its seq is held open, or too many are. One whose final page is not accepted
-// yet gives its place to its next dispatch. Leaders publish a shard's tasks in the order of their numbers, which never
-// count back: what is not above the newest is a repeat of the log's, or from a leader that has been replaced. It needs mu.
+// admit takes a task in, unless it comes again or late, its seq is held open, or too many are. One whose final page is not
+// accepted yet gives its place to its next dispatch. Leaders publish a shard's tasks in the order of their numbers, which
+// never count back, and say in leases and markers how far they are: what is not above the newest is a repeat of the log's, or
+// from a leader that has been replaced. It needs mu.
 func (f *Fetcher) admit(s *shard, c *chain) {
 	job, seq := c.task.Job, c.task.Seq
 	held := s.open[job][seq]
-	if c.task.Number <= s.newest || held != nil && !held.done || held == nil && f.open >= maxOpen {
+	late := c.task.Number <= s.newest
+	s.newest = max(s.newest, c.task.Number)
+	if late || held != nil && !held.done || held == nil && f.open >= maxOpen {
 		f.counts.dropped.Add(1)
 		return
 	}
-	s.newest = c.task.Number
 	if s.open[job] == nil {
 		s.open[job] = map[uint32]*chain{}
 	}

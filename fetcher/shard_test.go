@@ -176,7 +176,17 @@ func markersMissNothing(t *testing.T, seed uint64) {
 	}
 }
 
-func holding(c *fakeControl) string { return fmt.Sprint(c.lastBeat()) }
+func holding(c *fakeControl) string {
+	type tenure struct {
+		shard uint16
+		epoch uint64
+	}
+	held := []tenure{}
+	for _, h := range c.lastBeat() {
+		held = append(held, tenure{h.Shard, h.Epoch})
+	}
+	return fmt.Sprint(held)
+}
 
 func TestShardIsOpenedBeforeItIsReported(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -343,6 +353,29 @@ func TestRepeatedTasksAreDropped(t *testing.T) {
 		}
 		r.send(r.task(1, "http://a.test/1"), r.task(0, "http://a.test/0")) // what the next dispatches say
 		r.pages(2)
+	})
+}
+
+// What a leader calls sent, in a lease or a marker, and comes behind that, counts as lost already: it goes out again under
+// a higher number.
+func TestLateTasksAreDropped(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var late, later model.Task
+		r, stop := start(t, 1, title, func(r *rig, _ *Config) {
+			late, later = r.task(0, "http://a.test/0"), r.task(1, "http://a.test/1")
+			r.control.answer = func(client.Heartbeat) (client.Leases, error) {
+				return client.Leases{For: time.Minute, Hold: []client.ShardEpoch{{Shard: 0, Epoch: 1, Newest: late.Number}}}, nil
+			}
+		})
+		defer stop()
+		r.send(late)
+		r.publish(0, stream.EncodeMarker(model.Marker{Leader: 1, Number: 1, Newest: later.Number}))
+		r.send(later, r.task(1, "http://a.test/1"), r.task(0, "http://a.test/0"))
+		r.pages(2)
+		r.nothingMore()
+		if c := r.f.Counts(); c.Dropped != 2 {
+			t.Errorf("%d of 2 tasks are dropped", c.Dropped)
+		}
 	})
 }
 

@@ -122,6 +122,9 @@ type Heartbeat struct {
 type ShardEpoch struct {
 	Shard uint16
 	Epoch uint64
+	// Newest, in Hold, is the number of the newest dispatch sent to the shard: of who begins to hold it now, no task with no
+	// higher one is.
+	Newest uint64
 }
 
 // Leases answers a heartbeat.

@@ -150,4 +150,7 @@ type Marker struct {
 	Shard  uint16      `cbor:"2,keyasint"`
 	Number uint64      `cbor:"3,keyasint"`           // counts up within a leadership
 	Open   []OpenTasks `cbor:"4,keyasint,omitempty"` // filled in by the fetcher
+	// Newest is the number of the newest dispatch sent to the shard before it, by whichever leader. What comes behind it
+	// with no higher number comes late, and counts as lost already.
+	Newest uint64 `cbor:"5,keyasint,omitempty"`
 }

@@ -88,8 +88,9 @@ type Pages interface {
 	// PutPages stores, in one transaction, each page's rows and its page record, and returns for each the receipt of the
 	// record that stands, in the same order. A unit that has a record keeps it: nothing is written and its receipt is
 	// returned again. A page whose URLHash (when not 0) another unit of the job was delivered under becomes a Duplicate:
-	// its record is stored with that outcome, Last, and without rows. A page of a sealed job is dropped: nil. A Cancelled
-	// page has no record: its receipt is itself. A seq is below 2^31.
+	// its record is stored with that outcome, Last, and without rows. A page of a sealed job is dropped: nil. So is one
+	// without a record behind the Last of its seq: it would never be settled, and make Duplicates of the pages of a chain
+	// that goes on. A Cancelled page has no record: its receipt is itself. A seq is below 2^31.
 	PutPages(ctx context.Context, pages []PageWrite) ([]*model.Receipt, error)
 	// Records returns the receipts of the records of one seq with page >= from, ascending, at most most of them.
 	Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error)

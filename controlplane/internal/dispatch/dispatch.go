@@ -18,8 +18,11 @@ import (
 
 // Config bounds the dispatcher.
 type Config struct {
-	// Leader is this leadership, unique for ever: the Raft term.
+	// Leader is this leadership, unique for ever. (A Raft term is not: a leadership begins anew in it when a backup is
+	// restored.)
 	Leader uint64
+	// Newest is the number of the newest dispatch before it.
+	Newest uint64
 	Shards int
 	// Window is the most seqs out at a time, over all runs.
 	Window int

@@ -14,6 +14,7 @@ import (
 type shard struct {
 	outs    map[command.DispatchRef]*outSeq // by job and seq; Number 0
 	unsent  []*outSeq                       // in the order in which they are to be published
+	newest  uint64                          // number of the newest dispatch sent by this leadership
 	blocked []*host                         // hosts without room because unsent is full
 	markers []sentMarker                    // not returned yet, oldest first
 }
@@ -66,14 +67,15 @@ func (d *Dispatcher) Sent(number int, tasks []Send) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.published++
+	s := &d.shards[number]
 	for i := range tasks {
 		t := &tasks[i].Task
-		o := d.shards[number].outs[command.DispatchRef{Job: t.Job, Seq: t.Seq}]
+		s.newest = max(s.newest, t.Number)
+		o := s.outs[command.DispatchRef{Job: t.Job, Seq: t.Seq}]
 		if o != nil && o.grant.Number == t.Number {
 			o.isSent, o.sent, o.url = true, d.published, ""
 		}
 	}
-	s := &d.shards[number]
 	kept := s.unsent[:0]
 	for _, o := range s.unsent {
 		if !o.isSent {
@@ -84,6 +86,15 @@ func (d *Dispatcher) Sent(number int, tasks []Send) {
 	s.unsent = kept
 	d.unblock(s)
 }
+
+// Newest is the number of the newest dispatch sent to a shard, by this leadership or any before it.
+func (d *Dispatcher) Newest(number int) uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.newest(number)
+}
+
+func (d *Dispatcher) newest(number int) uint64 { return max(d.shards[number].newest, d.cfg.Newest) }
 
 // Mark makes the next marker of a shard, to be published behind what Sent has noted; false when nothing published is out.
 func (d *Dispatcher) Mark(number int) (model.Marker, bool) {
@@ -106,7 +117,7 @@ func (d *Dispatcher) Mark(number int) (model.Marker, bool) {
 	if len(s.markers) > maxMarkers {
 		s.markers = s.markers[1:]
 	}
-	return model.Marker{Leader: d.cfg.Leader, Shard: uint16(number), Number: d.markers}, true
+	return model.Marker{Leader: d.cfg.Leader, Shard: uint16(number), Number: d.markers, Newest: d.newest(number)}, true
 }
 
 // Returned takes a marker that came back and names the dispatches that are lost: published before it, not open in it and

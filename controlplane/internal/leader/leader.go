@@ -318,7 +318,7 @@ func (l *Leader) endSealed(ctx context.Context, lost []command.DispatchRef) erro
 			continue
 		}
 		job := l.State().View().Job(ref.Job)
-		if _, err := l.Propose(ctx, command.StopRunPayload{Customer: job.Customer, Scraper: job.Scraper}); err != nil {
+		if _, err := l.Propose(ctx, command.StopRunPayload{Customer: job.Customer, Scraper: job.Scraper, Job: job.ID}); err != nil {
 			return err
 		}
 	}

@@ -56,6 +56,9 @@ func (w *world) step() error {
 
 // take reads one record of the tasks topic, as a fetcher does.
 func (w *world) take(s int) error {
+	if len(w.late[s]) > 0 && w.r.IntN(8) == 0 {
+		w.tasks[s], w.late[s] = append(w.tasks[s], w.late[s][0]), w.late[s][1:]
+	}
 	if len(w.tasks[s]) == 0 {
 		return nil
 	}
@@ -66,13 +69,14 @@ func (w *world) take(s int) error {
 		return err
 	}
 	if marker != nil {
+		w.newest[s] = max(w.newest[s], marker.Newest)
 		marker.Open = w.held(s)
 		w.pages[s] = append(w.pages[s], item{marker: marker})
 		return nil
 	}
-	key := seqKey{task.Job, task.Seq}
-	if task.Number > w.newest[s] && w.open[s][key] == nil {
-		w.newest[s] = task.Number
+	key, late := seqKey{task.Job, task.Seq}, task.Number <= w.newest[s]
+	w.newest[s] = max(w.newest[s], task.Number)
+	if !late && w.open[s][key] == nil {
 		o := &openTask{task: *task, left: task.Budget}
 		if task.From != nil {
 			o.page = task.From.Page
@@ -290,10 +294,20 @@ func (w *world) mild() error {
 		w.repeat(w.r.IntN(shards))
 		return nil
 	}
+	if w.r.IntN(4) == 0 {
+		w.depose(w.r.IntN(shards))
+	}
 	if err := w.lead(); err != nil {
 		return err
 	}
 	return w.markAll()
+}
+
+// depose has the leader that is about to be replaced write what it said last to a shard behind what the next one says.
+func (w *world) depose(s int) {
+	from := w.r.IntN(len(w.tasks[s]) + 1)
+	w.late[s] = append(w.late[s], w.tasks[s][from:]...)
+	w.tasks[s] = w.tasks[s][:from:from]
 }
 
 // loseReceipts loses what tells of pages that are stored, which must not cost a fetch either: they settle from their
@@ -322,8 +336,11 @@ func (w *world) handOver(s int) error {
 	return err
 }
 
-// let takes from a shard's holder all that it knows.
-func (w *world) let(s int) { w.open[s], w.newest[s] = map[seqKey]*openTask{}, 0 }
+// let gives a shard to a holder that knows what its lease says.
+func (w *world) let(s int) {
+	w.open[s] = map[seqKey]*openTask{}
+	w.newest[s] = w.leader.Dispatcher.Newest(s)
+}
 
 // repeat writes a record of one of a shard's topics again, behind all others, as a log does that was not told of its first
 // writing.

@@ -103,10 +103,12 @@ type world struct {
 	tasks    [shards][][]byte
 	pages    [shards][]item
 	receipts [shards][]item
+	late     [shards][][]byte // tasks that a leader before this one has accepted and not written yet
 
 	store   *memoryStore
 	stalled bool
 	lossy   bool // most tasks are lost, so that some seqs run out of attempts
+	backup  []byte
 	checked uint64
 	open    [shards]map[seqKey]*openTask
 	newest  [shards]uint64 // number of the newest task that a shard's holder took
@@ -123,7 +125,7 @@ func newWorld(seed uint64) (*world, error) {
 		funded: map[string]int64{}}
 	w.window = 1 + w.r.IntN(8)
 	for s := range shards {
-		w.let(s)
+		w.open[s] = map[seqKey]*openTask{}
 	}
 	_, err := w.propose(context.Background(), command.CreateClusterPayload{ID: w.ids.New(), Shards: shards,
 		FreeGrant: int64(w.r.IntN(4)), Prices: prices})
@@ -260,7 +262,7 @@ func (w *world) propose(_ context.Context, payload command.Payload) (any, error)
 func (w *world) lead() error {
 	w.term++
 	view := func() *state.View { return w.machine.Store().View() }
-	d := dispatch.New(dispatch.Config{Leader: w.term, Shards: shards, Window: w.window,
+	d := dispatch.New(dispatch.Config{Leader: w.term, Newest: w.machine.Store().LastDispatch(), Shards: shards, Window: w.window,
 		HostOf:   func(url string) string { return strings.SplitN(url, "/", 4)[2] },
 		ShardOf:  func(host string) int { return int(host[1]-'0') % shards },
 		DomainOf: func(url string) uint64 { return uint64(strings.SplitN(url, "/", 4)[2][1]) },
@@ -303,6 +305,38 @@ func (w *world) restart() error {
 		return fmt.Errorf("a restored state has another snapshot")
 	}
 	w.machine = fresh
+	return w.lead()
+}
+
+// restore takes a backup, or puts the state back to the one that was taken last, as an operator does: the row store and the
+// log stay as they are.
+func (w *world) restore() error {
+	if w.backup == nil || w.r.IntN(3) == 0 {
+		var file bytes.Buffer
+		err := w.machine.Snapshot().Write(&file)
+		w.backup = file.Bytes()
+		return err
+	}
+	store, err := state.Restore(bytes.NewReader(w.backup))
+	if err != nil {
+		return err
+	}
+	if err := store.Succeed(w.machine.Store()); err != nil {
+		return err
+	}
+	var file bytes.Buffer
+	if err := store.Snapshot().Write(&file); err != nil {
+		return err
+	}
+	w.machine = fsm.New()
+	if err := w.machine.Restore(&file); err != nil {
+		return err
+	}
+	for _, truth := range w.runs { // what was launched since is launched anew
+		if truth.launched && w.machine.Store().View().Job(truth.job) == nil {
+			truth.job, truth.list, truth.launched = w.ids.New(), w.ids.New(), false
+		}
+	}
 	return w.lead()
 }
 

@@ -91,6 +91,13 @@ func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 	return nil
 }
 
+// LastDispatch is the number of the newest dispatch.
+func (s *Store) LastDispatch() uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.dispatched
+}
+
 // Abandon tells all who watch a job that the store is replaced by another one: they look again. Views stay as they are.
 func (s *Store) Abandon() {
 	txn := s.db.Txn(true)

@@ -148,9 +148,17 @@ type looked struct {
 	sealed    map[ids.ID]bool
 	standing  map[unitKey]*stored
 	delivered map[hashKey]*stored
+	ends      map[seqKey]uint32
 }
 
-// look asks which of the pages' jobs are sealed, and which of their units and addresses have a record.
+// seqKey names a chain among all jobs.
+type seqKey struct {
+	job ids.ID
+	seq uint32
+}
+
+// look asks which of the pages' jobs are sealed, which of their units and addresses have a record, and which of their
+// chains have ended where.
 func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, error) {
 	var l looked
 	l.sealed, l.standing, l.delivered = map[ids.ID]bool{}, map[unitKey]*stored{}, map[hashKey]*stored{}
@@ -183,6 +191,9 @@ func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, 
 			l.standing[r.key] = r
 		}
 	}
+	if l.ends, err = s.ends(ctx, pages); err != nil {
+		return nil, fmt.Errorf("ended chains: %w", err)
+	}
 	if hashes == "" {
 		return &l, nil
 	}
@@ -192,6 +203,28 @@ func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, 
 	}
 	l.addresses(records)
 	return &l, nil
+}
+
+// ends returns where the chains of the pages end, as far as their ends are stored.
+func (s *Store) ends(ctx context.Context, pages []rowstore.PageWrite) (map[seqKey]uint32, error) {
+	ends := map[seqKey]uint32{}
+	var seqs []byte
+	for i := range pages {
+		if unit := pages[i].Page.Unit; unit.Page > 0 {
+			seqs = fmt.Appendf(seqs, ",%d", unit.Seq)
+		}
+	}
+	if len(seqs) == 0 {
+		return ends, nil
+	}
+	records, err := s.stored(ctx, s.within(pages, 0)+fmt.Sprintf(` AND last = 1 AND seq IN (%s)`, seqs[1:]), false)
+	for _, r := range records {
+		chain := seqKey{r.key.job, r.key.unit.Seq}
+		if end, known := ends[chain]; !known || r.key.unit.Page < end {
+			ends[chain] = r.key.unit.Page
+		}
+	}
+	return ends, err
 }
 
 // addresses notes under which addresses pages were delivered, first.
@@ -329,6 +362,10 @@ func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite,
 			b.receipts[i] = receipt
 			continue
 		}
+		chain := seqKey{key.job, key.unit.Seq}
+		if end, known := look.ends[chain]; known && end < key.unit.Page {
+			continue
+		}
 		if write.Page.URLHash != 0 {
 			address := hashKey{key.job, write.Page.URLHash}
 			if first := look.delivered[address]; first != nil && first.key != key {
@@ -338,6 +375,9 @@ func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite,
 			}
 		}
 		b.receipts[i] = record.Receipt(write.Page)
+		if write.Page.Last {
+			look.ends[chain] = key.unit.Page
+		}
 		chosen[key] = b.receipts[i]
 		fresh = append(fresh, write)
 	}

@@ -27,6 +27,11 @@ func (m *jobModel) put(w rowstore.PageWrite) *model.Receipt {
 	}
 	if _, ok := m.records[w.Page.Unit]; !ok {
 		page := *w.Page
+		for unit, other := range m.records {
+			if other.Last && unit.Seq == page.Unit.Seq && unit.Page < page.Unit.Page {
+				return nil
+			}
+		}
 		for _, other := range m.records {
 			if page.URLHash != 0 && other.URLHash == page.URLHash && other.Outcome == model.Delivered {
 				page = model.Page{Job: page.Job, Unit: page.Unit, Outcome: model.Duplicate, Last: true}

@@ -16,7 +16,6 @@ import (
 func testFirstRecordWins(s *suite) {
 	job := s.job()
 	first := s.delivered(job, 3, 0, `{"v":"first"}`, `{"v":"second row"}`)
-	first.Page.Last = false
 	first.Page.Next = &model.Continuation{Page: 1, URL: "https://host.test/next", Seen: []uint64{1, 1 << 63}, KnownRows: []uint64{7}}
 	s.equal("receipt", receipt(first), s.put(first)[0])
 	s.equal("same page again", receipt(first), s.put(first)[0])
@@ -96,7 +95,7 @@ func testDuplicates(s *suite) {
 	first := page(s.delivered(job, 0, 0, `{"v":1}`), high)
 	s.put(first)
 	again := page(s.delivered(job, 1, 1, `{"v":2}`), high)
-	again.Page.Last, again.Page.Next = false, &model.Continuation{Page: 2, URL: "https://host.test/3"}
+	again.Page.Next = &model.Continuation{Page: 2, URL: "https://host.test/3"}
 	s.equal("known address", duplicateOf(again), s.put(again)[0])
 	s.equal("known address, again", duplicateOf(again), s.put(again)[0])
 	s.equal("first, again", receipt(first), s.put(first)[0])
@@ -114,6 +113,33 @@ func testDuplicates(s *suite) {
 	sum, err := s.store.Recount(s.ctx, job.ID)
 	s.ok(err)
 	s.equal("recount", rowstore.Recount{Delivered: 5, Errored: 1, Items: 5, Quantity: map[string]uint64{"tier:plain": 5}}, sum)
+}
+
+// testBehindTheEnd: what a fetcher reads on behind the end of a chain, which it learns nothing of when that is a duplicate,
+// is not stored: it would never be settled, and own addresses that another chain comes to.
+func testBehindTheEnd(s *suite) {
+	job := s.job()
+	page := func(seq, n uint32, hash uint64) rowstore.PageWrite {
+		w := s.delivered(job, seq, n, fmt.Sprintf(`{"seq":%d,"n":%d}`, seq, n))
+		w.Page.URLHash = hash
+		return w
+	}
+	s.put(page(0, 0, 10), page(1, 0, 20), page(0, 1, 30))
+	twice := page(1, 1, 30)
+	s.equal("both chains come to one address", model.Duplicate, s.put(twice, page(2, 0, 50))[0].Outcome)
+	var none *model.Receipt
+	s.equal("behind it", none, s.put(page(1, 2, 40))[0])
+	first := page(0, 2, 40)
+	s.equal("the chain that goes on", receipt(first), s.put(first)[0])
+
+	// The same within one batch.
+	batch := []rowstore.PageWrite{page(2, 1, 40), page(2, 2, 60), page(0, 3, 60), page(2, 3, 70)}
+	want := []*model.Receipt{{Job: job.ID, Unit: model.Unit{Seq: 2, Page: 1}, Outcome: model.Duplicate, Last: true}, nil,
+		receipt(batch[2]), nil}
+	s.equal("batch", want, s.put(batch...))
+	s.equal("batch, again", want, s.put(batch...))
+	s.equal("rows", []string{`{"seq":0,"n":0}`, `{"seq":1,"n":0}`, `{"seq":0,"n":1}`, `{"seq":2,"n":0}`, `{"seq":0,"n":2}`,
+		`{"seq":0,"n":3}`}, s.rows(only(job)))
 }
 
 func testCancelled(s *suite) {
@@ -173,13 +199,15 @@ func testSeal(s *suite) {
 	var kept []string
 	for seq := range uint32(300) {
 		row := fmt.Sprintf(`{"n":%d}`, seq)
-		batch = append(batch, s.delivered(job, seq, 0, row, row), s.delivered(other, seq, 0, row))
+		ended := s.delivered(job, seq, 0, row, row)
+		ended.Page.Last = true
+		batch = append(batch, ended, s.delivered(other, seq, 0, row))
 		if seq%3 == 0 {
 			kept = append(kept, row, row)
 		}
 	}
 	open := s.delivered(job, 300, 0, `{"n":300}`)
-	open.Page.Last, open.Page.Next = false, &model.Continuation{Page: 1, URL: "https://host.test/next"}
+	open.Page.Next = &model.Continuation{Page: 1, URL: "https://host.test/next"}
 	slices.Reverse(batch)
 	slices.Reverse(kept)
 	kept = append(kept, `{"n":300}`)

@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) rowstore.Store) {
 		{"OwnScraper", testOwnScraper},
 		{"ManyPages", testManyPages},
 		{"Duplicates", testDuplicates},
+		{"BehindTheEnd", testBehindTheEnd},
 		{"Cancelled", testCancelled},
 		{"Records", testRecords},
 		{"Seal", testSeal},
@@ -100,7 +101,7 @@ func (s *suite) delivered(job rowstore.Job, seq, page uint32, rows ...string) ro
 	p := &model.Page{
 		Job: job.ID, Unit: model.Unit{Seq: seq, Page: page}, Fetch: s.ids.New(), Outcome: model.Delivered, Status: 200,
 		URL: fmt.Sprintf("https://host.test/%d?page=%d", seq, page), PriceRow: "tier:plain", Quantity: 1,
-		Tries: []model.Try{{Status: 200, Millis: 12}}, Bytes: 1000, Millis: 12, At: 1_700_000_000_000_000, Last: true,
+		Tries: []model.Try{{Status: 200, Millis: 12}}, Bytes: 1000, Millis: 12, At: 1_700_000_000_000_000,
 	}
 	for _, row := range rows {
 		p.Rows = append(p.Rows, []byte(row))

@@ -104,6 +104,10 @@ func (b *batch) writeJob(g group) error {
 	if err != nil {
 		return fmt.Errorf("known addresses: %w", err)
 	}
+	ends, err := b.ends(job, g)
+	if err != nil {
+		return fmt.Errorf("ended chains: %w", err)
+	}
 	span := span{job: job, first: b.place + 1}
 	for _, i := range g.pages {
 		page := b.pages[i].Page
@@ -113,6 +117,9 @@ func (b *batch) writeJob(g group) error {
 		}
 		if receipt, ok := standing[page.Unit]; ok {
 			b.receipts[i] = receipt
+			continue
+		}
+		if end, ok := ends[page.Unit.Seq]; ok && end < page.Unit.Page {
 			continue
 		}
 		if page.URLHash != 0 {
@@ -127,6 +134,9 @@ func (b *batch) writeJob(g group) error {
 		}
 		b.receipts[i] = record.Receipt(page)
 		standing[page.Unit] = b.receipts[i]
+		if page.Last {
+			ends[page.Unit.Seq] = page.Unit.Page
+		}
 	}
 	if err := b.endSpan(&span); err != nil {
 		return err
@@ -216,6 +226,28 @@ func (b *batch) delivered(job int64, g group) (map[uint64]struct{}, error) {
 	}, `SELECT hash FROM pages INDEXED BY pages_delivered
 		WHERE job = ? AND outcome = 1 AND hash <> 0 AND hash IN (SELECT value FROM json_each(?))`, job, numberList(hashes))
 	return delivered, err
+}
+
+// ends returns where the chains of the group's pages end, as far as their ends are stored.
+func (b *batch) ends(job int64, g group) (map[uint32]uint32, error) {
+	var seqs []int64
+	for _, page := range g.pages {
+		if unit := b.pages[page].Page.Unit; unit.Page > 0 {
+			seqs = append(seqs, int64(unit.Seq))
+		}
+	}
+	ends := map[uint32]uint32{}
+	if len(seqs) == 0 {
+		return ends, nil
+	}
+	err := b.w.query(func(rows *sql.Rows) error {
+		var key int64
+		err := rows.Scan(&key)
+		ends[unitOf(key).Seq] = unitOf(key).Page
+		return err
+	}, `SELECT min(unit) FROM json_each(?2) AS seqs JOIN pages ON job = ?1
+		AND unit BETWEEN seqs.value << 32 AND (seqs.value << 32) + 0xffffffff WHERE last GROUP BY seqs.value`, job, numberList(seqs))
+	return ends, err
 }
 
 // job finds or makes the number of a job.

@@ -347,11 +347,16 @@ func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite,
 			b.receipts[i] = record.Receipt(write.Page)
 			continue
 		}
+		chain := seqKey{key.job, key.unit.Seq}
+		end, ended := look.ends[chain]
+		behind := ended && end < key.unit.Page
 		if known := look.standing[key]; known != nil {
 			// Another unit may have been first with its address, and this one's writer died before it gave way.
 			first := look.delivered[hashKey{key.job, known.hash}]
 			ahead := known.outcome == model.Delivered && first != nil && first.key != key && first.before(known)
-			if !ahead || chosen[key] != nil {
+			// Or its chain turned out to end before it when this batch was stored.
+			cut := behind && b.round > 0 && known.fetch == write.Page.Fetch
+			if !ahead && !cut || chosen[key] != nil {
 				b.receipts[i] = known.receipt
 				b.store.counts.known.Add(1)
 				continue
@@ -362,8 +367,7 @@ func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite,
 			b.receipts[i] = receipt
 			continue
 		}
-		chain := seqKey{key.job, key.unit.Seq}
-		if end, known := look.ends[chain]; known && end < key.unit.Page {
+		if behind {
 			continue
 		}
 		if write.Page.URLHash != 0 {

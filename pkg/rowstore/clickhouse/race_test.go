@@ -162,6 +162,30 @@ func TestPausedDuplicate(t *testing.T) {
 	c.equal("rows", 1, len(c.rows(other)))
 }
 
+// A chain of a process that slept turns out to end before pages that were stored with its end: they give way, too, and the
+// chain that goes on has their addresses.
+func TestPausedChain(t *testing.T) {
+	c := newCluster(t)
+	g := newGate("rowstore.before_insert")
+	paused, other := c.open(g.point), c.open(nil)
+	page := func(seq, n uint32, hash uint64) rowstore.PageWrite {
+		w := c.page(seq, c.ids.New(), 1)
+		w.Page.Unit.Page, w.Page.URLHash, w.Page.Last = n, hash, false
+		return w
+	}
+	var receipts []*model.Receipt
+	var group sync.WaitGroup
+	group.Go(func() { receipts = c.put(paused, page(1, 1, 30), page(1, 2, 40)) })
+	<-g.reached
+	c.put(other, page(2, 1, 30))
+	close(g.release)
+	group.Wait()
+	c.equal("receipts", []*model.Receipt{{Job: c.job.ID, Unit: model.Unit{Seq: 1, Page: 1}, Outcome: model.Duplicate,
+		Last: true}, nil}, receipts)
+	c.equal("the chain that goes on", model.Delivered, c.put(other, page(2, 2, 40))[0].Outcome)
+	c.equal("rows", 2, len(c.rows(other)))
+}
+
 // A process that slept from its look-up to after the seal stores nothing, even if it dies right after its insert.
 func TestSealFence(t *testing.T) {
 	c := newCluster(t)

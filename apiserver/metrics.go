@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,7 +43,11 @@ func (m *metrics) Answered(operation string, status int, took time.Duration) {
 // Limited implements operation.Observer.
 func (m *metrics) Limited(class limits.Class) { m.limited.WithLabelValues(string(class)).Inc() }
 
+// statusClass has a class of its own for what is a customer's site's failure, not the service's.
 func statusClass(status int) string {
+	if status == http.StatusBadGateway {
+		return "502"
+	}
 	switch status / 100 {
 	case 2:
 		return "2xx"

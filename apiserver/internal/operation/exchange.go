@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"mime"
+	"net/http"
 	"net/url"
 	"runtime/debug"
 	"strconv"
@@ -270,7 +271,7 @@ func (x *exchange) finish() {
 		attributes = append(attributes, "error", x.err)
 	}
 	switch {
-	case status >= 500:
+	case status >= 500 && status != http.StatusBadGateway: // which a customer's site answered for
 		level = slog.LevelError
 	case x.op.Rate == limits.Unlimited && status < 400:
 		level = slog.LevelDebug // machines ask these all the time

@@ -57,6 +57,25 @@ func BenchmarkPutPages(b *testing.B) {
 	}
 }
 
+// BenchmarkPutChain gives the time of one page, with one row, of 100 chains whose pages come in their order: it must not
+// grow with the length of the chains.
+func BenchmarkPutChain(b *testing.B) {
+	store, source := openB(b), &ids.Sequence{}
+	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New()}
+	const chains = 100
+	for n := 0; n < b.N; n += chains {
+		b.StopTimer()
+		pages := batch(source, job, 0, chains)
+		for i := range pages {
+			pages[i].Page.Unit.Page, pages[i].Page.Last = uint32(n/chains), false
+		}
+		b.StartTimer()
+		if _, err := store.PutPages(context.Background(), pages); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkIntake gives the time of one link.
 func BenchmarkIntake(b *testing.B) {
 	store, source := openB(b), &ids.Sequence{}

@@ -70,6 +70,9 @@ CREATE TABLE chunks (
 	id   INTEGER PRIMARY KEY,
 	data BLOB NOT NULL
 );
+`, `
+-- The ends of chains of more than a page: who looks for one does not go through all of its pages.
+CREATE INDEX pages_ended ON pages (job, unit) WHERE last <> 0 AND unit & 0xffffffff <> 0;
 `}
 
 // migrate brings the schema up to date, each step in a transaction of its own.

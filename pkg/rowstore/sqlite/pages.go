@@ -245,8 +245,10 @@ func (b *batch) ends(job int64, g group) (map[uint32]uint32, error) {
 		err := rows.Scan(&key)
 		ends[unitOf(key).Seq] = unitOf(key).Page
 		return err
-	}, `SELECT min(unit) FROM json_each(?2) AS seqs JOIN pages ON job = ?1
-		AND unit BETWEEN seqs.value << 32 AND (seqs.value << 32) + 0xffffffff WHERE last GROUP BY seqs.value`, job, numberList(seqs))
+	}, `SELECT coalesce((SELECT unit FROM pages WHERE job = ?1 AND unit = seqs.value << 32 AND last <> 0),
+		(SELECT min(unit) FROM pages INDEXED BY pages_ended WHERE job = ?1 AND last <> 0 AND unit & 0xffffffff <> 0
+			AND unit BETWEEN seqs.value << 32 AND (seqs.value << 32) + 0xffffffff)) AS ended
+		FROM json_each(?2) AS seqs WHERE ended IS NOT NULL`, job, numberList(seqs))
 	return ends, err
 }
 

@@ -33,7 +33,7 @@ func TestGoldenMessages(t *testing.T) {
 		{"returned", &returned{Markers: []model.Marker{{Leader: 2, Shard: 3, Number: 4}}}, &returned{}},
 		{"beat", &beat{Order: 5, Heartbeat: client.Heartbeat{Node: "f-1", Boot: ids.ID{2}, Unread: 6,
 			Holding: []client.ShardEpoch{{Shard: 1, Epoch: 9}}}}, &beat{}},
-		{"leases", &client.Leases{For: 10 * time.Second, Hold: []client.ShardEpoch{{Shard: 1, Epoch: 9}},
+		{"leases", &client.Leases{For: 10 * time.Second, Hold: []client.ShardEpoch{{Shard: 1, Epoch: 9, Newest: 70}},
 			Release: []client.ShardEpoch{{Shard: 2, Epoch: 8}}}, &client.Leases{}},
 		{"nodeStatus", &nodeStatus{Status: client.Status{Node: "f-1", Roles: []string{"fetcher"}, Leader: "cp-1", Term: 2,
 			Applied: 3, Commands: 4, Shards: 5, Owned: 6, OpenJobs: 7, Out: 8}, LastTerm: 2, LastIndex: 9, Silence: 10, Servers: []string{"cp-1"}},

@@ -124,7 +124,7 @@ type ShardEpoch struct {
 	Epoch uint64
 	// Newest, in Hold, is the number of the newest dispatch sent to the shard: of who begins to hold it now, no task with no
 	// higher one is.
-	Newest uint64
+	Newest uint64 `cbor:",omitempty"`
 }
 
 // Leases answers a heartbeat.

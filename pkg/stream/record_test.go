@@ -61,7 +61,12 @@ func goldens() map[string][]byte {
 	trace := []byte("0123456789abcdef01234567")
 	tracedTask, tracedPage, tracedReceipt := exampleTask(), examplePage(), exampleReceipt()
 	tracedTask.Trace, tracedPage.Trace, tracedReceipt.Trace = trace, trace, trace
+	limitedTask := exampleTask()
+	limitedTask.Limited = true
 	return map[string][]byte{
+		"task-limited":    EncodeTask(limitedTask),
+		"marker-numbered": EncodeMarker(model.Marker{Leader: 3, Shard: 17, Number: 42, Newest: 99_123}),
+
 		"task-rendered":    EncodeTask(renderedTask),
 		"page-rendered":    EncodePage(renderedPage),
 		"receipt-rendered": EncodeReceipt(renderedReceipt),

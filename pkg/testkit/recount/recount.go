@@ -97,7 +97,7 @@ type Run struct {
 	Shared bool
 
 	Attempts       int           // tries at a page that fails, at most; default 3
-	MinGap         time.Duration // between two requests to a host; 0: not checked
+	MinGap         time.Duration // between requests to a host, as synthweb.HostCount says; 0: not checked
 	MaxConnections int           // to a host; 0: not checked
 	// MaxRefetched bounds the pages fetched again after each death, or for all of Lost; 0: not checked.
 	MaxRefetched int

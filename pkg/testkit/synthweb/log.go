@@ -155,7 +155,9 @@ type HostCount struct {
 	// MaxConnections is the most connections in use at once, each from its first request on the site to its last one's
 	// end: what a client holds open before and after is not seen.
 	MaxConnections int
-	// MinGap is the shortest time between the begins of two requests that followed each other; -1 with fewer than two.
+	// MinGap is the shortest time between the begins of requests that followed each other, -1 without any: of two, when
+	// they came from two clients; of one client half of what three took, since a request that was held up on its way (by a
+	// new connection, a busy machine) is as much closer to the next one as it was farther from the one before.
 	MinGap time.Duration
 	// MaxClients is the most clients, by address, with a request in work at once; robots.txt and requests that a redirect
 	// led to aside, since who follows one looks at the other host's robots.txt.
@@ -169,7 +171,7 @@ func (w *Web) Recount() (*Recount, error) {
 	}
 	spans := make(map[string]map[uint64]span)
 	recount := &Recount{URLs: make(map[string]URLCount), Hosts: make(map[string]HostCount)}
-	lastStart := make(map[string]time.Time)
+	last := make(map[string][]Request) // two of each host
 	working := make(map[string][]Request)
 	for r := range w.Requests() {
 		if r.End.IsZero() {
@@ -194,12 +196,10 @@ func (w *Web) Recount() (*Recount, error) {
 			continue
 		}
 		host.Requests++
-		if last, ok := lastStart[r.Host]; ok {
-			if gap := max(r.Start.Sub(last), 0); host.MinGap < 0 || gap < host.MinGap {
-				host.MinGap = gap
-			}
+		if gap, ok := gapOf(last[r.Host], r); ok && (host.MinGap < 0 || gap < host.MinGap) {
+			host.MinGap = gap
 		}
-		lastStart[r.Host] = r.Start
+		last[r.Host] = append(last[r.Host][max(len(last[r.Host])-1, 0):], r)
 		recount.Hosts[r.Host] = host
 		url := w.scheme() + r.Host + r.Path
 		count := recount.URLs[url]
@@ -219,6 +219,18 @@ func (w *Web) Recount() (*Recount, error) {
 		recount.Hosts[name] = host
 	}
 	return recount, nil
+}
+
+// gapOf is the time from the requests before, at most two, to one, as MinGap counts it.
+func gapOf(before []Request, r Request) (gap time.Duration, ok bool) {
+	n := len(before)
+	switch {
+	case n > 0 && before[n-1].From != r.From:
+		return max(r.Start.Sub(before[n-1].Start), 0), true
+	case n > 1:
+		return max(r.Start.Sub(before[0].Start), 0) / 2, true
+	}
+	return 0, false
 }
 
 // openAt says whether a request was in work.

@@ -54,6 +54,7 @@ func TestRecountOfPoliteness(t *testing.T) {
 		{2 * time.Second, "http://shop-00000.example/product/2"},
 		{time.Second, "http://shop-00000.example/robots.txt"},
 		{time.Second, "http://shop-00000.example/product/1?page=1"},
+		{time.Second / 2, "http://shop-00000.example/product/3"}, // half of what the last three took is 1.25 s
 	} {
 		now.Advance(step.after)
 		client.mustGet(t, step.address)
@@ -62,8 +63,8 @@ func TestRecountOfPoliteness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := synthweb.HostCount{Requests: 3, RobotsRequests: 2, MaxInFlight: 1, MaxConnections: 1, MinGap: 2 * time.Second,
-		MaxClients: 1}
+	want := synthweb.HostCount{Requests: 4, RobotsRequests: 2, MaxInFlight: 1, MaxConnections: 1,
+		MinGap: 1250 * time.Millisecond, MaxClients: 1}
 	if got := recount.Hosts["shop-00000.example"]; got != want {
 		t.Errorf("first site: %+v, want %+v", got, want)
 	}
@@ -210,5 +211,7 @@ func TestRecountOfClients(t *testing.T) {
 	if one, two := recount.Hosts["shop-00000.example"], recount.Hosts["shop-00001.example"]; one.MaxClients != 1 ||
 		two.MaxClients != 2 {
 		t.Errorf("clients at once: %d of one after the other, %d of two at once", one.MaxClients, two.MaxClients)
+	} else if one.MinGap != time.Second || two.MinGap != 0 {
+		t.Errorf("gaps of %v and %v", one.MinGap, two.MinGap)
 	}
 }

@@ -105,14 +105,15 @@ type world struct {
 	receipts [shards][]item
 	late     [shards][][]byte // tasks that a leader before this one has accepted and not written yet
 
-	store   *memoryStore
-	stalled bool
-	lossy   bool // most tasks are lost, so that some seqs run out of attempts
-	backup  []byte
-	checked uint64
-	open    [shards]map[seqKey]*openTask
-	newest  [shards]uint64 // number of the newest task that a shard's holder took
-	runs    []*runTruth
+	store    *memoryStore
+	stalled  bool
+	lossy    bool // most tasks are lost, so that some seqs run out of attempts
+	backup   []byte
+	restored bool // to a backup, once or more
+	checked  uint64
+	open     [shards]map[seqKey]*openTask
+	newest   [shards]uint64 // number of the newest task that a shard's holder took
+	runs     []*runTruth
 
 	fetched   map[unitKey]int
 	delivered map[ids.ID]map[model.Unit]bool // units that a receipt given to settle called delivered
@@ -317,6 +318,7 @@ func (w *world) restore() error {
 		w.backup = file.Bytes()
 		return err
 	}
+	w.restored = true
 	store, err := state.Restore(bytes.NewReader(w.backup))
 	if err != nil {
 		return err

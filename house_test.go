@@ -281,6 +281,33 @@ func uses(s source, library string) []string {
 	return found
 }
 
+// TestMoneyHasOneName: a cent has 10,000 of the units that money is counted in, so a "micro" is a millionth of a euro.
+func TestMoneyHasOneName(t *testing.T) {
+	wrong := regexp.MustCompile(`(?i)micro-?_?cents?`)
+	guarded := []string{".go", ".md", ".json", ".yml", ".yaml", ".txt"}
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == ".git" || name == "data" || name == "bench/results" || name == "bench/.peers"):
+			return filepath.SkipDir
+		case entry.IsDir() || name == "house_test.go" || !slices.Contains(guarded, path.Ext(name)):
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if found := wrong.Find(text); found != nil {
+			t.Errorf("%s says %q: money is in micros, millionths of a euro", name, found)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestNothingHappensOnImport keeps effects where somebody asks for them.
 func TestNothingHappensOnImport(t *testing.T) {
 	for _, s := range sources(t) {

@@ -20,7 +20,7 @@ type Recounted struct {
 	Customer string
 	Entry    ids.ID
 	// LedgerMicros is what the entry charged, RecountMicros what the page records cost at the run's prices less what free
-	// requests paid; micro-cents, 0 or more.
+	// requests paid; micros, 0 or more.
 	LedgerMicros  int64
 	RecountMicros int64
 	LedgerPages   uint64 // charged or free, as often as charged

@@ -162,7 +162,7 @@ func (s *Server) measureWindow(to *telemetry.Metrics) {
 
 // money is what open runs hold and have been charged.
 type money struct {
-	reserved, accrued int64 // micro-cents
+	reserved, accrued int64 // micros
 	freeHeld          int64
 }
 
@@ -187,11 +187,11 @@ func (s *Server) measureMoney(to *telemetry.Metrics) {
 		}
 		return sum, true
 	}).
-		Gauge("shoal_controlplane_reserved_microcents", "Money held for units that are out, on the leader.",
+		Gauge("shoal_controlplane_reserved_micros", "Money held for units that are out, in micros (millionths of a euro), on the leader.",
 			func(m money) float64 { return float64(m.reserved) }).
 		Gauge("shoal_controlplane_reserved_free_requests", "Free requests held for units that are out, on the leader.",
 			func(m money) float64 { return float64(m.freeHeld) }).
-		Gauge("shoal_controlplane_accrued_microcents", "Charges of runs that are not closed, on the leader.",
+		Gauge("shoal_controlplane_accrued_micros", "Charges of runs that are not closed, in micros (millionths of a euro), on the leader.",
 			func(m money) float64 { return float64(m.accrued) }).
 		Declare(to)
 }

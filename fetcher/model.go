@@ -34,7 +34,7 @@ func NewModel(config ModelConfig, out *egress.Client, c clock.Clock, to *telemet
 	telemetry.NewSamples(func() (*llm.Client, bool) { return client, true }).
 		Gauge("shoal_fetcher_model_tokens", "Tokens that the language model took on the day it was asked last, UTC.",
 			func(c *llm.Client) float64 { tokens, _ := c.Spent(); return float64(tokens) }).
-		Gauge("shoal_fetcher_model_micros", "Micro-cents that they cost, where prices are known.",
+		Gauge("shoal_fetcher_model_micros", "Micros, millionths of a euro, that they cost, where prices are known.",
 			func(c *llm.Client) float64 { _, micros := c.Spent(); return float64(micros) }).
 		Declare(to)
 	return client, nil

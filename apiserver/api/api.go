@@ -47,7 +47,7 @@ type Services struct {
 	Ceilings Ceilings
 }
 
-// Recounted is one run's ledger entry and what its page records say. Money is in micro-cents, 0 or more.
+// Recounted is one run's ledger entry and what its page records say. Money is in micros, 0 or more.
 type Recounted struct {
 	JobID         ids.ID `json:"jobId"`
 	CustomerRef   string `json:"customerRef"`

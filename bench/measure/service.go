@@ -21,7 +21,7 @@ import (
 const (
 	readyWithin = time.Minute
 	stopWithin  = 30 * time.Second
-	plenty      = 1_000_000_000_000 // micro-cents: no run of a measure is stopped by an empty wallet
+	plenty      = 1_000_000_000_000 // micros: no run of a measure is stopped by an empty wallet
 )
 
 // service is `shoal serve`, as people run it, with the customer who owns it.

@@ -40,7 +40,7 @@ Example: shoal bench soak --time 8h --kills 1m`
 
 const (
 	soakHosts    = 20
-	soakPrice    = 150 // micro-cents a page
+	soakPrice    = 150 // micros a page
 	soakFree     = 5   // free requests of a new customer
 	soakPatience = 10 * time.Minute
 	leastKills   = 8 * time.Second
@@ -353,7 +353,7 @@ func (s *soak) tell(ctx context.Context, report *Report) error {
 		value int64
 	}{{"runs, all exact", int64(s.rounds)}, {"kills", int64(len(s.deaths))}, {"addresses", int64(s.sum.Links)},
 		{"pages delivered", int64(s.sum.Delivered)}, {"pages errored", int64(s.sum.Errored)}, {"rows", int64(s.sum.Rows)},
-		{"charged, micro-cents", s.sum.Charged}, {"requests to the web", int64(s.sum.Requests)},
+		{"charged, micros", s.sum.Charged}, {"requests to the web", int64(s.sum.Requests)},
 		{"of them again after a kill", int64(s.sum.Refetched)}} {
 		table.add(line.name, float64(line.value))
 	}

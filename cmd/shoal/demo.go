@@ -24,8 +24,8 @@ const (
 	demoRate        = 20 // request starts per second and host, of the demo's own scraper only
 	demoConnections = 4
 	demoRows        = 8
-	demoNeeds       = 1_000_000  // micro-cents: well over what 2,000 plain pages cost
-	demoCredit      = 10_000_000 // micro-cents
+	demoNeeds       = 1_000_000  // micros: well over what 2,000 plain pages cost
+	demoCredit      = 10_000_000 // micros
 )
 
 type demoCommand struct {

@@ -30,7 +30,7 @@ type ModelFlags struct {
 	DayCost    float64        `group:"model" help:"EUR of this process in one UTC day, at most; 0: only its tokens are capped." default:"0"`
 }
 
-// microsPerEUR are micro-cents.
+// microsPerEUR are the micros of a euro: a micro is a millionth of it.
 const microsPerEUR = 1_000_000
 
 func (m *ModelFlags) check() error {

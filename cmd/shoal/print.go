@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// euros writes micro-cents exactly: 1 EUR is 1,000,000 of them. At least two decimals, at most six.
+// euros writes micros exactly: 1 EUR is 1,000,000 of them. At least two decimals, at most six.
 func euros(micros int64) string {
 	sign, amount := "", uint64(micros)
 	if micros < 0 {

@@ -27,7 +27,7 @@ type runCommand struct {
 	Template  string   `help:"Take fields, pagination and pace from this scraper." placeholder:"ID"`
 	Rerun     bool     `xor:"again" help:"With --scraper: only addresses that were never charged."`
 	Force     bool     `xor:"again" help:"With --scraper: all addresses again."`
-	MaxCharge *int64   `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more, in micro-cents (1 cent = 10,000)."`
+	MaxCharge *int64   `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more, in micros, millionths of a euro."`
 	Follow    bool     `short:"f" help:"Show progress until the run ends."`
 	JSON      bool     `help:"Print the server's answer as JSON."`
 }

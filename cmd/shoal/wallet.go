@@ -100,7 +100,7 @@ func lines(entry *api.Transaction) string {
 
 type walletAdjustCommand struct {
 	connectFlags
-	Micros   int64  `required:"" help:"Amount in micro-cents, negative to take away: 1 EUR is 1,000,000." placeholder:"N"`
+	Micros   int64  `required:"" help:"Amount in micros, millionths of a euro; negative takes away." placeholder:"N"`
 	Note     string `required:"" help:"Why, for the ledger." placeholder:"TEXT"`
 	Customer string `help:"Whose wallet; by default that of the data directory's API key." placeholder:"REF"`
 	JSON     bool   `help:"Print the ledger entry as JSON."`

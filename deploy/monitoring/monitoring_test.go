@@ -186,6 +186,25 @@ func TestOnlyMetricsThatExistAreAskedFor(t *testing.T) {
 	}
 }
 
+// TestMoneyIsShownInEuros wants every metric of money, which counts millionths of a euro, divided by that where it is shown.
+func TestMoneyIsShownInEuros(t *testing.T) {
+	shown := 0
+	for title, all := range queries(t) {
+		for _, query := range all {
+			if !strings.Contains(query, "_micros") {
+				continue
+			}
+			shown++
+			if !strings.HasSuffix(query, "/ 1e6") {
+				t.Errorf("dashboard, %q: %s is not divided by 1e6", title, query)
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("no panel shows money")
+	}
+}
+
 // TestAlertsAreComplete wants of every alert a severity, a summary, a place in the runbook, and a test of it both firing
 // and silent.
 func TestAlertsAreComplete(t *testing.T) {

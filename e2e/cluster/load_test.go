@@ -41,7 +41,7 @@ type job struct {
 	web      *synthweb.Web
 	links    int
 	chains   bool  // its addresses are chains of listings
-	wallet   int64 // micro-cents; 0: plenty
+	wallet   int64 // micros; 0: plenty
 	charge   int64 // most that it may cost; 0: none
 	stopAt   int64 // pages after which it is stopped; 0: never
 	ends     model.StopReason

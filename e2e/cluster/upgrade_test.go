@@ -476,7 +476,7 @@ func (u *upgrade) call() (stop func()) {
 		}
 		after := suite.Must(saver.Wallet(u.ctx))(u.t)
 		if moved := after.BalanceMicros - before.BalanceMicros; moved != int64(made["money"]) {
-			u.t.Errorf("%d adjustments moved %d micro-cents", made["money"], moved)
+			u.t.Errorf("%d adjustments moved %d micros", made["money"], moved)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/testkit/synthweb"
 )
 
-// ContactPrice is what a charged website costs, in micro-cents.
+// ContactPrice is what a charged website costs, in micros.
 const ContactPrice = 2 * PlainPrice
 
 // site is a website of the contacts scenarios.

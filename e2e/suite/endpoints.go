@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/testkit/synthweb"
 )
 
-// SearchPrice is what a page of a search engine's results costs, in micro-cents.
+// SearchPrice is what a page of a search engine's results costs, in micros.
 const SearchPrice = 1500
 
 // shopPage is a product page of a shop system: all addresses of a web show it, with their numbers.

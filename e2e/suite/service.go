@@ -19,9 +19,9 @@ import (
 
 // What the product promises, and how long a test waits.
 const (
-	PlainPrice  = 150           // micro-cents per page
+	PlainPrice  = 150           // micros per page
 	FreeGrant   = 5             // requests
-	Plenty      = 1_000_000_000 // micro-cents
+	Plenty      = 1_000_000_000 // micros
 	StopLimit   = 10 * time.Second
 	Patience    = 3 * time.Minute
 	ReadyWithin = time.Minute

@@ -168,7 +168,7 @@ func HostOf(canonical string) string {
 	return rest
 }
 
-// Price is a row of a price table: micro-cents per page delivered, 0 or more.
+// Price is a row of a price table: micros (millionths of a euro) per page delivered, 0 or more.
 type Price struct {
 	RowKey string `cbor:"1,keyasint"` // stable key: tier:plain, plugin:/plugin/…
 	Kind   string `cbor:"2,keyasint"` // TIER, PLUGIN or DOMAIN

@@ -18,7 +18,7 @@ type adjustRequest struct {
 }
 
 type adjustmentBody struct {
-	AmountMicros int64  `json:"amountMicros" required:"true" min:"-1000000000000000" max:"1000000000000000" doc:"Micro-cents, not 0; negative takes away"`
+	AmountMicros int64  `json:"amountMicros" required:"true" min:"-1000000000000000" max:"1000000000000000" doc:"Micros, millionths of a euro; not 0, negative takes away"`
 	Note         string `json:"note" max:"500" doc:"Why; shown to operators"`
 }
 

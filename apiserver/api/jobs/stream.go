@@ -30,7 +30,7 @@ type Status struct {
 	ErrorLinks     uint32            `json:"errorLinks"`
 	TotalLinks     uint32            `json:"totalLinks"`
 	DeliveredPages uint64            `json:"deliveredPages"`
-	ChargedMicros  int64             `json:"chargedMicros" doc:"Charged so far, in micro-cents"`
+	ChargedMicros  int64             `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro"`
 }
 
 func newStatus(j *client.Job) Status {

@@ -35,7 +35,7 @@ type ListRun struct {
 	ItemsConfig       []model.Field     `json:"itemsConfig" doc:"The fields of a row. Exactly one of itemsConfig, templateScraperId and scraperId is given."`
 	Rerun             bool              `json:"rerun" doc:"Only addresses that were never charged under this scraper"`
 	Force             bool              `json:"force" doc:"All addresses again"`
-	MaxChargeMicros   *int64            `json:"maxChargeMicros" min:"0" doc:"The run stops rather than cost more, in micro-cents"`
+	MaxChargeMicros   *int64            `json:"maxChargeMicros" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
 }
 
 // ListRunStarted answers a list run.

@@ -22,7 +22,7 @@ const reachTime = 10 * time.Second
 
 type runRequest struct {
 	ID        ids.ID `path:"id"`
-	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"The run stops rather than cost more, in micro-cents"`
+	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
 }
 
 const runID = "svc_run_scraper"

@@ -30,7 +30,7 @@ func affordable(v *client.View, customer string) error {
 	if w == nil || w.Balance() > 0 || w.Free+w.FreeHeld > 0 {
 		return nil
 	}
-	return fault.New(fault.WalletInsufficient, "the balance is %d micro-cents and no free request is left", w.Balance())
+	return fault.New(fault.WalletInsufficient, "the balance is %d micros and no free request is left", w.Balance())
 }
 
 // idle refuses to launch a scraper that runs. The command decides.

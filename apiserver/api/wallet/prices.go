@@ -14,7 +14,7 @@ type Price struct {
 	RowKey             string `json:"rowKey" doc:"Stable key, such as tier:plain"`
 	Kind               string `json:"kind" enum:"TIER,PLUGIN,DOMAIN"`
 	Label              string `json:"label"`
-	SellingPriceMicros int64  `json:"sellingPriceMicros" doc:"Micro-cents per page delivered"`
+	SellingPriceMicros int64  `json:"sellingPriceMicros" doc:"Micros, millionths of a euro, per page delivered"`
 }
 
 // Prices is GET /api/wallet/prices.

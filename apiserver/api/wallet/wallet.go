@@ -8,7 +8,7 @@ import (
 
 const group = "Wallet"
 
-// Wallet is a customer's balance. Money is in micro-cents.
+// Wallet is a customer's balance. Money is in micros.
 type Wallet struct {
 	BalanceMicros             int64  `json:"balanceMicros" doc:"Charges of runs under way included"`
 	Currency                  string `json:"currency" doc:"EUR"`

@@ -125,7 +125,7 @@ type LaunchRunPayload struct {
 	Links         uint32             `cbor:"7,keyasint"`           // 1 or more
 	Dropped       uint32             `cbor:"8,keyasint,omitempty"` // duplicates left out of the list, for the answer
 	Tiers         model.TierSet      `cbor:"9,keyasint"`
-	MaxCharge     *int64             `cbor:"10,keyasint,omitempty"` // micro-cents, 0 or more
+	MaxCharge     *int64             `cbor:"10,keyasint,omitempty"` // micros, 0 or more
 	IgnoresRobots bool               `cbor:"11,keyasint,omitempty"`
 	// Trace is the span of the call, for the leader that sees the run begin; nil: the run is not traced. It is no state.
 	Trace []byte `cbor:"12,keyasint,omitempty"`

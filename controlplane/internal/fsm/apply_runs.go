@@ -101,7 +101,7 @@ func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.Pric
 	unpaid = p.Charge.PaidOnly && !toppedUp(tx, wallet)
 	if !unpaid && wallet.Balance() < cheapest && (p.Charge.PaidOnly || wallet.Free+wallet.FreeHeld == 0) {
 		return nil, false, fault.New(fault.WalletInsufficient,
-			"the balance of %d micro-cents does not pay for one page and no free request can", wallet.Balance())
+			"the balance of %d micros does not pay for one page and no free request can", wallet.Balance())
 	}
 	return prices, unpaid, nil
 }

@@ -499,7 +499,7 @@ func TestMoney(t *testing.T) {
 }
 
 // TestReservationsCover: of every endpoint, by every tier that a dispatch allows, at every price table, what is reserved
-// pays for what its receipts cost, to the last micro-cent, and the entry says what they come to.
+// pays for what its receipts cost, to the last micro, and the entry says what they come to.
 func TestReservationsCover(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newMoneyAt(t, drawPrices(t))

@@ -66,7 +66,7 @@ func (w *world) check() error {
 		requests += wallet.Free + wallet.FreeHeld
 	}
 	if money != 0 || requests != 0 {
-		return fmt.Errorf("postings sum to %d micro-cents and %d free requests", money, requests)
+		return fmt.Errorf("postings sum to %d micros and %d free requests", money, requests)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // All times in state are Unix milliseconds of state time: the leader's stamps, never a node's own clock. Money is in
-// micro-cents. Records that a read returned must be copied before they are changed.
+// micros. Records that a read returned must be copied before they are changed.
 
 // Customer owns everything else. Ref is the identity provider's user id, 1 to 128 bytes.
 type Customer struct {

@@ -29,7 +29,7 @@ func (Secret) String() string { return "…" }
 // LogValue hides the key.
 func (Secret) LogValue() slog.Value { return slog.StringValue("…") }
 
-// Config says whom to ask, and how much. Money is in micro-cents.
+// Config says whom to ask, and how much. Money is in micros.
 type Config struct {
 	BaseURL string // such as https://api.openai.com/v1; the path /chat/completions is added
 	Model   string

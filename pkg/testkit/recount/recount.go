@@ -78,7 +78,7 @@ type Run struct {
 	// Ignore names fields that follow from the moment, not from the page.
 	Ignore []string
 
-	Price int64 // micro-cents of the price row that pages by tier plain cost
+	Price int64 // micros of the price row that pages by tier plain cost
 	// Charge is how pages are charged: the zero value once by the row of tier plain.
 	Charge model.Charge
 	// Uncharged says of a delivered page, by its rows, that it costs nothing all the same; nil: none does.
@@ -118,14 +118,14 @@ type Reported struct {
 type Summary struct {
 	Links, Delivered, Errored, Rows int
 	Uncharged                       int   // of Delivered
-	Charged                         int64 // micro-cents
+	Charged                         int64 // micros
 	Requests                        int   // of pages, robots.txt aside
 	Refetched                       int   // pages fetched again without need
 }
 
 // String is the summary in one line.
 func (s Summary) String() string {
-	return fmt.Sprintf("%d links: %d pages delivered, %d errored, %d rows, %d micro-cents, %d requests, %d fetched again",
+	return fmt.Sprintf("%d links: %d pages delivered, %d errored, %d rows, %d micros, %d requests, %d fetched again",
 		s.Links, s.Delivered, s.Errored, s.Rows, s.Charged, s.Requests, s.Refetched)
 }
 

@@ -69,7 +69,7 @@ type LinkError struct {
 	Place  string `json:"place,omitempty"`
 }
 
-// Wallet is the customer's money, in micro-cents.
+// Wallet is the customer's money, in micros.
 type Wallet struct {
 	BalanceMicros         int64  `json:"balanceMicros"`
 	Currency              string `json:"currency"`
@@ -77,7 +77,7 @@ type Wallet struct {
 	LowBalance            bool   `json:"lowBalance"`
 }
 
-// Transaction is a line of the wallet's ledger, in micro-cents; BalanceAfterMicros is null while it is OPEN.
+// Transaction is a line of the wallet's ledger, in micros; BalanceAfterMicros is null while it is OPEN.
 type Transaction struct {
 	ID                 string `json:"id"`
 	Type               string `json:"type"`
@@ -148,7 +148,7 @@ type Node struct {
 	Lag            *uint64  `json:"lag"`
 }
 
-// Recount compares a run's ledger entry with what its page records add up to, in micro-cents.
+// Recount compares a run's ledger entry with what its page records add up to, in micros.
 type Recount struct {
 	JobID         string `json:"jobId"`
 	LedgerMicros  int64  `json:"ledgerMicros"`

@@ -17,7 +17,7 @@ import (
 )
 
 // Progress is one message of the job stream. State is RUNNING, SUCCESS, FAILED or CANCELLED; Duration, in milliseconds,
-// stands on the last message. The links and the charge (micro-cents, 0 or more) are null when the server does not say.
+// stands on the last message. The links and the charge (micros, 0 or more) are null when the server does not say.
 type Progress struct {
 	State         string `json:"state"`
 	ItemsQuantity int64  `json:"itemsQuantity"`

@@ -10,7 +10,7 @@ BENCH    ?= -out bench/results
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
 
-.PHONY: run build test race bounds bench hot peers bench-peers exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz clean
+.PHONY: run build test check race browser bounds bench hot peers bench-peers exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -19,16 +19,35 @@ run: build
 build:
 	go build -o $(BIN) ./cmd/shoal
 
-## test: what CI runs: vet, the race detector where affordable, all tests
+## test: vet, the race detector where there is a C compiler, all tests; the last line says what was left out for want of a tool
 test:
 	go vet ./...
 ifneq ($(CC_FOUND),)
 	$(MAKE) race
 endif
 	go test -timeout 25m ./...
+	@echo "left out: $(or $(LEFT_OUT),nothing)"
+
+# What tests look for on PATH, and what is not shown without it. Real services and alert rules have suites of their own.
+BROWSERS := chromium chromium-browser google-chrome headless-shell
+LEFT_OUT  = $(strip $(if $(CC_FOUND),,the race detector (no C compiler);) \
+  $(if $(strip $(foreach name,$(BROWSERS),$(shell command -v $(name)))),,tier render (no chromium);) \
+  $(if $(shell command -v ip),,networks that are cut (no ip);) \
+  $(if $(shell command -v promtool),,alert rules (no promtool, make alerts);) \
+  $(if $(SHOAL_CLUSTER_SUITE),,real services (make cluster);))
+
+## check: what to run before each commit: vet and the quick tests, under 3 minutes on 2 cores once built
+check:
+	go vet ./...
+	go test -short -timeout 5m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
 
 race:
 	CGO_ENABLED=1 go test -race -short -timeout 20m $$(go list ./... | grep -E '$(RACY)')
+
+## browser: tier render, whole, which make test leaves out where there is no Chromium and the race detector shortens
+browser:
+	SHOAL_BROWSER_SUITE=1 go test -timeout 20m ./fetcher/internal/chromium
+	SHOAL_BROWSER_SUITE=1 go test -timeout 20m -run 'Browser|TestTiers' ./fetcher/... ./e2e
 
 ## bounds: what hostile pages and origins may take of time and memory, alone on the machine (a browser where there is one)
 bounds:

@@ -29,23 +29,24 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // newBrowser opens a browser whose pages reach the hosts under .example, which is the handler.
 func newBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser {
 	t.Helper()
+	config.Path = browser.Path(t) // first: nothing is open yet where there is none
 	site := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		site.CloseClientConnections()
+		site.Close()
+	})
 	client, err := egress.New(egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins: map[string]string{"*.example": site.Listener.Addr().String()}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Path, config.Client = browser.Path(t), client
+	t.Cleanup(client.Close)
+	config.Client = client
 	b, err := Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		b.Close()
-		client.Close()
-		site.CloseClientConnections()
-		site.Close()
-	})
+	t.Cleanup(b.Close)
 	return b
 }
 

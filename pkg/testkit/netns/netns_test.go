@@ -16,11 +16,13 @@ import (
 	"time"
 )
 
-// newNetwork needs root. Where the cluster suites must run, it has to be there.
+// newNetwork needs root and ip (iproute2). Where the cluster suites must run, both have to be there.
 func newNetwork(t *testing.T) *Network {
 	t.Helper()
-	if os.Geteuid() != 0 && os.Getenv("SHOAL_CLUSTER_SUITE") == "" {
-		t.Skip("network namespaces need root")
+	if os.Getenv("SHOAL_CLUSTER_SUITE") == "" {
+		if _, err := exec.LookPath("ip"); err != nil || os.Geteuid() != 0 {
+			t.Skip("network namespaces need root and ip")
+		}
 	}
 	network, err := New()
 	if err != nil {

@@ -77,6 +77,8 @@ func (s *Server) lead(ctx context.Context) error {
 	if !s.addPrices(ctx) {
 		return nil
 	}
+	s.beginTime() // what earlier leaders stamped is applied now
+	s.compareAlone()
 	l := s.adopt(ctx, term, began)
 	s.cfg.Logger.Info("leading", "term", term)
 	s.leading.Store(l)
@@ -98,6 +100,7 @@ func (s *Server) settleIn(ctx context.Context) (term, index uint64, ok bool) {
 		if term, err = askRaft(ctx, s, current); err != nil {
 			return err
 		}
+		s.beginTime()
 		if index, err = s.append(ctx, id, command.TickPayload{}, nil); err != nil {
 			return err
 		}
@@ -333,6 +336,7 @@ func (l *leadership) work(ctx context.Context) {
 	for name, routine := range map[string]func(context.Context) error{
 		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover, "finish": l.finish,
 		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans, "rows": l.expireRows, "autopilot": l.autopilot,
+		"clocks": l.compareClocks,
 	} {
 		routines.Go(func() { l.keep(ctx, name, routine) })
 	}

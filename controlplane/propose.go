@@ -77,7 +77,7 @@ func (s *Server) append(ctx context.Context, id ids.ID, payload command.Payload,
 	if !s.leads() {
 		return 0, raft.ErrNotLeader
 	}
-	data, err := s.machine.fsm.Encode(id, s.cfg.Clock.Now().UnixMilli(), payload, call)
+	data, err := s.machine.fsm.Encode(id, s.stamp(), payload, call)
 	if err != nil {
 		return 0, fault.Wrap(fault.Internal, err, "")
 	}

@@ -18,6 +18,7 @@ const (
 	bulkOut         = 2048                   // seqs out that make it bulk
 	fullGap         = 20 * time.Millisecond  // until a full shard is tried again
 	expireEvery     = 30 * time.Second
+	behindMost      = time.Minute
 	orphansEvery    = 5 * time.Minute
 	orphanAge       = 15 * time.Minute
 	trialKept       = 2 * time.Minute // longer than a call waits for the answer that it gives
@@ -172,7 +173,7 @@ func (l *leadership) assignWhenDue(ctx context.Context) error {
 // expire lets state time remove what has come due.
 func (l *leadership) expire(ctx context.Context) error {
 	for l.s.pause(ctx, expireEvery) {
-		for l.due() {
+		for due := l.behind(); due || l.due(); due = false {
 			if _, err := l.propose(ctx, command.TickPayload{}); err != nil {
 				return err
 			}
@@ -181,9 +182,16 @@ func (l *leadership) expire(ctx context.Context) error {
 	return nil
 }
 
+// behind says whether nothing has moved state time for a while: it is kept near the clocks, so that the next leader can
+// tell a pause from a clock that is wrong.
+func (l *leadership) behind() bool {
+	_, now := l.s.machine.fsm.Store().Progress()
+	return l.s.stamp()-now >= behindMost.Milliseconds()
+}
+
 // due says whether a claim or a stored result has expired.
 func (l *leadership) due() bool {
-	view, now, due := l.view(), l.s.cfg.Clock.Now().UnixMilli(), false
+	view, now, due := l.view(), l.s.stamp(), false
 	view.ClaimsByExpiry(func(c *state.Claim) bool { due = c.Expires <= now; return false })
 	if !due {
 		view.ResultsByExpiry(func(r *state.StoredResult) bool { due = r.Expires <= now; return false })
@@ -196,11 +204,19 @@ func (l *leadership) due() bool {
 // no other, is nobody's. One that is older than the cluster is of another that had the row store before, and whose backup
 // may be restored here: it stays.
 func (l *leadership) dropOrphans(ctx context.Context) error {
-	before := l.s.cfg.Clock.Now().Add(-orphanAge)
+	boot := time.Time{}
 	if nodes := l.view().Nodes(); len(nodes) <= 1 {
-		before = time.Unix(l.s.cfg.Boot.Seconds(), 0)
+		boot = time.Unix(l.s.cfg.Boot.Seconds(), 0)
 	}
 	for {
+		now, ok := l.awaitSafeTime(ctx)
+		if !ok {
+			return nil
+		}
+		before := now.Add(-orphanAge)
+		if !boot.IsZero() {
+			before = boot
+		}
 		lists, err := l.s.cfg.Store.AllLists(ctx)
 		if err != nil {
 			return fmt.Errorf("list the link lists: %w", err)
@@ -211,7 +227,7 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 		}
 		for _, list := range lists {
 			if job := view.JobOfList(list.ID); job != nil && job.Trial() {
-				if err := l.dropTrial(ctx, job); err != nil {
+				if err := l.dropTrial(ctx, job, now); err != nil {
 					return err
 				}
 				continue
@@ -227,14 +243,14 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 		if !l.s.pause(ctx, orphansEvery) {
 			return nil
 		}
-		before = l.s.cfg.Clock.Now().Add(-orphanAge)
+		boot = time.Time{}
 	}
 }
 
 // dropTrial removes the rows and the list of a trial that has ended long enough ago for its caller to have read them. The
 // list goes last: it is how a trial is found. The page record stays, as it explains the ledger.
-func (l *leadership) dropTrial(ctx context.Context, job *state.Job) error {
-	if !job.Closed || job.Finished > l.s.cfg.Clock.Now().Add(-trialKept).UnixMilli() {
+func (l *leadership) dropTrial(ctx context.Context, job *state.Job, now time.Time) error {
+	if !job.Closed || job.Finished > now.Add(-trialKept).UnixMilli() {
 		return nil
 	}
 	if err := l.s.cfg.Store.DeleteJob(ctx, job.ID, false); err != nil {
@@ -249,7 +265,11 @@ func (l *leadership) dropTrial(ctx context.Context, job *state.Job) error {
 // expireRows removes the rows of runs that started long ago, once a day.
 func (l *leadership) expireRows(ctx context.Context) error {
 	for {
-		if err := l.s.cfg.Store.Expire(ctx, l.s.cfg.Clock.Now().Add(-rowstore.Expiry)); err != nil {
+		now, ok := l.awaitSafeTime(ctx)
+		if !ok {
+			return nil
+		}
+		if err := l.s.cfg.Store.Expire(ctx, now.Add(-rowstore.Expiry)); err != nil {
 			return fmt.Errorf("expire rows: %w", err)
 		}
 		if !l.s.pause(ctx, expireRowsEvery) {

@@ -78,6 +78,7 @@ type (
 		LastIndex uint64        `cbor:"3,keyasint"`
 		Silence   time.Duration `cbor:"4,keyasint"`           // since it heard of the leader; 0 on the leader
 		Servers   []string      `cbor:"5,keyasint,omitempty"` // of Raft, as it knows them
+		Clock     int64         `cbor:"6,keyasint,omitempty"` // its clock, Unix milliseconds; 0: a version that does not tell
 	}
 )
 
@@ -177,7 +178,7 @@ func (s *Server) serveStatus(_ context.Context, _ identity.Peer, _ nothing) (nod
 		return nodeStatus{}, err
 	}
 	defer s.gate.leave()
-	answer := nodeStatus{Status: status, LastIndex: n.LastIndex()}
+	answer := nodeStatus{Status: status, LastIndex: n.LastIndex(), Clock: s.cfg.Clock.Now().UnixMilli()}
 	if n.State() != raft.Leader {
 		answer.Silence = max(time.Since(n.LastContact()), 1)
 	}

@@ -24,6 +24,7 @@ func (s *Server) measure(to *telemetry.Metrics) {
 	s.measureMoney(to)
 	s.measureShards(to)
 	s.measureRefusals(to)
+	s.measureClocks(to)
 	objects := &objects{s: s}
 	telemetry.NewSamples(func() (map[string]int, bool) { return objects.count(), true }).
 		Gauges("shoal_controlplane_state_objects", "Records of this node's copy of the state, counted once a minute.",

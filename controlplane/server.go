@@ -35,6 +35,7 @@ type Server struct {
 	end   context.CancelFunc
 	reign atomic.Pointer[reign]
 
+	clocks      clocks
 	leading     atomic.Pointer[leadership]
 	here, there confirmer     // by this node's leadership, by the leader's
 	beats       atomic.Uint64 // heartbeats sent
@@ -55,7 +56,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Boot = cfg.IDs.New()
 	}
 	m := newMetrics(&cfg)
-	s := &Server{cfg: cfg, machine: newMachine(cfg.Point, m), gate: newGate(), presence: onlyThis(cfg.Node),
+	s := &Server{cfg: cfg, clocks: clocks{began: cfg.Clock.Now()}, machine: newMachine(cfg.Point, m), gate: newGate(), presence: onlyThis(cfg.Node),
 		ready: make(chan struct{}), metrics: m, anew: newSignal(), again: newSignal(), interludes: make(chan func())}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.nextReign()

@@ -24,6 +24,9 @@ var (
 
 // check holds after every step.
 func (w *world) check() error {
+	if err := w.checkTime(); err != nil {
+		return err
+	}
 	view := w.machine.Store().View()
 	held, free, out := map[string]int64{}, map[string]int64{}, map[string]uint32{}
 	for _, open := range w.openJobs() {

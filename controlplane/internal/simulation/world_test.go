@@ -95,6 +95,10 @@ type world struct {
 	now   int64 // milliseconds
 	index uint64
 
+	voters [3]voter
+	ticks  *rand.Rand // of the clocks alone
+	leads  int        // which voter
+
 	machine *fsm.FSM
 	leader  *leader.Leader
 	term    uint64
@@ -121,10 +125,11 @@ type world struct {
 }
 
 func newWorld(seed uint64) (*world, error) {
-	w := &world{r: rand.New(rand.NewPCG(seed, 7)), now: 1_800_000_000_000, machine: fsm.New(),
+	w := &world{r: rand.New(rand.NewPCG(seed, 7)), ticks: rand.New(rand.NewPCG(seed, 8)), now: 1_800_000_000_000, machine: fsm.New(),
 		store: newMemoryStore(), fetched: map[unitKey]int{}, delivered: map[ids.ID]map[model.Unit]bool{},
 		funded: map[string]int64{}}
 	w.window = 1 + w.r.IntN(8)
+	w.changeClocks()
 	for s := range shards {
 		w.open[s] = map[seqKey]*openTask{}
 	}
@@ -243,14 +248,14 @@ func (w *world) launch(truth *runTruth) error {
 // propose applies a command as Raft would; now and then the proposer did not hear the answer and proposes the id again.
 func (w *world) propose(_ context.Context, payload command.Payload) (any, error) {
 	id := w.ids.New()
-	data, err := w.machine.Encode(id, w.now, payload, nil)
+	data, err := w.machine.Encode(id, w.stamp(), payload, nil)
 	if err != nil {
 		return nil, err
 	}
 	w.index++
 	result := w.machine.Apply(w.index, data)
 	if w.r.IntN(20) == 0 {
-		if data, err = w.machine.Encode(id, w.now, payload, nil); err != nil {
+		if data, err = w.machine.Encode(id, w.stamp(), payload, nil); err != nil {
 			return nil, err
 		}
 		w.index++
@@ -262,6 +267,7 @@ func (w *world) propose(_ context.Context, payload command.Payload) (any, error)
 // lead starts a new leadership over the state as it is.
 func (w *world) lead() error {
 	w.term++
+	w.changeClocks()
 	view := func() *state.View { return w.machine.Store().View() }
 	d := dispatch.New(dispatch.Config{Leader: w.term, Newest: w.machine.Store().LastDispatch(), Shards: shards, Window: w.window,
 		HostOf:   func(url string) string { return strings.SplitN(url, "/", 4)[2] },

@@ -1,0 +1,125 @@
+package controlplane
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/internal/timekeeper"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/testkit/skew"
+)
+
+// wrong is a clock that is off.
+type wrong struct {
+	clock.System
+	by time.Duration
+}
+
+func (w wrong) Now() time.Time { return time.Now().Add(w.by) }
+
+// stateTime is a node's state time less the time that it is.
+func stateTime(r *running) time.Duration {
+	_, now := r.machine.fsm.Store().Progress()
+	return time.Until(time.UnixMilli(now))
+}
+
+// until waits for something that a node finds out by itself.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for ctx := patient(t); !ok(); {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s is waited for in vain", what)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func TestALeaderWithAWrongClockStampsByTheOthers(t *testing.T) {
+	c := newNodes(t, 3, 0)
+	const by = 30 * time.Minute
+	c.kill(1)
+	c.configs[1].Clock = wrong{by: by}
+	c.start(1)
+	c.ready(1)
+	c.lead(func(n *node) error {
+		if n.State() == raft.Leader && c.leader() == 1 {
+			return nil
+		}
+		return n.LeadershipTransferToServer(raft.ServerID(c.configs[1].Node), raft.ServerAddress(c.configs[1].Cluster.Listen)).Error()
+	})
+	until(t, "the wrong clock's leadership", func() bool { return c.leader() == 1 })
+	leader := c.at(1)
+	until(t, "a comparison of the clocks", func() bool {
+		leader.clocks.mu.Lock()
+		defer leader.clocks.mu.Unlock()
+		found := leader.clocks.found
+		return found.Verdict == timekeeper.Agreed && found.Clock > by-time.Minute && found.Clock < by+time.Minute &&
+			leader.clocks.told != ""
+	})
+	openCustomer(t, c.at(0), "ann")
+	if off := stateTime(leader); off > time.Minute || off < -time.Minute {
+		t.Errorf("state time is off by %v", off)
+	}
+	if _, ok := leader.safeTime(); ok {
+		t.Error("a leader whose clock is off removes things by it")
+	}
+}
+
+func TestTheClockOfALoneNodeThatJumps(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	offset := filepath.Join(t.TempDir(), "offset")
+	cfg.Clock = skew.FromEnv(func(string) string { return offset })
+	s := serve(t, cfg)
+	openCustomer(t, s, "ann")
+	if _, ok := s.safeTime(); !ok {
+		t.Error("a node that is alone does not believe its clock")
+	}
+	if err := skew.Set(offset, 90*24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the jump", func() bool { return time.Until(cfg.Clock.Now().Round(0)) > time.Hour })
+	openCustomer(t, s, "bob")
+	if off := stateTime(s); off > time.Minute {
+		t.Errorf("state time went %v ahead", off)
+	}
+	if _, ok := s.safeTime(); ok {
+		t.Error("things are removed by a clock that has jumped")
+	}
+	s.compareAlone()
+	if s.clocks.told == "" {
+		t.Error("nobody is told")
+	}
+}
+
+// A node that stood still for days begins where its clock is: there is nobody to ask.
+func TestTimeAfterALongPause(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	cfg.Clock = wrong{by: -48 * time.Hour}
+	serve(t, cfg).stop()
+	cfg.Clock = clock.System{}
+	s := serve(t, cfg)
+	openCustomer(t, s, "ann")
+	if off := stateTime(s); off < -time.Minute {
+		t.Errorf("state time is %v behind", -off)
+	}
+	if _, ok := s.safeTime(); !ok {
+		t.Error("nothing is removed after a pause of two days")
+	}
+}
+
+func TestIdleStateTimeFollowsTheClock(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	manual := clock.NewManual(time.Now())
+	cfg.Clock = manual
+	s := serve(t, cfg)
+	_, before := s.machine.fsm.Store().Progress()
+	until(t, "a stamp", func() bool {
+		manual.Advance(10 * time.Second)
+		_, now := s.machine.fsm.Store().Progress()
+		return now-before >= 2*time.Minute.Milliseconds()
+	})
+}

@@ -99,7 +99,7 @@ Give it to that node alone. A node is renewed by a new file of the same name and
 Example:
 
   shoal cluster cert --data ./cluster fetcher7 --roles fetcher
-  shoal serve --identity fetcher7.pem --join cp1:7401 --kafka-brokers k:9092 --clickhouse-url http://c:8123/default`
+  shoal serve --identity ./cluster/fetcher7.pem --join cp1:7401 --kafka-brokers k:9092 --clickhouse-url http://c:8123/default`
 }
 
 // maxCertDays is about the life of an authority.

@@ -55,3 +55,33 @@ func TestDocumentedCommandsAreThere(t *testing.T) {
 		t.Errorf("only %d commands were found in the documents", found)
 	}
 }
+
+var identityServed = regexp.MustCompile(`shoal serve --identity (\S+)`)
+
+// TestDocumentedIdentitiesAreWhereTheyAreServedFrom types what the README tells an operator of a new cluster: the identities
+// that its nodes are started with are there then.
+func TestDocumentedIdentitiesAreWhereTheyAreServedFrom(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t)
+	t.Chdir(t.TempDir())
+	served := 0
+	for line := range strings.Lines(string(readme)) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) > 2 && words[0] == "shoal" && words[1] == "cluster" && (words[2] == "init" || words[2] == "cert") {
+			b.shoal(words[1:]...).want(t, exitOK, "")
+		}
+		if match := identityServed.FindStringSubmatch(line); match != nil {
+			served++
+			if _, err := os.Stat(match[1]); err != nil {
+				t.Errorf("%s: no command before it has written that file", match[0])
+			}
+		}
+	}
+	if served == 0 {
+		t.Error("the README serves no identity")
+	}
+}

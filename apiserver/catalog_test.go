@@ -23,11 +23,15 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func newTestServer(t *testing.T) *Server {
+func newTestServer(t *testing.T, settings ...func(*Config)) *Server {
 	t.Helper()
 	c := clock.NewManual(time.Unix(1_800_000_000, 0))
-	s, err := New(Config{Client: clienttest.New(t, c), Clock: c, IDs: ids.Random{Now: c.Now}, DataDir: t.TempDir(),
-		Log: slog.New(slog.DiscardHandler)})
+	config := Config{Client: clienttest.New(t, c), Clock: c, IDs: ids.Random{Now: c.Now}, DataDir: t.TempDir(),
+		Log: slog.New(slog.DiscardHandler)}
+	for _, set := range settings {
+		set(&config)
+	}
+	s, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ const stallTimeout = 30 * time.Second
 // a write may take: the server's own write time-out would also end streams that are well.
 type listener struct {
 	net.Listener
+	operators bool // who calls there are operators
 
 	mu     sync.Mutex
 	open   map[*conn]struct{}
@@ -53,21 +54,14 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-// state follows what the server says of a connection.
-func (l *listener) state(c net.Conn, state fasthttp.ConnState) {
+// follow keeps what the server says of a connection.
+func follow(c net.Conn, state fasthttp.ConnState) {
 	if own, ok := c.(*conn); ok {
 		own.busy.Store(state == fasthttp.StateActive)
 	}
 }
 
-// closeIdle ends the connections that wait for a request. The server takes one that has never sent a byte for busy.
-func (l *listener) closeIdle() {
-	l.end(func(c *conn) bool { return !c.busy.Load() || !c.asked.Load() })
-}
-
-// closeAll ends every connection.
-func (l *listener) closeAll() { l.end(func(*conn) bool { return true }) }
-
+// end ends connections.
 func (l *listener) end(which func(*conn) bool) {
 	l.mu.Lock()
 	var conns []*conn
@@ -82,6 +76,46 @@ func (l *listener) end(which func(*conn) bool) {
 	}
 }
 
+// listeners are all that one server listens on.
+type listeners []*listener
+
+// serve serves on each until all are closed or one fails; the answer is the first failure of any, then.
+func (all listeners) serve(server *fasthttp.Server) <-chan error {
+	served := make(chan error, 1)
+	failed := make(chan error, len(all))
+	for _, l := range all {
+		go func() {
+			err := server.Serve(l)
+			_ = all.close() // the others end with it
+			failed <- err
+		}()
+	}
+	go func() {
+		var err error
+		for range all {
+			err = errors.Join(err, <-failed)
+		}
+		served <- err
+	}()
+	return served
+}
+
+// close closes all; it may be called again.
+func (all listeners) close() (err error) {
+	for _, l := range all {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+// end ends the connections of all.
+func (all listeners) end(which func(*conn) bool) {
+	for _, l := range all {
+		l.end(which)
+	}
+}
+
+// conn is a client's connection.
 type conn struct {
 	net.Conn
 	listener *listener
@@ -89,6 +123,9 @@ type conn struct {
 	asked    atomic.Bool // something has been read
 	ended    atomic.Bool // the end of what the client sends has been read
 }
+
+// idle says whether it waits for a request. The server takes one that has never sent a byte for busy.
+func (c *conn) idle() bool { return !c.busy.Load() || !c.asked.Load() }
 
 // SenderClosed says whether the client has closed its side, as far as has been read.
 func (c *conn) SenderClosed() bool { return c.ended.Load() }

@@ -12,6 +12,8 @@ import (
 	"log"
 	"log/slog"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,6 +58,9 @@ type Config struct {
 	Guard   api.Guard // what may be crawled: the egress client
 	DataDir string    // holds the key of the local issuer
 	Listen  string    // HOST:PORT, for Run
+	// Operators is a listener for them, which Serve closes: it serves everything, and customers' listeners neither /metrics
+	// nor /api/admin. nil: all is served to all, and needs an administrator's credential as ever.
+	Operators net.Listener
 	// NoRateLimits turns decision 6 off; Rates changes its figures, by class.
 	NoRateLimits bool
 	Rates        map[string]Rate
@@ -98,12 +103,13 @@ type Rate = limits.Figure
 
 // Server serves the API. Each serves once.
 type Server struct {
-	cfg      Config
-	touches  *auth.Touches
-	chain    *operation.Chain
-	handler  fasthttp.RequestHandler
-	streamed map[string]bool // paths of operations that take a body as a stream
-	stopping atomic.Bool
+	cfg     Config
+	touches *auth.Touches
+	chain   *operation.Chain
+	// customers and operators serve what comes by the listeners of each.
+	customers, operators fasthttp.RequestHandler
+	streamed             map[string]bool // paths of operations that take a body as a stream
+	stopping             atomic.Bool
 
 	endWork, endStreams context.CancelFunc
 }
@@ -164,8 +170,18 @@ func New(cfg Config) (*Server, error) {
 			s.streamed[op.Routes[0].Path] = true
 		}
 	}
-	s.handler = s.chain.Handler(ops)
+	s.operators = s.chain.Handler(ops)
+	s.customers = s.operators
+	if cfg.Operators != nil {
+		s.customers = s.chain.Handler(slices.DeleteFunc(slices.Clone(ops), isForOperators))
+	}
 	return s, nil
+}
+
+// isForOperators says whether an operation is none of a customer's, where operators have a listener (decision 61).
+func isForOperators(op *operation.Operation) bool {
+	path := op.Routes[0].Path
+	return path == "/metrics" || strings.HasPrefix(path, "/api/admin/")
 }
 
 // noOperator is the operator of a server that was given none.
@@ -218,32 +234,35 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.Serve(ctx, l)
 }
 
-// Serve serves on l, which it closes, until ctx ends. Then it is not ready any more, serves on for StopGrace, takes no new
+// Serve serves on l and Config.Operators, which it closes, until ctx ends. Then it is not ready any more, serves on for StopGrace, takes no new
 // call, tells streams to come back elsewhere and ends them, and waits for calls under way, for FinishWithin. What
 // goroutines there are have ended when it returns without an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
-	tracked := listen(l)
+	open := listeners{listen(l)}
+	if s.cfg.Operators != nil {
+		open = append(open, listen(s.cfg.Operators))
+		open[1].operators = true
+	}
 	server := s.newServer()
-	server.ConnState = tracked.state
+	server.ConnState = follow
 	touching, endTouching := context.WithCancel(context.WithoutCancel(ctx))
 	defer endTouching()
 	var background sync.WaitGroup
 	background.Go(func() { s.touches.Run(touching) })
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(tracked) }()
+	served := open.serve(server)
 
 	var err error
 	select {
 	case err = <-served:
-		_ = tracked.Close() // it failed already
+		_ = open.close() // it failed already
 	case <-ctx.Done():
 		s.stopping.Store(true)
 		select {
 		case err = <-served: // it failed meanwhile
-			_ = tracked.Close()
+			_ = open.close()
 		case <-s.cfg.Clock.After(s.cfg.StopGrace):
-			err = s.stop(server, tracked)
+			err = s.stop(server, open)
 			err = errors.Join(err, <-served)
 		}
 	}
@@ -261,10 +280,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // stop ends the listener, then streams, then calls, then connections.
-func (s *Server) stop(server *fasthttp.Server, l *listener) error {
-	closed := l.Close()
+func (s *Server) stop(server *fasthttp.Server, open listeners) error {
+	closed := open.close()
 	s.endStreams()
-	l.closeIdle()
+	open.end((*conn).idle)
 	finish, cancel := context.WithTimeout(context.Background(), s.cfg.FinishWithin)
 	defer cancel()
 	err := server.ShutdownWithContext(finish)
@@ -272,7 +291,7 @@ func (s *Server) stop(server *fasthttp.Server, l *listener) error {
 		s.cfg.Log.Warn("calls are cut off: the server stops")
 		err = nil
 	}
-	l.closeAll()
+	open.end(func(*conn) bool { return true })
 	return errors.Join(closed, err)
 }
 
@@ -296,7 +315,11 @@ func (s *Server) newServer() *fasthttp.Server {
 
 // handle serves a request. A stopping server takes no other one from the same connection.
 func (s *Server) handle(rc *fasthttp.RequestCtx) {
-	s.handler(rc)
+	if c, ok := rc.Conn().(*conn); ok && c.listener.operators {
+		s.operators(rc)
+	} else {
+		s.customers(rc)
+	}
 	if s.stopping.Load() {
 		rc.SetConnectionClose()
 	}

@@ -35,7 +35,7 @@ func TestStop(t *testing.T) {
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one per process, for ever
 	s := newTestServer(t)
 	entered, release := make(chan struct{}), make(chan struct{})
-	s.handler = s.chain.Handler([]*operation.Operation{
+	s.customers = s.chain.Handler([]*operation.Operation{
 		operation.Define(operation.Declaration{ID: "svc_events", Routes: operation.Routes("GET /events"), Summary: "s",
 			Access: auth.Public},
 			func(context.Context, *operation.Caller, *struct{}) (operation.Events, error) {
@@ -112,7 +112,7 @@ func TestStop(t *testing.T) {
 func TestStreamEndsWithItsClient(t *testing.T) {
 	s := newTestServer(t)
 	manual, streamed := s.cfg.Clock.(*clock.Manual), make(chan error, 1)
-	s.handler = s.chain.Handler([]*operation.Operation{
+	s.customers = s.chain.Handler([]*operation.Operation{
 		operation.Define(operation.Declaration{ID: "svc_events", Routes: operation.Routes("GET /events"), Summary: "s",
 			Access: auth.Public},
 			func(context.Context, *operation.Caller, *struct{}) (operation.Events, error) {
@@ -165,7 +165,7 @@ type listRequest struct {
 func TestChunkedBodyBreaksOff(t *testing.T) {
 	s := newTestServer(t)
 	result := make(chan error, 1)
-	s.handler = s.chain.Handler([]*operation.Operation{
+	s.customers = s.chain.Handler([]*operation.Operation{
 		operation.Define(operation.Declaration{ID: "svc_list", Routes: operation.Routes("POST /list"), Summary: "s",
 			Access: auth.Public},
 			func(_ context.Context, _ *operation.Caller, in *listRequest) (operation.None, error) {
@@ -229,7 +229,7 @@ func TestSelfKey(t *testing.T) {
 	}
 }
 
-func TestListenerClosesAll(t *testing.T) {
+func TestListenersEndAll(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -244,12 +244,82 @@ func TestListenerClosesAll(t *testing.T) {
 	if _, err := l.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	l.closeAll()
+	listeners{l}.end(func(*conn) bool { return true })
 	if _, err := there.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the connection is open: %v", err)
 	}
 	if len(l.open) != 0 {
 		t.Errorf("%d connections are remembered", len(l.open))
+	}
+}
+
+// TestOperatorsHaveADoorOfTheirOwn: where operators have a listener, the customers' has none of what is an administrator's
+// alone, and with or without one no customer and nobody unknown gets it.
+func TestOperatorsHaveADoorOfTheirOwn(t *testing.T) {
+	for _, apart := range []bool{false, true} {
+		customers, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		operators, settings := customers, func(*Config) {}
+		if apart {
+			if operators, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+				t.Fatal(err)
+			}
+			settings = func(c *Config) { c.Operators = operators }
+		}
+		s := newTestServer(t, settings)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Serve(ctx, customers) }()
+		ops, err := s.operations()
+		if err != nil {
+			t.Fatal(err)
+		}
+		status := func(at net.Listener, route operation.Route) int {
+			request, err := http.NewRequestWithContext(ctx, route.Method, "http://"+at.Addr().String()+
+				strings.NewReplacer("{", "", "}", "").Replace(route.Path), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			return response.StatusCode
+		}
+		theirs := 0
+		for _, op := range ops {
+			route := op.Routes[0]
+			if route.Path != "/metrics" && !strings.HasPrefix(route.Path, "/api/admin/") {
+				continue
+			}
+			theirs++
+			want := http.StatusUnauthorized
+			if got := status(operators, route); got != want {
+				t.Errorf("%v at the operators' door: %d, want %d", route, got, want)
+			}
+			if apart {
+				want = http.StatusNotFound
+			}
+			if got := status(customers, route); got != want {
+				t.Errorf("%v at the customers' door, apart %v: %d, want %d", route, apart, got, want)
+			}
+		}
+		if theirs < 5 {
+			t.Errorf("only %d operations are operators'", theirs)
+		}
+		for _, at := range []net.Listener{customers, operators} {
+			if got := status(at, operation.Route{Method: "GET", Path: "/api/wallet"}); got != http.StatusUnauthorized {
+				t.Errorf("a customer's call: %d", got)
+			}
+		}
+		http.DefaultClient.CloseIdleConnections()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -123,7 +123,7 @@ func (d *demoCluster) publish() error {
 	if err != nil {
 		return fmt.Errorf("api key: %w", err)
 	}
-	_, _, err = publishAddress(d.command.Data, d.node(firstAPI).config.Listen)
+	_, err = publishAddress(d.command.Data, d.node(firstAPI).config.Listen)
 	return err
 }
 

@@ -89,17 +89,18 @@ func readLine(dir, name string) (string, error) {
 	return line, nil
 }
 
-// publishAddress leaves the service's address in its data directory for the other commands; withdraw takes it back.
-func publishAddress(dir, listening string) (server string, withdraw func(), err error) {
-	server = "http://" + reachable(listening)
+// publishAddress leaves the service's address in its data directory for the other commands, which are operators' too;
+// withdraw takes it back.
+func publishAddress(dir, listening string) (withdraw func(), err error) {
+	server := "http://" + reachable(listening)
 	path := filepath.Join(dir, addressFile)
 	if err := os.WriteFile(path+".new", []byte(server+"\n"), 0o644); err != nil {
-		return "", nil, fmt.Errorf("address file: %w", err)
+		return nil, fmt.Errorf("address file: %w", err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return "", nil, fmt.Errorf("address file: %w", err)
+		return nil, fmt.Errorf("address file: %w", err)
 	}
-	return server, func() { _ = os.Remove(path) }, nil
+	return func() { _ = os.Remove(path) }, nil
 }
 
 // reachable is the address by which this machine reaches a listener: one on all addresses is reached on the loopback.

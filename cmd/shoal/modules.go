@@ -151,7 +151,8 @@ type node struct {
 	stopping <-chan struct{} // closed when the process was told to stop
 	services *services
 	listener net.Listener // of the API; nil without that role
-	ops      net.Listener // nil: operators are not served
+	admin    net.Listener // of the API, for operators; nil: they share the other
+	ops      net.Listener // nil: nobody asks this process for metrics
 
 	egress *egress.Client
 	// modelEgress goes to the language model's endpoint only; nil without one.
@@ -219,7 +220,7 @@ func (n *node) build(ctx context.Context) (err error) {
 		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"),
 		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Values: on.cache, SearchEngines: config.SearchEngines, Lag: on.lag,
 		Recount: n.recount, Operator: n.control.Operator(),
-		StopGrace: config.Times.Grace, FinishWithin: config.stopWithin()})
+		StopGrace: config.Times.Grace, FinishWithin: config.stopWithin(), Operators: n.admin})
 	return err
 }
 

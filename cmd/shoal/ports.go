@@ -14,9 +14,18 @@ func (n *node) listen() (err error) {
 			return err
 		}
 	}
+	if n.config.AdminListen != "" && !n.has("apiserver") {
+		return errors.New("--admin-listen: this process has no API server")
+	}
 	if n.has("apiserver") {
 		if n.listener, err = listenAPI(n.config.Listen); err != nil {
 			return err
+		}
+		if n.config.AdminListen != "" {
+			if n.admin, err = net.Listen("tcp", n.config.AdminListen); err != nil {
+				n.closeListeners()
+				return fmt.Errorf("--admin-listen: %w", err)
+			}
 		}
 	}
 	if n.config.OpsListen != "" {
@@ -48,7 +57,7 @@ func (c *ClusterConfig) probePorts() error {
 
 // closeListeners closes what nobody came to serve; a server has closed its own.
 func (n *node) closeListeners() {
-	for _, listener := range []net.Listener{n.listener, n.ops} {
+	for _, listener := range []net.Listener{n.listener, n.admin, n.ops} {
 		if listener != nil {
 			_ = listener.Close()
 		}

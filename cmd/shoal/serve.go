@@ -31,9 +31,11 @@ type ServeConfig struct {
 	Services  ServicesConfig
 	Capacity  uint32 // the fetcher's weight when shards are dealt out
 	OpsListen string // HOST:PORT of metrics and health; "": none
-	LogStderr bool   // log JSON lines to stderr, instead of text into the data directory
-	SelfKey   bool   // make the self-hosting customer and its key
-	Times     Times
+	// AdminListen is HOST:PORT of the whole API; /api/admin and /metrics are served there alone then. "": with the API.
+	AdminListen string
+	LogStderr   bool // log JSON lines to stderr, instead of text into the data directory
+	SelfKey     bool // make the self-hosting customer and its key
+	Times       Times
 
 	OpsProfiles bool // profiles at OpsListen, too
 	Traces      Traces
@@ -123,6 +125,7 @@ type serveCommand struct {
 	Model    ModelFlags     `embed:"" prefix:"model-"`
 
 	OpsListen     string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
+	AdminListen   string        `group:"operation" help:"Address of an operators' door to the whole API: /api/admin and /metrics are served there alone then. By default with the API, for administrators." placeholder:"HOST:PORT"`
 	OpsProfiles   bool          `group:"operation" help:"Show profiles of the process at --ops-listen, too."`
 	TraceEndpoint string        `group:"operation" help:"OTLP collector (HTTP) that traces are sent to; none by default." placeholder:"URL"`
 	TraceRatio    float64       `group:"operation" help:"Share of API calls that are traced, and with them the runs that they launch." default:"0.01"`
@@ -177,6 +180,9 @@ func (c *serveCommand) Validate() error {
 		if _, _, err := net.SplitHostPort(address); err != nil && address != "" {
 			return fmt.Errorf("%s: want HOST:PORT: %w", flag, err)
 		}
+	}
+	if _, err := hostPort(c.AdminListen); err != nil && c.AdminListen != "" {
+		return fmt.Errorf("--admin-listen: %w", err)
 	}
 	if err := cmp.Or(c.checkCluster(), c.Services.check(), c.Model.check()); err != nil {
 		return err
@@ -311,7 +317,7 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 func (c *serveCommand) config() ServeConfig {
 	config := ServeConfig{
 		Data: c.Data, Listen: c.Listen, Roles: c.roles(), Capacity: c.Capacity,
-		OpsListen: c.OpsListen, OpsProfiles: c.OpsProfiles, LogStderr: c.LogStderr,
+		OpsListen: c.OpsListen, AdminListen: c.AdminListen, OpsProfiles: c.OpsProfiles, LogStderr: c.LogStderr,
 		Traces: Traces{Endpoint: c.TraceEndpoint, Ratio: c.TraceRatio}, SelfKey: c.SelfKey || c.Identity == "",
 		Services: c.Services, Model: c.Model,
 		Times:       Times{Fetch: c.FetchTimeout, Lease: c.Lease, Markers: c.MarkerEvery, Stop: c.StopWithin, Grace: c.StopGrace},
@@ -340,13 +346,13 @@ func (t *terminal) serve(ctx context.Context, config ServeConfig, ready func(ser
 			ready("")
 			return
 		}
-		server, undo, err := publishAddress(config.Data, listening)
+		undo, err := publishAddress(config.Data, cmp.Or(config.AdminListen, listening))
 		if err != nil {
 			t.notef("shoal: %v", err)
-			server, undo = "http://"+reachable(listening), func() {}
+			undo = func() {}
 		}
 		withdraw = undo
-		ready(server)
+		ready("http://" + reachable(listening))
 	}
 	err := t.service.run(ctx, config)
 	withdraw()

@@ -55,11 +55,12 @@ func Readyz(s api.Services, stopping func() bool) *operation.Operation {
 	})
 }
 
-// Metrics is GET /metrics, in the text form of Prometheus.
+// Metrics is GET /metrics, in the text form of Prometheus. What a process counts tells of all customers, so that none of
+// them may ask (decision 61).
 func Metrics(from prometheus.Gatherer) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_metrics", Routes: operation.Routes("GET /metrics"), Group: group,
-		Summary: "Answers the process's counters", Access: auth.Public,
+		Summary: "Answers the process's counters", Access: auth.Admin,
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
 		families, err := from.Gather()
 		if err != nil {

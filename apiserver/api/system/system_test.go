@@ -25,7 +25,9 @@ func TestMetrics(t *testing.T) {
 	s := apitest.Start(t)
 	s.Run(t,
 		apitest.Scenario{Name: "a call", As: apitest.User, Do: "GET /api/wallet", Status: 200},
-		apitest.Scenario{Name: "is counted", Do: "GET /metrics", Status: 200, Check: func(t *testing.T, a apitest.Answer) {
+		apitest.Scenario{Name: "no customer may ask", As: apitest.User, Do: "GET /metrics", Status: 401},
+		apitest.Scenario{Name: "nobody may ask", As: apitest.Nobody, Do: "GET /metrics", Status: 401},
+		apitest.Scenario{Name: "is counted", As: apitest.Admin, Do: "GET /metrics", Status: 200, Check: func(t *testing.T, a apitest.Answer) {
 			if !strings.Contains(string(a.Body), `shoal_apiserver_calls_total{operation="svc_get_wallet",status="2xx"} 1`) {
 				t.Errorf("%s", a.Body)
 			}

@@ -58,7 +58,9 @@ type Chain struct {
 
 // Handler serves operations.
 func (c *Chain) Handler(ops []*Operation) fasthttp.RequestHandler {
-	c.places = make(chan struct{}, maxLarge)
+	if c.places == nil {
+		c.places = make(chan struct{}, maxLarge)
+	}
 	return c.Routes(ops, func(op *Operation) fasthttp.RequestHandler {
 		return func(rc *fasthttp.RequestCtx) { c.serve(op, rc) }
 	})

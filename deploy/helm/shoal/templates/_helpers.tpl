@@ -229,6 +229,7 @@ spec:
             - {name: ops, containerPort: 9100}
             {{- if eq .role "apiserver" }}
             - {name: http, containerPort: 8080}
+            - {name: admin, containerPort: 8081}
             {{- end }}
           # The first copy of the state may take a while.
           startupProbe:

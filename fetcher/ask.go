@@ -46,7 +46,7 @@ func (f *Fetcher) extraction(ctx context.Context, c *chain, r *recipe, view View
 			return step{}
 		case f.extract <- struct{}{}:
 		}
-		result, err := r.extractor.Extract(append(c.fetch.pages, p)...)
+		result, err := r.extractor.ExtractContext(ctx, append(c.fetch.pages, p)...)
 		if err == nil && result.Ask == nil {
 			result.Rows, err = processed(ctx, r, result.Rows, day)
 		}

@@ -37,7 +37,7 @@ type tokenSource struct {
 	key  tokenKey
 	url  string
 	ttl  time.Duration
-	find func(page []byte) (map[string]string, error)
+	find func(ctx context.Context, page []byte) (map[string]string, error)
 	// optional: the request goes out without them, and fails as it failed when there are none.
 	optional bool
 }
@@ -65,7 +65,8 @@ func (r *recipe) tokenSource(c *chain, at string) (tokenSource, bool) {
 		return tokenSource{}, false
 	}
 	key.root = root
-	return tokenSource{key: key, url: root, ttl: prelaunch.DefaultTTL, find: prelaunch.FindBuild, optional: true}, true
+	find := func(_ context.Context, page []byte) (map[string]string, error) { return prelaunch.FindBuild(page) }
+	return tokenSource{key: key, url: root, ttl: prelaunch.DefaultTTL, find: find, optional: true}, true
 }
 
 // compose is the chain's next request with the values of its placeholders. It is false when they have to be discovered
@@ -218,7 +219,7 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe, tiers []m
 	}
 	defer response.Release()
 	next.answer.Host = model.HostOf(response.Final)
-	values, err := d.source.find(response.Body)
+	values, err := d.source.find(ctx, response.Body)
 	if err == nil && d.futile != 0 {
 		f.hosts.note(model.HostOf(d.start), d.futile, f.config.Clock.Now())
 	}

@@ -165,10 +165,10 @@ func processed(ctx context.Context, r *recipe, rows [][]byte, day rules.Day) ([]
 		return rows, nil
 	}
 	made := make([][]byte, len(rows))
-	size := 0
+	size, budget := 0, rules.NewBudget(ctx, len(rows))
 	for i, row := range rows {
 		var err error
-		if made[i], err = r.rules.Apply(row, day); err != nil {
+		if made[i], err = r.rules.Apply(budget, row, day); err != nil {
 			return nil, fmt.Errorf("rules of row %d: %w", i, err)
 		}
 		if size += len(made[i]); size > extract.MaxPageBytes {

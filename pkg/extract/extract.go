@@ -4,6 +4,7 @@
 package extract
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -74,6 +75,14 @@ type memory struct {
 	out  rows.Writer
 }
 
+// within makes the memory ready for work that ends with the context.
+func (m *memory) within(ctx context.Context) {
+	m.doc.Within(ctx)
+	m.json.Within(ctx)
+	m.out.Reset()
+	m.out.Within(ctx)
+}
+
 // Compile checks and compiles a recipe. Errors are a fault.List with code schema_validation_failed (type_not_runnable
 // for a type that has no folder here), each naming its field, such as `itemsConfig[2].selector`.
 func Compile(r model.Recipe) (*Extractor, error) {
@@ -112,9 +121,17 @@ func Validate(r model.Recipe) fault.List {
 // pages alone decide what comes out. Errors are coded: not_html, not_json, unparsable, row_too_large. A page without a
 // row is no error here.
 func (e *Extractor) Extract(pages ...Page) (Result, error) {
+	return e.ExtractContext(context.Background(), pages...)
+}
+
+// ExtractContext is Extract for somebody who may leave: it ends with the context, whose error it answers then.
+func (e *Extractor) ExtractContext(ctx context.Context, pages ...Page) (Result, error) {
 	m := e.pages.Get().(*memory)
-	defer e.pages.Put(m)
-	m.out.Reset()
+	m.within(ctx)
+	defer func() {
+		m.within(context.Background())
+		e.pages.Put(m)
+	}()
 	switch {
 	case e.rows.Read != nil:
 		return e.read(pages, m)
@@ -138,7 +155,7 @@ func (e *Extractor) html(p Page, m *memory) (Result, error) {
 	}
 	next := e.next.ofHTML(&m.doc, p.URL)
 	if err := m.doc.Err(); err != nil {
-		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the selectors take too long on this page")
+		return Result{}, tooSlow(m.out.Context(), err, "the selectors take too long on this page")
 	}
 	parser := Streaming
 	if m.doc.FellBack() {
@@ -161,9 +178,17 @@ func (e *Extractor) json(p Page, m *memory) (Result, error) {
 	}
 	next, cursor := e.next.ofJSON(&m.json, p.URL)
 	if err := m.json.Err(); err != nil {
-		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the paths take too long on this body")
+		return Result{}, tooSlow(m.out.Context(), err, "the paths take too long on this body")
 	}
 	return Result{Rows: m.out.Rows(), Next: next, Cursor: cursor}, nil
+}
+
+// tooSlow is the error of work that was given up: the context's own, or one that is coded unparsable.
+func tooSlow(ctx context.Context, err error, why string) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return fault.Wrap(fault.PageUnparsable, err, "%s", why)
 }
 
 // Unfetched makes the rows of an address that needs no fetch, of a page without a body; false: it has to be fetched.
@@ -173,7 +198,7 @@ func (e *Extractor) Unfetched(p Page) (Result, bool, error) {
 	}
 	m := e.pages.Get().(*memory)
 	defer e.pages.Put(m)
-	m.out.Reset()
+	m.within(context.Background())
 	done, err := e.rows.Unfetched(p, &m.out)
 	if err != nil || !done {
 		return Result{}, done, err
@@ -215,7 +240,7 @@ func (e *Extractor) following(p Page, m *memory) (string, error) {
 	}
 	next := e.next.ofHTML(&m.doc, p.URL)
 	if err := m.doc.Err(); err != nil {
-		return "", fault.Wrap(fault.PageUnparsable, err, "the selectors take too long on this page")
+		return "", tooSlow(m.out.Context(), err, "the selectors take too long on this page")
 	}
 	return next, nil
 }

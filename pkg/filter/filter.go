@@ -23,7 +23,7 @@
 // Negations ($nor, ne, nin) are the exact opposite of what they negate: there is no third truth value.
 package filter
 
-import "regexp"
+import "shoal.dev/shoal/pkg/pattern"
 
 // Bounds of decision 18, and of what it leaves open.
 const (
@@ -74,7 +74,7 @@ type Compare struct {
 	Field   string
 	Op      Op
 	Values  []Value
-	Pattern *regexp.Regexp // of Regex, else nil
+	Pattern *pattern.Pattern // of Regex, else nil
 }
 
 // Kind is the kind of a Value.

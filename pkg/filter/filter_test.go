@@ -13,12 +13,13 @@ import (
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 func number(n float64) filter.Value { return filter.Value{Kind: filter.Number, Number: n} }
 func text(s string) filter.Value    { return filter.Value{Kind: filter.Text, Text: s} }
 func boolean(b bool) filter.Value   { return filter.Value{Kind: filter.Bool, Bool: b} }
-func comparePatterns(x, y *regexp.Regexp) bool {
+func comparePatterns(x, y *pattern.Pattern) bool {
 	return (x == nil) == (y == nil) && (x == nil || x.String() == y.String())
 }
 
@@ -27,8 +28,11 @@ func is(field string, op filter.Op, values ...filter.Value) filter.Compare {
 }
 
 func TestParse(t *testing.T) {
-	pattern := is("a", filter.Regex, text("^x"))
-	pattern.Pattern = regexp.MustCompile("^x")
+	matched := is("a", filter.Regex, text("^x"))
+	var err error
+	if matched.Pattern, err = pattern.Compile("^x", filter.MaxPattern); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		in   string
 		want filter.Node
@@ -46,7 +50,7 @@ func TestParse(t *testing.T) {
 		{`{"a":{"nin":[]}}`, is("a", filter.Nin)},
 		{`{"a":{"between":[1,2]}}`, is("a", filter.Between, number(1), number(2))},
 		{`{"a":{"exists":false}}`, is("a", filter.Exists, boolean(false))},
-		{`{"a":{"regex":"^x"}}`, pattern},
+		{`{"a":{"regex":"^x"}}`, matched},
 		{`{"$or":[{"a":1},{"b":2,"c":{"contains":"x"}}]}`, filter.Or{
 			is("a", filter.Eq, number(1)),
 			filter.And{is("b", filter.Eq, number(2)), is("c", filter.Contains, text("x"))}}},

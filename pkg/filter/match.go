@@ -7,7 +7,8 @@ import (
 )
 
 // Match says whether a filter lets a document pass: the definition of what filters mean. Values are as encoding/json
-// decodes them into any, numbers as json.Number or float64.
+// decodes them into any, numbers as json.Number or float64. Patterns match without a budget: documents of other people's
+// pages belong in a row store.
 func Match(n Node, doc map[string]any) bool {
 	passes := func(n Node) bool { return Match(n, doc) }
 	switch n := n.(type) {
@@ -66,7 +67,7 @@ func (c Compare) matchText(text string) bool {
 	case EndsWith:
 		return strings.HasSuffix(Fold(text), Fold(c.Values[0].Text))
 	case Regex:
-		return c.Pattern.MatchString(text)
+		return c.Pattern.Unpaid(text)
 	}
 	panic("filter: unknown operator " + string(c.Op))
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // Parse reads a filter from its JSON form and checks it. An empty object is the nil Node. Its errors carry the code
@@ -53,8 +54,9 @@ func all(nodes []Node) Node {
 }
 
 type parser struct {
-	tokens *json.Decoder
-	nodes  int
+	tokens   *json.Decoder
+	nodes    int
+	patterns pattern.Total
 }
 
 // conditions reads the members of an object that was opened, to its end: fields and groups.
@@ -214,7 +216,10 @@ func (p *parser) compare(field string, op Op, path string) (Node, error) {
 		return nil, err
 	}
 	if op == Regex {
-		if c.Pattern, err = compilePattern(c.Values[0].Text); err != nil {
+		if c.Pattern, err = pattern.Compile(c.Values[0].Text, MaxPattern); err == nil {
+			err = p.patterns.Add(c.Pattern.Size())
+		}
+		if err != nil {
 			return nil, invalid(path, "not an RE2 pattern: %v", err)
 		}
 	}

@@ -5,6 +5,7 @@ package prelaunch
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // The sources of a token.
@@ -57,7 +59,7 @@ type Rules struct {
 type token struct {
 	name    string
 	find    func(page *document) (string, error)
-	pattern *regexp.Regexp
+	pattern *pattern.Pattern
 }
 
 // Compile checks and compiles a configuration; the rules are nil for one without tokens. It does not check where the
@@ -88,6 +90,7 @@ func Compile(p *model.Prelaunch) (*Rules, fault.List) {
 		invalid("tokens", "at most %d tokens are allowed", maxTokens)
 		return nil, faults
 	}
+	var patterns pattern.Total
 	for i, rule := range p.Tokens {
 		at := fmt.Sprintf("tokens[%d].", i)
 		t := token{name: rule.Name}
@@ -98,19 +101,19 @@ func Compile(p *model.Prelaunch) (*Rules, fault.List) {
 			invalid(at+"name", "another token has this name")
 		}
 		var err error
-		if t.find, err = finder(rule.Source, rule.Expression); err != nil {
+		if t.find, err = finder(rule.Source, rule.Expression, &patterns); err != nil {
 			member := "expression"
 			if errors.Is(err, errSource) {
 				member = "source"
 			}
 			invalid(at+member, "%v", err)
 		}
-		pattern := rule.ValidatePattern
-		if pattern == "" || pattern == DefaultPattern {
-			pattern = `^[A-Za-z0-9._=+/~-]+$` // RE2 counts only to 1,000, and no value is longer anyway
+		valid := rule.ValidatePattern
+		if valid == "" || valid == DefaultPattern {
+			valid = `^[A-Za-z0-9._=+/~-]+$` // RE2 counts only to 1,000, and no value is longer anyway
 		}
-		if t.pattern, err = regexp.Compile(pattern); err != nil || utf8.RuneCountInString(pattern) > maxPattern {
-			invalid(at+"validatePattern", "must be a regular expression (RE2) of at most %d characters", maxPattern)
+		if t.pattern, err = compilePattern(valid, maxPattern, &patterns); err != nil {
+			invalid(at+"validatePattern", "must be a regular expression (RE2) of at most %d characters: %v", maxPattern, err)
 		}
 		r.tokens = append(r.tokens, t)
 	}
@@ -134,8 +137,17 @@ var (
 	errNoBuild = errors.New("the build id of the page is none")
 )
 
+// compilePattern compiles one of the patterns of a configuration.
+func compilePattern(source string, most int, patterns *pattern.Total) (*pattern.Pattern, error) {
+	compiled, err := pattern.Compile(source, most)
+	if err == nil {
+		err = patterns.Add(compiled.Size())
+	}
+	return compiled, err
+}
+
 // finder compiles an expression.
-func finder(source, expression string) (func(*document) (string, error), error) {
+func finder(source, expression string, patterns *pattern.Total) (func(*document) (string, error), error) {
 	if expression == "" || utf8.RuneCountInString(expression) > maxExpression {
 		return nil, fmt.Errorf("an expression of 1 to %d characters is needed", maxExpression)
 	}
@@ -154,19 +166,27 @@ func finder(source, expression string) (func(*document) (string, error), error) 
 			return content, nil
 		}, nil
 	case Regex:
-		pattern, err := regexp.Compile(expression)
+		compiled, err := compilePattern(expression, maxExpression, patterns)
 		if err != nil {
 			return nil, fmt.Errorf("is no regular expression (RE2): %w", err)
 		}
-		if pattern.NumSubexp() == 0 {
+		if compiled.Groups() == 0 {
 			return nil, errors.New("a regular expression with a capture group is needed")
 		}
 		return func(d *document) (string, error) {
-			match := pattern.FindSubmatch(d.body)
-			if match == nil {
-				return "", errors.New("the expression does not match the page")
+			if d.text == "" {
+				d.text = string(d.body)
 			}
-			return string(match[1]), nil
+			match := compiled.Find(d.budget, d.text)
+			switch {
+			case d.budget.Err() != nil:
+				return "", d.budget.Err()
+			case match == nil:
+				return "", errors.New("the expression does not match the page")
+			case match[2] < 0: // the group took no part
+				return "", nil
+			}
+			return d.text[match[2]:match[3]], nil
 		}, nil
 	}
 	return nil, errSource
@@ -177,14 +197,20 @@ func (r *Rules) Has(name string) bool {
 	return r != nil && slices.ContainsFunc(r.tokens, func(t token) bool { return t.name == name })
 }
 
+// findSteps is what the patterns of one discovery may cost: some 5 s at worst.
+const findSteps = 100_000_000
+
 // Find reads the values of all tokens from a page. Its error names the first token without one, never a value.
-func (r *Rules) Find(page []byte) (map[string]string, error) {
-	d := &document{body: page}
+func (r *Rules) Find(ctx context.Context, page []byte) (map[string]string, error) {
+	d := &document{body: page, budget: pattern.NewBudget(ctx, findSteps)}
 	values := make(map[string]string, len(r.tokens))
 	for _, t := range r.tokens {
 		value, err := t.find(d)
-		if err == nil && (len(value) > maxValue || !t.pattern.MatchString(value)) {
+		if err == nil && (len(value) > maxValue || !t.pattern.Match(d.budget, value)) {
 			err = errors.New("the value does not fit validatePattern")
+		}
+		if d.budget.Err() != nil {
+			err = d.budget.Err()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("prelaunch: token %s: %w", t.name, err)
@@ -197,9 +223,12 @@ func (r *Rules) Find(page []byte) (map[string]string, error) {
 // document is a page, read as far as is needed.
 type document struct {
 	body []byte
-	data any // embedded framework data
+	text string // of body, once a pattern has asked for it
+	data any    // embedded framework data
 	read bool
 	err  error
+
+	budget *pattern.Budget
 }
 
 // The ids of the script elements in which frameworks embed their data as JSON.

@@ -1,6 +1,9 @@
 package prelaunch
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 func rules(tokens ...model.TokenRule) *model.Prelaunch {
@@ -46,7 +50,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s %s: %v", c.source, c.expression, faults)
 			continue
 		}
-		values, err := compiled.Find([]byte(page))
+		values, err := compiled.Find(t.Context(), []byte(page))
 		if got := values["T"]; got != c.want && !(c.want == "error" && err != nil) {
 			t.Errorf("%s %s: %q, %v; want %q", c.source, c.expression, got, err, c.want)
 		}
@@ -163,11 +167,44 @@ func FuzzFind(f *testing.F) {
 		f.Fatal(faults)
 	}
 	f.Fuzz(func(t *testing.T, page []byte) {
-		if values, err := compiled.Find(page); err == nil && len(values["A"]) > maxValue {
+		if values, err := compiled.Find(t.Context(), page); err == nil && len(values["A"]) > maxValue {
 			t.Errorf("a value of %d bytes", len(values["A"]))
 		}
 		if values, err := FindBuild(page); err == nil && !buildID.MatchString(values[BuildID]) {
 			t.Errorf("build %q", values[BuildID])
 		}
 	})
+}
+
+// Patterns that would compile to a great deal are refused, each and together, and what they cost on a page is bounded.
+func TestPatternsAreBounded(t *testing.T) {
+	taken, large := strings.Repeat("(a{0,400})", 3), strings.Repeat("(a{0,999})", 20)
+	tokens := func(n int, expression, valid string) *model.Prelaunch {
+		p := &model.Prelaunch{DiscoveryURL: "https://a.example/"}
+		for i := range n {
+			p.Tokens = append(p.Tokens, model.TokenRule{Name: fmt.Sprint("T", i), Source: Regex, Expression: expression, ValidatePattern: valid})
+		}
+		return p
+	}
+	for field, p := range map[string]*model.Prelaunch{
+		"sourceConfig.prelaunch.tokens[0].expression":      tokens(1, large, ""),
+		"sourceConfig.prelaunch.tokens[0].validatePattern": tokens(1, taken, large),
+		"sourceConfig.prelaunch.tokens[20].expression":     tokens(30, taken, ""),
+	} {
+		if _, faults := Compile(p); len(faults) == 0 || faults[0].Field != field || faults[0].Code != fault.SchemaValidation {
+			t.Errorf("%v, want a fault of %s", faults, field)
+		}
+	}
+	compiled, faults := Compile(tokens(1, taken+"z", ""))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if _, err := compiled.Find(t.Context(), bytes.Repeat([]byte("b"), 1_000_000)); !errors.Is(err, pattern.ErrExhausted) {
+		t.Errorf("on a long page: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := compiled.Find(ctx, bytes.Repeat([]byte("b"), 1_000_000)); !errors.Is(err, context.Canceled) {
+		t.Errorf("for somebody who has gone: %v", err)
+	}
 }

@@ -3,12 +3,15 @@ package rules
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
+	"errors"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/shopspring/decimal"
 
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/pattern"
 	"shoal.dev/shoal/pkg/rules/ecb"
 )
 
@@ -21,7 +24,7 @@ const (
 )
 
 // currency is CURRENCY_CONVERT. The output is the source times the rate, exactly; what is no number is like null.
-func (c *checker) currency(params map[string]json.RawMessage) func(json.RawMessage, Day) (written, error) {
+func (c *checker) currency(params map[string]json.RawMessage) maker {
 	c.known(params, "from", "to")
 	var codes [2]string
 	for i, name := range []string{"from", "to"} {
@@ -29,7 +32,7 @@ func (c *checker) currency(params map[string]json.RawMessage) func(json.RawMessa
 			c.invalid("params."+name, "a currency code of three capital letters (ISO 4217) is needed")
 		}
 	}
-	return func(value json.RawMessage, day Day) (written, error) {
+	return func(_ *pattern.Budget, value json.RawMessage, day Day) (written, error) {
 		amount, ok := Amount(value)
 		if !ok {
 			return written{}, nil
@@ -118,14 +121,14 @@ func plainDecimal(body string) string {
 }
 
 // enum is ENUM_MAP. Keys are the source as text: numbers and booleans as JSON writes them, null like an empty text.
-func (c *checker) enum(params map[string]json.RawMessage) func(json.RawMessage, Day) (written, error) {
+func (c *checker) enum(params map[string]json.RawMessage) maker {
 	c.known(params, "mapping", "default")
 	var mapping map[string]json.RawMessage
 	if !read(c, params, "mapping", &mapping, "an object of output values by source value") || len(mapping) == 0 {
 		c.invalid("params.mapping", "an object with at least one member is needed")
 	}
 	fallback := params["default"] // nil when there is none
-	return func(value json.RawMessage, _ Day) (written, error) {
+	return func(_ *pattern.Budget, value json.RawMessage, _ Day) (written, error) {
 		output, matched := mapping[textOf(compact(value))]
 		if (!matched || string(output) == "null") && fallback != nil {
 			output = fallback
@@ -147,25 +150,29 @@ func compact(value json.RawMessage) json.RawMessage {
 
 // regex is REGEX_CLEAN. With a group the output is what that group holds in the first match; else it is the source with
 // every match replaced, where $1 or ${name} in the replacement stand for groups and $$ for a dollar sign.
-func (c *checker) regex(params map[string]json.RawMessage) func(json.RawMessage, Day) (written, error) {
+func (c *checker) regex(params map[string]json.RawMessage) maker {
 	c.known(params, "pattern", "replacement", "group", "onNoMatch")
-	var pattern, replacement string
+	var source, replacement string
 	group, noMatch := -1, "KEEP"
-	if !read(c, params, "pattern", &pattern, "text") || pattern == "" || len([]rune(pattern)) > maxPattern {
+	if !read(c, params, "pattern", &source, "text") || source == "" || utf8.RuneCountInString(source) > maxPattern {
 		c.invalid("params.pattern", "a regular expression (RE2) of 1 to %d characters is needed", maxPattern)
+		return nil
 	}
-	compiled, err := regexp.Compile(pattern)
+	compiled, err := pattern.Compile(source, maxPattern)
+	if err == nil {
+		err = c.patterns.Add(compiled.Size())
+	}
 	if err != nil {
-		c.invalid("params.pattern", "is no regular expression (RE2): %v", err)
-		compiled = regexp.MustCompile("")
+		c.invalid("params.pattern", "is no regular expression (RE2) of its bounds: %v", err)
+		return nil
 	}
 	hasReplacement := read(c, params, "replacement", &replacement, "text")
 	if len(replacement) > maxReplacement {
 		c.invalid("params.replacement", "has at most %d bytes", maxReplacement)
 	}
 	if hasGroup := read(c, params, "group", &group, "a whole number"); hasGroup {
-		if group < 0 || group > compiled.NumSubexp() {
-			c.invalid("params.group", "the pattern has the groups 0 to %d", compiled.NumSubexp())
+		if group < 0 || group > compiled.Groups() {
+			c.invalid("params.group", "the pattern has the groups 0 to %d", compiled.Groups())
 		}
 		if hasReplacement {
 			c.invalid("params.replacement", "group and replacement exclude each other")
@@ -174,13 +181,20 @@ func (c *checker) regex(params map[string]json.RawMessage) func(json.RawMessage,
 	if read(c, params, "onNoMatch", &noMatch, "text"); noMatch != "KEEP" && noMatch != "NULL" && noMatch != "EMPTY" {
 		c.invalid("params.onNoMatch", "must be one of KEEP, NULL, EMPTY")
 	}
-	return func(value json.RawMessage, _ Day) (written, error) {
+	replacer, err := pattern.NewReplacer(compiled, replacement)
+	if err != nil {
+		c.invalid("params.pattern", "is no regular expression (RE2): %v", err)
+		return nil
+	}
+	return func(b *pattern.Budget, value json.RawMessage, _ Day) (written, error) {
 		if string(value) == "null" {
 			return written{}, nil
 		}
 		text := textOf(value)
-		match := compiled.FindStringSubmatchIndex(text)
+		match := compiled.Find(b, text)
 		switch {
+		case b.Err() != nil:
+			return written{}, tooSlow(b.Err())
 		case match == nil && noMatch == "KEEP":
 			return written{value: value}, nil
 		case match == nil && noMatch == "NULL":
@@ -192,31 +206,21 @@ func (c *checker) regex(params map[string]json.RawMessage) func(json.RawMessage,
 		case group >= 0:
 			return written{value: quoted(text[match[2*group]:match[2*group+1]])}, nil
 		}
-		clean, err := replaceAll(compiled, text, replacement)
-		return written{value: quoted(clean)}, err
+		clean, ok := replacer.Replace(b, text, 2*MaxRowBytes)
+		switch {
+		case b.Err() != nil:
+			return written{}, tooSlow(b.Err())
+		case !ok:
+			return written{}, tooLarge()
+		}
+		return written{value: quoted(clean)}, nil
 	}
 }
 
-// maxMatches bounds the memory of all matches in one text: 16 bytes for each and for each of its groups.
-const maxMatches = 64 << 20 / 16
-
-// replaceAll is regexp's ReplaceAllString that stops where a row would become too large.
-func replaceAll(pattern *regexp.Regexp, text, replacement string) (string, error) {
-	most := maxMatches / (pattern.NumSubexp() + 1)
-	matches := pattern.FindAllStringSubmatchIndex(text, most)
-	if len(matches) == most {
-		return "", tooLarge()
+// tooSlow is the error of a budget that has ended.
+func tooSlow(err error) error {
+	if errors.Is(err, pattern.ErrExhausted) {
+		return fault.Wrap(fault.PageUnparsable, err, "the patterns of the rules take too long on these rows")
 	}
-	groups := strings.Count(replacement, "$")
-	var out []byte
-	done := 0
-	for _, match := range matches {
-		out = append(out, text[done:match[0]]...)
-		if len(out)+len(replacement)+groups*(match[1]-match[0]) > 2*MaxRowBytes {
-			return "", tooLarge()
-		}
-		out = pattern.ExpandString(out, replacement, text, match)
-		done = match[1]
-	}
-	return string(append(out, text[done:]...)), nil
+	return err
 }

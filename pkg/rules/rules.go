@@ -17,6 +17,7 @@ import (
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 	"shoal.dev/shoal/pkg/rules/ecb"
 )
 
@@ -49,8 +50,11 @@ type Rules struct{ rules []rule }
 type rule struct {
 	source, output string
 	converts       bool
-	apply          func(value json.RawMessage, day Day) (written, error)
+	apply          maker
 }
+
+// maker makes what a rule writes of a value. Patterns are paid from the budget.
+type maker func(b *pattern.Budget, value json.RawMessage, day Day) (written, error)
 
 // Day is what the rates of a conversion come from; the zero Day serves rules without one.
 type Day struct {
@@ -73,8 +77,9 @@ func Compile(list []model.PostProcessRule) (*Rules, fault.List) {
 	}
 	compiled := &Rules{rules: make([]rule, len(list))}
 	var faults fault.List
+	var patterns pattern.Total
 	for i := range list {
-		c := checker{field: fmt.Sprintf("postProcessRules[%d]", i)}
+		c := checker{field: fmt.Sprintf("postProcessRules[%d]", i), patterns: &patterns}
 		compiled.rules[i] = c.compile(&list[i])
 		faults = append(faults, c.faults...)
 	}
@@ -101,8 +106,9 @@ func Check(ctx context.Context, list []model.PostProcessRule, rates ecb.Rates) f
 
 // checker collects what is wrong with one rule.
 type checker struct {
-	field  string
-	faults fault.List
+	field    string
+	faults   fault.List
+	patterns *pattern.Total
 }
 
 func (c *checker) invalid(member, format string, args ...any) {
@@ -202,9 +208,21 @@ func (r *Rules) Converts() bool {
 	return r != nil && slices.ContainsFunc(r.rules, func(one rule) bool { return one.converts })
 }
 
+// What the patterns of the rules may cost: some 2.5 s for a page, and 50 µs for each of its rows.
+const (
+	pageSteps = 50_000_000
+	rowSteps  = 1_000
+)
+
+// NewBudget is what the patterns may cost on a page with so many rows.
+func NewBudget(ctx context.Context, rows int) *pattern.Budget {
+	return pattern.NewBudget(ctx, pageSteps+rows*rowSteps)
+}
+
 // Apply is a row with what the rules write: columns that were there already change in their place, others come at the
-// end. Its error is coded row_too_large, or unparsable for what is no JSON object.
-func (r *Rules) Apply(row []byte, day Day) ([]byte, error) {
+// end. Patterns are paid from the budget, which is that of all rows of a page. Its error is coded row_too_large, or
+// unparsable for what is no JSON object or exhausts the budget; or it is that of the budget's context.
+func (r *Rules) Apply(b *pattern.Budget, row []byte, day Day) ([]byte, error) {
 	if r.None() {
 		return row, nil
 	}
@@ -214,7 +232,7 @@ func (r *Rules) Apply(row []byte, day Day) ([]byte, error) {
 	}
 	for i := range r.rules {
 		rule := &r.rules[i]
-		out, err := rule.apply(columns.value(rule.source), day)
+		out, err := rule.apply(b, columns.value(rule.source), day)
 		if err != nil {
 			return nil, err
 		}
@@ -239,12 +257,12 @@ type Preview struct {
 	RateDate string
 }
 
-// Preview applies the only rule there is to a value.
-func (r *Rules) Preview(value json.RawMessage, day Day) (Preview, error) {
+// Preview applies the only rule there is to a value. Its error is coded as that of Apply.
+func (r *Rules) Preview(ctx context.Context, value json.RawMessage, day Day) (Preview, error) {
 	if len(r.rules) != 1 {
 		return Preview{}, errors.New("rules: a preview is of one rule")
 	}
-	out, err := r.rules[0].apply(value, day)
+	out, err := r.rules[0].apply(NewBudget(ctx, 1), value, day)
 	if err == nil && len(out.value) > MaxRowBytes {
 		err = tooLarge()
 	}

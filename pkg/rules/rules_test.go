@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -98,7 +100,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s %s: %v", c.kind, c.params, faults)
 			continue
 		}
-		got, err := compiled.Apply([]byte(c.row), today(t))
+		got, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(c.row), today(t))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s %s of %s: %s, %v; want %s", c.kind, c.params, c.row, got, err, c.want)
 		}
@@ -114,7 +116,7 @@ func TestChain(t *testing.T) {
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	got, err := compiled.Apply([]byte(`{"a":"$ 100","z":1}`), today(t))
+	got, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(`{"a":"$ 100","z":1}`), today(t))
 	if want := `{"a":"$ 100","z":1,"n":"100","eur":80,"eur_rate":0.8,"eur_rateDate":"2025-10-10","band":"mid"}`; err != nil || string(got) != want {
 		t.Errorf("row is %s, %v; want %s", got, err, want)
 	}
@@ -201,23 +203,70 @@ func TestCheck(t *testing.T) {
 // What grows beyond a row is an error, not memory.
 func TestBounds(t *testing.T) {
 	long := strings.Repeat("x", 500_000)
-	for _, params := range []string{
-		`{"pattern":"()","replacement":"` + strings.Repeat("y", 1000) + `"}`,
-		`{"pattern":"x+","replacement":"` + strings.Repeat("$0", 500) + `"}`,
-		`{"pattern":"` + strings.Repeat("()", 20) + `x","replacement":"y"}`,
-		`{"pattern":"x","replacement":"yyy"}`,
+	for params, code := range map[string]fault.Code{
+		`{"pattern":"()","replacement":"` + strings.Repeat("y", 1000) + `"}`: fault.PageRowTooLarge,
+		`{"pattern":"x+","replacement":"` + strings.Repeat("$0", 500) + `"}`: fault.PageRowTooLarge,
+		`{"pattern":"x","replacement":"yyy"}`:                                fault.PageRowTooLarge,
+		`{"pattern":"` + strings.Repeat("y{0,999}", 3) + `z","group":0}`:     fault.PageUnparsable,
 	} {
 		compiled, faults := Compile([]model.PostProcessRule{ruleOf(RegexClean, params)})
 		if len(faults) > 0 {
 			t.Fatal(faults)
 		}
-		if _, err := compiled.Apply([]byte(`{"a":"`+long+`"}`), Day{}); fault.CodeOf(err) != fault.PageRowTooLarge {
-			t.Errorf("%.60s: %v", params, err)
+		if _, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(`{"a":"`+long+`"}`), Day{}); fault.CodeOf(err) != code {
+			t.Errorf("%.60s: %v, want %s", params, err, code)
 		}
 	}
 	compiled, _ := Compile([]model.PostProcessRule{ruleOf(EnumMap, `{"mapping":{"a":1}}`)})
-	if _, err := compiled.Apply([]byte(`[1]`), Day{}); fault.CodeOf(err) != fault.PageUnparsable {
+	if _, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(`[1]`), Day{}); fault.CodeOf(err) != fault.PageUnparsable {
 		t.Errorf("a list as a row: %v", err)
+	}
+}
+
+// Patterns of a few characters that would compile to a great deal are refused, each and together.
+func TestPatternsThatAreTooLarge(t *testing.T) {
+	refused := func(field string, list ...model.PostProcessRule) {
+		t.Helper()
+		_, faults := Compile(list)
+		if len(faults) == 0 || faults[0].Field != field || faults[0].Code != fault.SchemaValidation {
+			t.Errorf("%v, want a fault of %s", faults, field)
+		}
+	}
+	refused("postProcessRules[0].params.pattern", ruleOf(RegexClean, `{"pattern":"`+strings.Repeat("x{0,999}", 61)+`z"}`))
+	var list []model.PostProcessRule
+	for range 15 {
+		list = append(list, ruleOf(RegexClean, `{"pattern":"`+strings.Repeat("x{0,999}", 3)+`z"}`))
+	}
+	refused("postProcessRules[8].params.pattern", list...)
+}
+
+// leaving is a context that ends when it has been asked so often.
+type leaving struct {
+	context.Context
+	asked, end int
+}
+
+func (l *leaving) Err() error {
+	if l.asked++; l.asked > l.end {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestWhoHasGone ends the context in the middle of a row.
+func TestWhoHasGone(t *testing.T) {
+	compiled, faults := Compile([]model.PostProcessRule{ruleOf(RegexClean, `{"pattern":".*z|x","replacement":"y"}`)})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	text := strings.Repeat("x", 100_000)
+	ctx := &leaving{Context: t.Context(), end: 3}
+	if _, err := compiled.Apply(NewBudget(ctx, 1), []byte(`{"a":"`+text+`"}`), Day{}); !errors.Is(err, context.Canceled) || ctx.asked != 4 {
+		t.Errorf("a row: %v after the context was asked %d times", err, ctx.asked)
+	}
+	ctx = &leaving{Context: t.Context(), end: 3}
+	if _, err := compiled.Preview(ctx, quoted(text), Day{}); !errors.Is(err, context.Canceled) || ctx.asked != 4 {
+		t.Errorf("a preview: %v after the context was asked %d times", err, ctx.asked)
 	}
 }
 
@@ -236,7 +285,7 @@ func TestRowsStayRows(t *testing.T) {
 		if err != nil {
 			t.Skip("no JSON")
 		}
-		out, err := compiled.Apply(row, day)
+		out, err := compiled.Apply(NewBudget(context.Background(), 1), row, day)
 		if err != nil || !json.Valid(out) {
 			t.Fatalf("%s becomes %s, %v", row, out, err)
 		}
@@ -249,7 +298,7 @@ func TestRowsStayRows(t *testing.T) {
 				t.Errorf("%s: %q was %s and is %s", row, name, value, after[name])
 			}
 		}
-		if again, _ := compiled.Apply(row, day); string(again) != string(out) {
+		if again, _ := compiled.Apply(NewBudget(context.Background(), 1), row, day); string(again) != string(out) {
 			t.Errorf("%s and then %s", out, again)
 		}
 	})
@@ -272,7 +321,7 @@ func FuzzAmount(f *testing.F) {
 func ExampleRules_Apply() {
 	compiled, _ := Compile([]model.PostProcessRule{{Kind: "REGEX_CLEAN", SourceField: "price", OutputField: "amount",
 		Params: map[string]any{"pattern": "[^0-9.]"}}})
-	row, _ := compiled.Apply([]byte(`{"price":"$ 12.50"}`), Day{})
+	row, _ := compiled.Apply(NewBudget(context.Background(), 1), []byte(`{"price":"$ 12.50"}`), Day{})
 	fmt.Println(string(row))
 	// Output: {"price":"$ 12.50","amount":"12.50"}
 }

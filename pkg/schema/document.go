@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // node is a JSON value with the order of its members.
@@ -108,6 +109,9 @@ type check struct {
 	sizes   map[*node]int
 	open    map[*node]bool // schemas being expanded
 	faults  fault.List
+
+	patterns map[string]*pattern.Pattern // by their source
+	total    pattern.Total
 }
 
 func (c *check) report(path, format string, args ...any) {
@@ -127,7 +131,8 @@ func newCheck(document []byte) (*check, error) {
 	if !root.object {
 		return nil, invalid("content", "must be a JSON object")
 	}
-	c := &check{root: root, anchors: map[string]*node{}, sizes: map[*node]int{}, open: map[*node]bool{}}
+	c := &check{root: root, anchors: map[string]*node{}, sizes: map[*node]int{}, open: map[*node]bool{},
+		patterns: map[string]*pattern.Pattern{}}
 	c.walk(root, "content")
 	if len(c.faults) == 0 {
 		if c.expand(root) > maxExpanded {
@@ -211,10 +216,19 @@ func (c *check) walk(n *node, path string) {
 	n.each(true, func(key string, schema *node) { c.walk(schema, path+"."+key) })
 }
 
-func (c *check) pattern(path, pattern string) {
-	if utf8.RuneCountInString(pattern) > maxPattern {
-		c.report(path, "a pattern has at most %d characters", maxPattern)
+func (c *check) pattern(path, source string) {
+	if c.total.Size() > pattern.MaxTotal {
+		return // which was reported
 	}
+	compiled, err := pattern.Compile(source, maxPattern)
+	if err == nil && c.patterns[source] == nil {
+		err = c.total.Add(compiled.Size())
+	}
+	if err != nil {
+		c.report(path, "is no regular expression (RE2) of its bounds: %v", err)
+		return
+	}
+	c.patterns[source] = compiled
 }
 
 func (n *node) sane() bool {

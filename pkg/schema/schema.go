@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // Bounds of a document. They keep a check of a row linear in the row: a document cannot multiply the work by references
@@ -36,7 +37,9 @@ const (
 
 // Schema is a compiled document. It is safe for concurrent use.
 type Schema struct {
-	row        *jsonschema.Schema
+	at         string                      // of a row's schema within the document
+	patterns   map[string]*pattern.Pattern // of the document, by their source
+	idle       chan *validator
 	isList     bool
 	properties []Property
 	document   json.RawMessage
@@ -90,19 +93,13 @@ func Compile(document []byte) (*Schema, error) {
 	if len(c.faults) > 0 {
 		return nil, c.faults
 	}
-	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	s := &Schema{isList: row.path != "", document: bytes.Clone(document), at: row.path, patterns: c.patterns,
+		idle: make(chan *validator, maxIdle)}
+	v, err := s.validator()
 	if err != nil {
-		return nil, invalid("content", "is not JSON: %v", err)
+		return nil, err
 	}
-	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(nowhere{})
-	if err := compiler.AddResource(location, parsed); err != nil {
-		return nil, invalid("content", "is no JSON Schema: %s", explain(err))
-	}
-	s := &Schema{isList: row.path != "", document: bytes.Clone(document)}
-	if s.row, err = compiler.Compile(location + "#" + row.path); err != nil {
-		return nil, invalid("content", "is no JSON Schema: %s", explain(err))
-	}
+	s.idle <- v
 	s.properties = c.properties(row.node, 0)
 	return s, nil
 }
@@ -128,8 +125,9 @@ type Mismatch struct {
 
 func (m *Mismatch) Error() string { return "schema: " + m.reason }
 
-// Validate says what is wrong with a row, a JSON object; nil if it fits, otherwise a *Mismatch.
-func (s *Schema) Validate(row []byte) error {
+// Validate says what is wrong with a row, a JSON object; nil if it fits, otherwise a *Mismatch. Patterns are paid from the
+// budget; where it ends, the answer does not count.
+func (s *Schema) Validate(b *pattern.Budget, row []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(row))
 	if err != nil {
 		return &Mismatch{reason: fmt.Sprintf("the row is not JSON: %v", err)}
@@ -141,7 +139,7 @@ func (s *Schema) Validate(row []byte) error {
 			}
 		}
 	}
-	if err := s.row.Validate(value); err != nil {
+	if err := s.validate(b, value); err != nil {
 		property := ""
 		if v := innermost(err); v != nil && len(v.InstanceLocation) > 0 {
 			property = v.InstanceLocation[0]

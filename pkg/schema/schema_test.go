@@ -2,16 +2,20 @@ package schema
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 const product = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","title":"Product",
@@ -52,7 +56,7 @@ func TestProperties(t *testing.T) {
 	if diff := cmp.Diff(want, list.Properties()); diff != "" || !list.IsList() {
 		t.Errorf("list %v, properties (-want +got):\n%s", list.IsList(), diff)
 	}
-	if err := list.Validate([]byte(`{"a":1,"b":2,"c":3}`)); err != nil {
+	if err := list.Validate(pattern.NewBudget(context.Background(), 1_000_000), []byte(`{"a":1,"b":2,"c":3}`)); err != nil {
 		t.Error(err)
 	}
 	if !want[2].Is("array") || want[0].Is("number") || !(&Property{Types: []string{"number"}}).Is("integer") {
@@ -78,7 +82,7 @@ func TestValidate(t *testing.T) {
 		`[]`:                                    `the whole does not fit "type"`,
 		`{"name":`:                              "the row is not JSON: unexpected EOF",
 	} {
-		err := s.Validate([]byte(row))
+		err := s.Validate(pattern.NewBudget(context.Background(), 1_000_000), []byte(row))
 		switch {
 		case problem == "" && err != nil:
 			t.Errorf("%s: %v", row, err)
@@ -98,7 +102,7 @@ func TestRefused(t *testing.T) {
 		{`{"type":"array","items":{"type":"string"}}`, "content.items.properties", "are needed"},
 		{`{"properties":{}}`, "content.properties", "are needed"},
 		{`{"properties":{"a":{"type":"text"}}}`, "content", "is no JSON Schema"},
-		{`{"properties":{"a":{"pattern":"("}}}`, "content", "is no JSON Schema"},
+		{`{"properties":{"a":{"pattern":"("}}}`, "content.properties.a.pattern", "is no regular expression"},
 		{`{"properties":{"a":{"$ref":"http://127.0.0.1/x.json"}}}`, "content.properties.a.$ref", "must not leave"},
 		{`{"properties":{"a":{"$ref":"file:///etc/passwd"}}}`, "content.properties.a.$ref", "must not leave"},
 		{`{"properties":{"a":{"$ref":"other.json#/x"}}}`, "content.properties.a.$ref", "must not leave"},
@@ -201,8 +205,63 @@ func FuzzCompile(f *testing.F) {
 		if len(s.Properties()) == 0 {
 			t.Fatalf("%q has no properties", document)
 		}
-		if s.Validate(row) == nil && !json.Valid(row) {
+		if s.Validate(pattern.NewBudget(context.Background(), 1_000_000), row) == nil && !json.Valid(row) {
 			t.Fatalf("%q fits %q", row, document)
 		}
 	})
+}
+
+// Patterns that would compile to a great deal are refused, each and together: 120 of them took 2.5 GB.
+func TestPatternsAreBounded(t *testing.T) {
+	schemaOf := func(n int, pattern string) string {
+		var properties []string
+		for i := range n {
+			properties = append(properties, fmt.Sprintf(`"p%03d":{"type":"string","pattern":%q}`, i, fmt.Sprintf("%s%d", pattern, i)))
+		}
+		return `{"properties":{` + strings.Join(properties, ",") + `}}`
+	}
+	large, taken := strings.Repeat(`(\pL{100}){10}`, 26), strings.Repeat("a{0,999}", 3)
+	for document, field := range map[string]string{
+		schemaOf(120, large): "content.properties.p000.pattern",
+		schemaOf(120, taken): "content.properties.p008.pattern",
+		`{"properties":{"a":{"type":"object","patternProperties":{"` + strings.Repeat("a{999}", 80) + `":{}}}}}`: "content.properties.a.patternProperties",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Compile([]byte(document))
+		runtime.ReadMemStats(&after)
+		var faults fault.List
+		if !errors.As(err, &faults) || faults[0].Field != field || faults[0].Code != fault.SchemaValidation {
+			t.Errorf("%v, want a fault of %s", err, field)
+		}
+		if made := after.TotalAlloc - before.TotalAlloc; made > 100<<20 {
+			t.Errorf("%s: %d MB were allocated", field, made>>20)
+		}
+	}
+	if _, err := Compile([]byte(schemaOf(120, `^[A-Z]{2}-[0-9]{1,20}$`))); err != nil {
+		t.Errorf("120 ordinary patterns: %v", err)
+	}
+}
+
+// TestPatternsArePaid: what a schema's patterns cost comes from the budget, with several rows at a time, too.
+func TestPatternsArePaid(t *testing.T) {
+	s, err := Compile([]byte(`{"properties":{"a":{"type":"string","pattern":"` + strings.Repeat("a{0,999}", 3) + `z"}},"patternProperties":{"^b":{"type":"string"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := []byte(`{"a":"` + strings.Repeat("a", 500) + `","b":"c"}`)
+	var group sync.WaitGroup
+	for range 2 * maxIdle {
+		group.Go(func() {
+			poor, rich := pattern.NewBudget(context.Background(), 100_000), pattern.NewBudget(context.Background(), 10_000_000)
+			if s.Validate(poor, row) == nil || !errors.Is(poor.Err(), pattern.ErrExhausted) {
+				t.Errorf("with a few steps: %v", poor.Err())
+			}
+			var mismatch *Mismatch
+			if err := s.Validate(rich, row); !errors.As(err, &mismatch) || mismatch.Property != "a" || rich.Err() != nil || rich.Left() > 10_000_000-500*1_400 {
+				t.Errorf("with ten millions: %v, %v, %d steps are left", err, rich.Err(), rich.Left())
+			}
+		})
+	}
+	group.Wait()
 }

@@ -3,6 +3,7 @@ package scrapers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"shoal.dev/shoal/apiserver/api"
@@ -11,6 +12,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 	"shoal.dev/shoal/pkg/rules"
 )
 
@@ -61,9 +63,14 @@ func PreviewRule(s api.Services) *operation.Operation {
 		if compiled.Converts() {
 			day = rules.Day{Table: s.ExchangeRates.Table(ctx), At: s.Clock.Now()}
 		}
-		out, err := compiled.Preview(value, day)
-		if err != nil {
+		out, err := compiled.Preview(ctx, value, day)
+		switch {
+		case errors.Is(err, pattern.ErrExhausted):
+			return RulePreview{}, fault.Invalid(fault.SchemaValidation, "rule.params.pattern", "the pattern takes too long on sampleValue")
+		case fault.CodeOf(err) == fault.PageRowTooLarge:
 			return RulePreview{}, fault.Invalid(fault.SchemaValidation, "sampleValue", "the output is larger than a row may be")
+		case err != nil:
+			return RulePreview{}, err
 		}
 		if !out.Written {
 			out.Value = json.RawMessage("null")

@@ -39,6 +39,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 	"shoal.dev/shoal/pkg/schema"
 )
 
@@ -78,8 +79,9 @@ func (c *conf) read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 		return rows.More{}, err
 	}
 	r := newReader(c, data, pages[0])
+	r.budget = pattern.NewBudget(out.Context(), schemaSteps)
 	list, isList := r.rows()
-	if len(pages) == 1 {
+	if len(pages) == 1 && r.budget.Err() == nil {
 		if prompt := r.ask(list, isList); prompt != nil {
 			return rows.More{Ask: &page.Ask{Prompt: prompt}}, nil
 		}
@@ -96,12 +98,17 @@ func (c *conf) read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 		}
 		rejected = unfit
 	}
+	if err := r.budget.Err(); err != nil {
+		return rows.More{}, tooSlow(err)
+	}
 	if !r.firm {
 		return rows.More{Rejected: rejected}, nil
 	}
 	for _, row := range list {
-		text := c.settle(row)
+		text := r.settle(row)
 		switch {
+		case r.budget.Err() != nil:
+			return rows.More{}, tooSlow(r.budget.Err())
 		case len(row) == 0:
 		case text == nil:
 			rejected++
@@ -112,6 +119,17 @@ func (c *conf) read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 		}
 	}
 	return rows.More{Rejected: rejected}, nil
+}
+
+// schemaSteps is what the patterns of a schema may cost on one page: some 2.5 s at worst.
+const schemaSteps = 50_000_000
+
+// tooSlow is the error of a budget that has ended.
+func tooSlow(err error) error {
+	if errors.Is(err, pattern.ErrExhausted) {
+		return fault.Wrap(fault.PageUnparsable, err, "the patterns of the schema take too long on this page")
+	}
+	return err
 }
 
 // row is what is known of one row: JSON values by the names of properties.
@@ -140,40 +158,40 @@ func (c *conf) json(r row, stored bool) []byte {
 }
 
 // prune takes out of a row what does not fit the schema, member by member; it says whether the row fits then.
-func (c *conf) prune(r row) bool {
-	for range len(c.fields) + 1 {
-		err := c.schema.Validate(c.json(r, false))
+func (r *reader) prune(of row) bool {
+	for range len(r.fields) + 1 {
+		err := r.schema.Validate(r.budget, r.json(of, false))
 		if err == nil {
 			return true
 		}
 		var mismatch *schema.Mismatch
-		if !errors.As(err, &mismatch) || mismatch.Property == "" || r[mismatch.Property] == nil {
+		if !errors.As(err, &mismatch) || mismatch.Property == "" || of[mismatch.Property] == nil {
 			return false
 		}
-		delete(r, mismatch.Property)
+		delete(of, mismatch.Property)
 	}
 	return false
 }
 
 // settle is a row as it is stored, nil if it does not fit the schema. What is required, may be null and is nowhere to be
 // found is null.
-func (c *conf) settle(r row) []byte {
-	if len(r) == 0 {
+func (r *reader) settle(of row) []byte {
+	if len(of) == 0 {
 		return nil
 	}
-	c.prune(r)
-	if len(r) == 0 {
+	r.prune(of)
+	if len(of) == 0 {
 		return nil
 	}
-	for i := range c.fields {
-		if f := &c.fields[i]; f.Required && r[f.Name] == nil && len(f.Types) > 0 && f.Is("null") {
-			r[f.Name] = json.RawMessage("null")
+	for i := range r.fields {
+		if f := &r.fields[i]; f.Required && of[f.Name] == nil && len(f.Types) > 0 && f.Is("null") {
+			of[f.Name] = json.RawMessage("null")
 		}
 	}
-	if c.schema.Validate(c.json(r, false)) != nil {
+	if r.schema.Validate(r.budget, r.json(of, false)) != nil {
 		return nil
 	}
-	return c.json(r, true)
+	return r.json(of, true)
 }
 
 // answers are the rows of a model's answer that fit the schema, and how many do not; an answer of another form is one
@@ -235,9 +253,9 @@ func (r *reader) answer(part json.RawMessage, isList bool) row {
 }
 
 // fits says whether members make a row that fits the schema.
-func (c *conf) fits(members map[string]json.RawMessage) bool {
+func (r *reader) fits(members map[string]json.RawMessage) bool {
 	text, err := json.Marshal(members)
-	return err == nil && c.schema.Validate(text) == nil
+	return err == nil && r.schema.Validate(r.budget, text) == nil
 }
 
 // merge fills what is missing in rows. Answers that belong to none are rows of their own.

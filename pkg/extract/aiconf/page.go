@@ -6,11 +6,13 @@ import (
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // reader finds what one page states.
 type reader struct {
 	*conf
+	budget  *pattern.Budget // of the schema's patterns
 	data    *structured.Data
 	page    page.Page
 	nesting int

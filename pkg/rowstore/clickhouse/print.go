@@ -127,7 +127,7 @@ func (p *printer) compare(c filter.Compare) {
 		p.WriteString(ofText(c.Field, folded == "", part(c.Op, column(c.Field, "text"), folded)))
 	case filter.Regex:
 		match := "match(" + column(c.Field, "text") + ", " + text(pattern(c.Values[0].Text)) + ")"
-		p.WriteString(ofText(c.Field, c.Pattern.MatchString(""), match))
+		p.WriteString(ofText(c.Field, c.Pattern.Unpaid(""), match))
 	default:
 		panic("row store: filter operator " + string(c.Op))
 	}

@@ -3,11 +3,9 @@ package sqlite
 import (
 	"database/sql/driver"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
-	lru "github.com/hashicorp/golang-lru"
 	"modernc.org/sqlite"
 
 	"shoal.dev/shoal/pkg/filter"
@@ -25,16 +23,12 @@ import (
 //	                     and objects, NULL for null and when it is not there
 //	equals(doc, name, operand)  whether it is that text
 //	contains(doc, name, part), starts_with(…), ends_with(…)  whether it is such text, whatever the case; part is folded
-//	matches(doc, name, pattern)  whether it is text that a pattern of RE2 matches
+//	matches(doc, name, number)  whether it is text that a pattern matches, by its number in patterns
 //	parsed(operand)      the number that an operand's text is
 //
 // SQLite's own functions for JSON make a tree of the whole document first, compare text with numbers, and read numbers
 // their own way.
-func newDriver() (*sqlite.Driver, error) {
-	patterns, err := lru.New(compiledPatterns)
-	if err != nil {
-		return nil, fmt.Errorf("pattern cache: %w", err)
-	}
+func newDriver(patterns *patterns) (*sqlite.Driver, error) {
 	// Text arguments are views into SQLite's memory: none may be kept, and none is.
 	functions := map[string]sqlite.FunctionImpl{
 		"text":        {NArgs: 2, Scalar: ofMember(text)},
@@ -46,7 +40,7 @@ func newDriver() (*sqlite.Driver, error) {
 		"contains":    {NArgs: 3, Scalar: ofText(folded(strings.Contains))},
 		"starts_with": {NArgs: 3, Scalar: ofText(folded(strings.HasPrefix))},
 		"ends_with":   {NArgs: 3, Scalar: ofText(folded(strings.HasSuffix))},
-		"matches":     {NArgs: 3, Scalar: ofText(matcher(patterns))},
+		"matches":     {NArgs: 3, Scalar: patterns.match},
 		"parsed":      {NArgs: 1, Scalar: parsed},
 	}
 	engine := &sqlite.Driver{}
@@ -157,19 +151,4 @@ func sortKey(value string, found bool) driver.Value {
 
 func folded(test func(text, part string) bool) func(text, part string) (bool, error) {
 	return func(text, part string) (bool, error) { return test(filter.Fold(text), part), nil }
-}
-
-func matcher(patterns *lru.Cache) func(text, pattern string) (bool, error) {
-	return func(text, pattern string) (bool, error) {
-		if compiled, ok := patterns.Get(pattern); ok {
-			return compiled.(*regexp.Regexp).MatchString(text), nil
-		}
-		pattern = strings.Clone(pattern)
-		compiled, err := regexp.Compile(pattern)
-		if err != nil {
-			return false, fmt.Errorf("pattern: %w", err)
-		}
-		patterns.Add(pattern, compiled)
-		return compiled.MatchString(text), nil
-	}
 }

@@ -11,9 +11,9 @@ import (
 )
 
 // printFilter writes a filter as a condition on the column doc, with its arguments. Every part of it is true or false,
-// never NULL, so that NOT is the opposite.
-func printFilter(n filter.Node) (condition string, args []any) {
-	var p printer
+// never NULL, so that NOT is the opposite. Its patterns are among those of the query.
+func printFilter(n filter.Node, query *matching) (condition string, args []any) {
+	p := printer{query: query}
 	p.node(n)
 	return p.text.String(), p.args
 }
@@ -37,8 +37,9 @@ func printSort(sorts []rowstore.Sort) (terms string, args []any) {
 }
 
 type printer struct {
-	text strings.Builder
-	args []any
+	query *matching
+	text  strings.Builder
+	args  []any
 }
 
 func (p *printer) arg(value any) {
@@ -119,7 +120,7 @@ func (p *printer) compare(c filter.Compare) {
 	case filter.EndsWith:
 		p.of("ends_with", c.Field, filter.Fold(c.Values[0].Text))
 	case filter.Regex:
-		p.of("matches", c.Field, c.Values[0].Text)
+		p.of("matches", c.Field, p.query.number(c.Pattern))
 	default:
 		panic("row store: filter operator " + string(c.Op))
 	}

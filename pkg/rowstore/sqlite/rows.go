@@ -56,13 +56,15 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 	if q.Limit <= 0 {
 		return nil, nil
 	}
+	query := s.patterns.begin(ctx)
+	defer query.end()
 	var docs []json.RawMessage
 	err := view(ctx, s.reads, func(conn *sql.Conn) error {
 		find := sorted
 		if len(q.Sort) == 0 {
 			find = newest
 		}
-		places, err := find(ctx, conn, q)
+		places, err := find(ctx, conn, q, query)
 		if err != nil {
 			return err
 		}
@@ -70,25 +72,27 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("row store: rows: %w", err)
+		return nil, fmt.Errorf("row store: rows: %w", query.failure(err))
 	}
 	return docs, nil
 }
 
 // Count is rowstore.Reads.
 func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) (int64, error) {
+	query := s.patterns.begin(ctx)
+	defer query.end()
 	jobs, args := scopeJobs(scope)
 	text := `SELECT coalesce(sum(rows), 0) FROM (` + jobs + `)`
 	within := shortly(ctx)
 	if f != nil {
-		condition, more := printFilter(f)
+		condition, more := printFilter(f, query)
 		text, args = `SELECT count(*) FROM `+rowsOf(jobs)+` WHERE `+condition, append(args, more...)
 		within = ctx
 	}
 	var count int64
 	err := view(ctx, s.reads, func(conn *sql.Conn) error { return conn.QueryRowContext(within, text, args...).Scan(&count) })
 	if err != nil {
-		return 0, fmt.Errorf("row store: count: %w", err)
+		return 0, fmt.Errorf("row store: count: %w", query.failure(err))
 	}
 	return count, nil
 }
@@ -105,9 +109,9 @@ func rowsOf(jobs string) string {
 }
 
 // sorted finds a page of rows in the order of their fields.
-func sorted(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery) ([]int64, error) {
+func sorted(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *matching) ([]int64, error) {
 	jobs, args := scopeJobs(q.Scope)
-	condition, more := printFilter(q.Filter)
+	condition, more := printFilter(q.Filter, query)
 	args = append(args, more...)
 	terms, more := printSort(q.Sort)
 	args = append(append(args, more...), q.Limit, q.Offset)
@@ -163,7 +167,7 @@ const spansAtOnce = 256
 
 // newest finds a page of the newest rows. It takes the spans in the order of their newest row and ends at one that has
 // none new enough.
-func newest(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery) ([]int64, error) {
+func newest(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *matching) ([]int64, error) {
 	if q.Filter == nil {
 		ctx = shortly(ctx)
 	}
@@ -172,7 +176,7 @@ func newest(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery) ([]int64,
 	if err != nil {
 		return nil, err
 	}
-	condition, more := printFilter(q.Filter)
+	condition, more := printFilter(q.Filter, query)
 	statement, err := conn.PrepareContext(ctx, `SELECT at, place FROM json_each(?) AS span
 		CROSS JOIN rows ON place BETWEEN span.value ->> 0 AND span.value ->> 1
 		WHERE `+condition+` ORDER BY at DESC, place`+limit)
@@ -252,6 +256,8 @@ func (s *Store) Horizon(context.Context) (int64, error) {
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
 	last = q.After
 	more, size := false, 0
+	query := s.patterns.begin(ctx)
+	defer query.end()
 	err = view(ctx, s.reads, func(conn *sql.Conn) error {
 		if q.Filter == nil {
 			ctx = shortly(ctx)
@@ -262,7 +268,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		if err != nil {
 			return err
 		}
-		condition, operands := printFilter(q.Filter)
+		condition, operands := printFilter(q.Filter, query)
 		statement, err := conn.PrepareContext(ctx, `SELECT place, doc FROM rows WHERE place BETWEEN ? AND ? AND `+condition+`
 			ORDER BY place`+limit)
 		if err != nil {
@@ -291,7 +297,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		return nil
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("row store: scan: %w", err)
+		return nil, 0, fmt.Errorf("row store: scan: %w", query.failure(err))
 	}
 	if !more {
 		last = q.Upto

@@ -36,16 +36,15 @@ type Config struct {
 
 // Bounds of memory.
 const (
-	readConnections  = 4       // for customers' reads
-	loopConnections  = 2       // for the loop's own
-	readCacheKiB     = 2 << 10 // per connection
-	writeCacheKiB    = 8 << 10
-	checkpointPages  = 2_000 // of the write-ahead log, before it is copied into the database
-	logBytes         = 32 << 20
-	busyMillis       = 10_000
-	decodedChunks    = 32
-	maxCachedBytes   = 1 << 20 // of a decoded chunk; greater ones are not kept
-	compiledPatterns = 128
+	readConnections = 4       // for customers' reads
+	loopConnections = 2       // for the loop's own
+	readCacheKiB    = 2 << 10 // per connection
+	writeCacheKiB   = 8 << 10
+	checkpointPages = 2_000 // of the write-ahead log, before it is copied into the database
+	logBytes        = 32 << 20
+	busyMillis      = 10_000
+	decodedChunks   = 32
+	maxCachedBytes  = 1 << 20 // of a decoded chunk; greater ones are not kept
 )
 
 // Store is a rowstore.Store on SQLite.
@@ -57,6 +56,8 @@ type Store struct {
 	chunks  *lru.Cache // chunkKey → []string, the links of decoded chunks
 	intakes *intake.Gate
 	encode  record.Codec
+	// patterns are those of the filters of running queries.
+	patterns *patterns
 }
 
 var _ rowstore.Store = (*Store)(nil)
@@ -74,7 +75,8 @@ func Open(config Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("row store: chunk cache: %w", err)
 	}
-	engine, err := newDriver()
+	patterns := newPatterns()
+	engine, err := newDriver(patterns)
 	if err != nil {
 		return nil, fmt.Errorf("row store: %w", err)
 	}
@@ -91,7 +93,7 @@ func Open(config Config) (*Store, error) {
 	}
 	return &Store{
 		dir: config.Dir, writer: writer, reads: pool(readConnections), loop: pool(loopConnections),
-		chunks: chunks, encode: encode, intakes: intake.NewGate(),
+		chunks: chunks, encode: encode, intakes: intake.NewGate(), patterns: patterns,
 	}, nil
 }
 

@@ -2,10 +2,11 @@ package dom
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // cssParser reads selectors. Depth bounds the nesting of :not(…) and its like.
@@ -13,9 +14,14 @@ type cssParser struct {
 	s     string
 	i     int
 	depth int
+
+	patterns pattern.Total
 }
 
 const maxNesting = 20
+
+// maxPattern bounds a regular expression, in characters. A selector is hardly longer.
+const maxPattern = 2_048
 
 func (p *cssParser) unexpected(wanted string) error {
 	if p.i >= len(p.s) {
@@ -302,7 +308,7 @@ func (p *cssParser) expect(b byte) error {
 }
 
 // regexp reads a regular expression (RE2) up to a bracket that it has not opened.
-func (p *cssParser) regexp() (*regexp.Regexp, error) {
+func (p *cssParser) regexp() (*pattern.Pattern, error) {
 	depth, i := 0, p.i
 	for ; i < len(p.s); i++ {
 		switch p.s[i] {
@@ -315,7 +321,10 @@ func (p *cssParser) regexp() (*regexp.Regexp, error) {
 			break
 		}
 	}
-	re, err := regexp.Compile(p.s[p.i:i])
+	re, err := pattern.Compile(p.s[p.i:i], maxPattern)
 	p.i = i
+	if err == nil {
+		err = p.patterns.Add(re.Size())
+	}
 	return re, err
 }

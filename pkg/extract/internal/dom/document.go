@@ -7,12 +7,14 @@
 package dom
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
 	"unsafe"
 
 	"shoal.dev/shoal/pkg/extract/internal/tree"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // Elem is an element of a document, by its place in document order.
@@ -35,7 +37,11 @@ type Document struct {
 
 	decoded bool  // names, values and texts are decoded already: the document comes from x/net/html
 	steps   int   // work that selectors may still do
-	failed  error // of an XPath expression
+	failed  error // of an XPath expression, or the context's
+
+	check  int // when so few steps are left, the context is asked
+	ctx    context.Context
+	budget pattern.Budget // of the match at hand
 
 	wanted []*Selector // whose first matches are looked for while the page is read
 	found  []Elem      // of wanted
@@ -137,9 +143,26 @@ func (d *Document) want(only []*Selector) {
 // FellBack says whether the page was left to x/net/html.
 func (d *Document) FellBack() bool { return d.decoded }
 
+// checkEvery is how many steps are made before the context is asked again.
+const checkEvery = 1_000_000
+
+// Within ends the work of selectors when the context does, whatever pages are parsed next.
+func (d *Document) Within(ctx context.Context) { d.ctx = ctx }
+
+// goesOn says whether there are steps left, and whether who waits for them is still there.
+func (d *Document) goesOn() bool { return d.steps >= d.check || d.look() }
+
+func (d *Document) look() bool {
+	if err := d.ctx.Err(); err != nil {
+		d.failed, d.steps = err, -1
+	}
+	d.check = max(0, d.steps-checkEvery)
+	return d.steps >= 0
+}
+
 // Err says that the selectors asked so far took too long or failed, so that what they answered does not count.
 func (d *Document) Err() error {
-	if d.steps < 0 {
+	if d.steps < 0 && d.failed == nil {
 		return errTooSlow
 	}
 	return d.failed
@@ -151,7 +174,10 @@ const keptElems = 1 << 16
 // Reset forgets the page and keeps the memory of an ordinary one.
 func (d *Document) Reset() {
 	if cap(d.elems) > keptElems || cap(d.attrs) > 4*keptElems || cap(d.texts) > 2*keptElems || cap(d.scratch) > 1<<20 {
-		*d = Document{}
+		*d = Document{ctx: d.ctx}
+	}
+	if d.ctx == nil {
+		d.ctx = context.Background()
 	}
 	clear(d.elems[:max(len(d.elems), d.mostElems)])
 	clear(d.attrs[:max(len(d.attrs), d.mostAttrs)])
@@ -163,7 +189,7 @@ func (d *Document) Reset() {
 	clear(d.wanted)
 	d.wanted, d.found = d.wanted[:0], d.found[:0]
 	d.decoded = false
-	d.steps, d.failed = maxSteps, nil
+	d.steps, d.check, d.failed = maxSteps, maxSteps, nil
 }
 
 // Parent is the element around e, None for the root.

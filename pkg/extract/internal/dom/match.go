@@ -3,6 +3,9 @@ package dom
 import (
 	"bytes"
 	"strings"
+	"unsafe"
+
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 func (l selectorList) match(d *Document, e Elem) bool {
@@ -187,8 +190,7 @@ func (t *attrTest) match(d *Document, e Elem) bool {
 		return equal(v, value, t.fold) ||
 			len(v) > len(value) && v[len(value)] == '-' && equal(v[:len(value)], value, t.fold)
 	case '#':
-		d.steps -= 4 * len(v)
-		return t.re.MatchString(v)
+		return d.fits(t.re, v)
 	}
 	if value == "" || strings.TrimSpace(v) == "" {
 		return false
@@ -269,10 +271,20 @@ func (p *pseudo) matchText(d *Document, e Elem) bool {
 	d.scratch = d.appendRaw(d.scratch[:0], e, p.own)
 	d.steps -= len(d.scratch)
 	if p.kind == pseudoMatches {
-		d.steps -= 3 * len(d.scratch)
-		return p.re.Match(d.scratch)
+		return d.fits(p.re, unsafe.String(unsafe.SliceData(d.scratch), len(d.scratch))) // which nothing changes meanwhile
 	}
 	return bytes.Contains(bytes.ToLower(d.scratch), []byte(p.text))
+}
+
+// fits says whether a text has a match of a pattern, whose price it takes from the steps.
+func (d *Document) fits(p *pattern.Pattern, text string) bool {
+	if !d.goesOn() {
+		return false
+	}
+	d.budget.Reset(d.ctx, d.steps)
+	found := p.Match(&d.budget, text)
+	d.steps = d.budget.Left()
+	return d.goesOn() && found
 }
 
 func (d *Document) isBlank(e Elem) bool {

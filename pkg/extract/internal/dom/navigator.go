@@ -28,7 +28,7 @@ const (
 func (d *Document) navigate(e Elem) *navigator { return &navigator{d: d, elem: e, attr: -1, text: -1} }
 
 func (n *navigator) spend(steps int) {
-	if n.d.steps -= steps; n.d.steps < 0 {
+	if n.d.steps -= steps; !n.d.goesOn() {
 		panic(errTooSlow)
 	}
 }

@@ -1,10 +1,11 @@
 package dom
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // Selector is a compiled list of CSS selectors: Selectors Level 3, and of Level 4 :is, :where and :has of descendants,
@@ -12,6 +13,7 @@ import (
 // is safe for concurrent use.
 type Selector struct {
 	list     selectorList
+	patterns int      // size of the regular expressions
 	tags     tagSet   // that matches can have
 	reads    tagSet   // whose attributes are looked at, those of matches included
 	forward  bool     // whether an element matches can be told when its start tag has been read
@@ -47,7 +49,7 @@ type attrTest struct {
 	name, value string
 	op          byte
 	fold        bool
-	re          *regexp.Regexp
+	re          *pattern.Pattern
 }
 
 // pseudo is a pseudo-class. Which of the other members count depends on the kind.
@@ -59,7 +61,7 @@ type pseudo struct {
 	last   bool
 	own    bool // of contains, matches: only the element's own text
 	text   string
-	re     *regexp.Regexp
+	re     *pattern.Pattern
 }
 
 type pseudoKind uint8
@@ -94,7 +96,7 @@ func CompileSelector(css string) (*Selector, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Selector{list: list, forward: list.isForward(), reads: list.reads(), roots: list.readsRoots(), siblings: list.readsSiblings()}
+	s := &Selector{list: list, patterns: p.patterns.Size(), forward: list.isForward(), reads: list.reads(), roots: list.readsRoots(), siblings: list.readsSiblings()}
 	for i := range list {
 		s.tags.addAll(list[i].compounds[0].tags())
 	}
@@ -249,6 +251,9 @@ func (p *pseudo) isForward() bool {
 	return true
 }
 
+// Patterns is the size of the selector's regular expressions, as pattern.Total counts it.
+func (s *Selector) Patterns() int { return s.patterns }
+
 // First is the first match among e and all that it holds, None if there is none.
 func (s *Selector) First(d *Document, e Elem) Elem {
 	if e == Whole {
@@ -259,7 +264,7 @@ func (s *Selector) First(d *Document, e Elem) Elem {
 		}
 	}
 	clear(d.searched)
-	for i, end := e, d.elems[e].end; i < end && d.steps >= 0; i++ {
+	for i, end := e, d.elems[e].end; i < end && d.goesOn(); i++ {
 		if s.list.match(d, i) {
 			return i
 		}
@@ -271,7 +276,7 @@ func (s *Selector) First(d *Document, e Elem) Elem {
 func (s *Selector) All(d *Document) []Elem {
 	clear(d.searched)
 	var all []Elem
-	for i := Root; i < Elem(len(d.elems)) && d.steps >= 0; i++ {
+	for i := Root; i < Elem(len(d.elems)) && d.goesOn(); i++ {
 		if s.list.match(d, i) {
 			all = append(all, i)
 		}

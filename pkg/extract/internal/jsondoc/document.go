@@ -8,6 +8,7 @@ package jsondoc
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"unicode/utf8"
 	"unsafe"
+
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // Node is a value of a document, by its place in document order.
@@ -33,6 +36,11 @@ type Document struct {
 	steps int             // work that paths may still do
 	names map[string]Node // of the object whose end is being read
 	lines bool            // src is one value a line
+
+	check  int // when so few steps are left, the context is asked
+	ctx    context.Context
+	budget pattern.Budget // of the match at hand
+	ended  error          // of ctx
 }
 
 // node is one value; what it holds are the values up to end.
@@ -278,8 +286,26 @@ func decode(quoted string) string {
 	return s
 }
 
-// Err says that the paths asked so far took too long, so that what they answered does not count.
+// checkEvery is how many steps are made before the context is asked again.
+const checkEvery = 1_000_000
+
+// Within ends the work of paths when the context does, whatever bodies are parsed next.
+func (d *Document) Within(ctx context.Context) { d.ctx = ctx }
+
+// look decides whether paths may go on: there are steps left, and who waits for them is still there.
+func (d *Document) look() bool {
+	if err := d.ctx.Err(); err != nil {
+		d.ended, d.steps = err, -1
+	}
+	d.check = max(0, d.steps-checkEvery)
+	return d.steps >= 0
+}
+
+// Err says that the paths asked so far took too long, or the context's error, so that what they answered does not count.
 func (d *Document) Err() error {
+	if d.ended != nil {
+		return d.ended
+	}
 	if d.steps < 0 {
 		return errTooSlow
 	}
@@ -292,11 +318,14 @@ const keptNodes = 1 << 14
 // Reset forgets the body and keeps the memory of an ordinary one.
 func (d *Document) Reset() {
 	if cap(d.nodes) > keptNodes || len(d.names) > keptNodes {
-		*d = Document{}
+		*d = Document{ctx: d.ctx}
+	}
+	if d.ctx == nil {
+		d.ctx = context.Background()
 	}
 	clear(d.nodes)
 	clear(d.names)
-	d.src, d.nodes, d.steps = "", d.nodes[:0], maxSteps
+	d.src, d.nodes, d.steps, d.check, d.ended = "", d.nodes[:0], maxSteps, maxSteps, nil
 }
 
 // Parent is the array or object around n, None for the root.

@@ -34,7 +34,7 @@ func (p *Path) All(d *Document) []Node {
 // step counts work; false when there was too much of it.
 func (d *Document) step(n int) bool {
 	d.steps -= n
-	return d.steps >= 0
+	return d.steps >= d.check || d.look()
 }
 
 // walk visits what a query chooses until visit says false.
@@ -341,13 +341,20 @@ func (d *Document) matches(l *logical, n Node) bool {
 		return false
 	}
 	if re == nil {
-		pattern := d.value(&l.right, n)
-		if pattern.kind != kindString || len(pattern.text) > maxPattern || !d.step(patternSteps) {
+		given := d.value(&l.right, n)
+		if given.kind != kindString || len(given.text) > maxPattern || !d.step(patternSteps) {
 			return false
 		}
-		if re = compilePattern(pattern.text, l.whole); re == nil {
+		var err error
+		if re, err = compilePattern(given.text, l.whole); err != nil {
 			return false
 		}
 	}
-	return d.step(4*len(text.text)) && re.MatchString(text.text)
+	if !d.step(1) {
+		return false
+	}
+	d.budget.Reset(d.ctx, d.steps)
+	found := re.Match(&d.budget, text.text)
+	d.steps = d.budget.Left()
+	return d.step(0) && found
 }

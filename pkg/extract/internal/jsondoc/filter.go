@@ -3,8 +3,9 @@ package jsondoc
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"regexp/syntax"
+
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // or reads a filter's condition.
@@ -234,32 +235,34 @@ func (p *parser) match(whole bool) (logical, error) {
 		return l, err
 	}
 	if l.right.kind == operandLiteral {
-		l.pattern = compilePattern(l.right.literal.text, whole)
-		l.broken = l.pattern == nil || l.right.literal.kind != kindString
+		l.pattern, err = compilePattern(l.right.literal.text, whole)
+		if err == nil {
+			err = p.patterns.Add(l.pattern.Size())
+		}
+		if errors.Is(err, pattern.ErrTooLarge) || errors.Is(err, pattern.ErrTooMany) {
+			return l, fmt.Errorf("a pattern of a filter: %w", err)
+		}
+		l.broken = err != nil || l.right.literal.kind != kindString
 	}
 	return l, nil
 }
 
-// compilePattern compiles a regular expression of RFC 9485, whose point stands for no line's end; nil if it is none.
-func compilePattern(pattern string, whole bool) *regexp.Regexp {
-	tree, err := syntax.Parse(pattern, syntax.Perl|syntax.DotNL)
+// compilePattern compiles a regular expression of RFC 9485, whose point stands for no line's end.
+func compilePattern(source string, whole bool) (*pattern.Pattern, error) {
+	tree, err := syntax.Parse(source, syntax.Perl|syntax.DotNL)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	notLineEnd, err := syntax.Parse(`[^\n\r]`, syntax.Perl)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	replacePoints(tree, notLineEnd)
-	pattern = tree.String()
 	if whole {
-		pattern = `\A(?:` + pattern + `)\z`
+		tree = &syntax.Regexp{Op: syntax.OpConcat,
+			Sub: []*syntax.Regexp{{Op: syntax.OpBeginText}, tree, {Op: syntax.OpEndText}}}
 	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil
-	}
-	return re
+	return pattern.CompileTree(tree)
 }
 
 func replacePoints(tree, by *syntax.Regexp) {

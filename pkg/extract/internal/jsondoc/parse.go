@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // maxNesting bounds filters in filters, brackets and functions.
@@ -28,13 +30,15 @@ func Compile(path string) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Path{q}, nil
+	return &Path{query: q, patterns: p.patterns.Size()}, nil
 }
 
 type parser struct {
 	s     string
 	i     int
 	depth int
+
+	patterns pattern.Total
 }
 
 func (p *parser) unexpected(wanted string) error {

@@ -1,9 +1,15 @@
 package jsondoc
 
-import "regexp"
+import "shoal.dev/shoal/pkg/pattern"
 
 // Path is a compiled JSONPath. It is safe for concurrent use.
-type Path struct{ query query }
+type Path struct {
+	query    query
+	patterns int
+}
+
+// Patterns is the size of the path's regular expressions, as pattern.Total counts it.
+func (p *Path) Patterns() int { return p.patterns }
 
 // query is a path: from the root, or in a filter from the value at hand.
 type query struct {
@@ -55,7 +61,7 @@ type logical struct {
 	left, right operand
 	op          string // of compare: ==, !=, <, <=, >, >=
 	whole       bool   // match: all of the text has to fit, not only a part (search)
-	pattern     *regexp.Regexp
+	pattern     *pattern.Pattern
 	broken      bool // match: the pattern is no expression, so that nothing fits
 }
 

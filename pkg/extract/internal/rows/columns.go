@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // Bounds of a recipe. Lengths are in characters.
@@ -79,6 +80,7 @@ func CompileColumns(fields []model.Field) (columns []Column, isJSON bool, faults
 	isJSON = IsJSON(fields)
 	columns = make([]Column, len(fields))
 	seen := make(map[string]int, len(fields))
+	var patterns pattern.Total
 	for i, f := range fields {
 		path := fmt.Sprintf("itemsConfig[%d]", i)
 		name := strings.TrimLeft(f.Name, "_")
@@ -92,6 +94,9 @@ func CompileColumns(fields []model.Field) (columns []Column, isJSON bool, faults
 		columns[i] = Column{kind: f.Kind, attr: strings.ToLower(f.Attr), key: jsonKey(name)}
 		if f := columns[i].compile(path+".selector", f.Selector, isJSON); f != nil {
 			faults = append(faults, f)
+		} else if err := patterns.Add(columns[i].patterns()); err != nil {
+			report(path+".selector", "%v", err)
+			return nil, isJSON, faults
 		}
 		switch f.Kind {
 		case model.Text, model.Exists:
@@ -110,6 +115,17 @@ func CompileColumns(fields []model.Field) (columns []Column, isJSON bool, faults
 		}
 	}
 	return columns, isJSON, faults
+}
+
+// patterns is the size of the column's regular expressions.
+func (c *Column) patterns() int {
+	switch {
+	case c.Path != nil:
+		return c.Path.Patterns()
+	case c.Selector.CSS != nil:
+		return c.Selector.CSS.Patterns()
+	}
+	return 0 // XPath has none
 }
 
 // badName says what is wrong with a field's name; stripped is the name without its "_" prefix.

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"context"
 	"strconv"
 	"unicode/utf8"
 
@@ -27,6 +28,7 @@ type Writer struct {
 	size int
 	buf  []byte
 	row  Row
+	ctx  context.Context
 }
 
 // Reset starts a page. Rows handed out stay as they are.
@@ -35,6 +37,17 @@ func (w *Writer) Reset() {
 	if cap(w.buf) > keptBytes || cap(w.row.cell) > keptBytes {
 		w.buf, w.row.cell = nil, nil
 	}
+}
+
+// Within says that the work on pages ends when the context does.
+func (w *Writer) Within(ctx context.Context) { w.ctx = ctx }
+
+// Context is that of Within.
+func (w *Writer) Context() context.Context {
+	if w.ctx == nil {
+		return context.Background()
+	}
+	return w.ctx
 }
 
 // Rows are the rows written.

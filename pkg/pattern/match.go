@@ -1,0 +1,132 @@
+package pattern
+
+import (
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// instructionsPerStep is how many instructions a step makes for a byte.
+	instructionsPerStep = 4
+	// leastCost is what a byte costs at least, in steps.
+	leastCost = 4
+	// atOnce is what a match may cost that is paid for before it is looked for, and not ended in the middle: half a second.
+	// Go's regexp is several times as fast with a text at hand as with one that is read.
+	atOnce = 10_000_000
+)
+
+// Unpaid matches a text without a budget, for texts and patterns that a bound of their own keeps short.
+func (p *Pattern) Unpaid(text string) bool { return p.re.MatchString(text) }
+
+// price is what a byte costs, in steps.
+func (p *Pattern) price() int { return max(leastCost, p.weight/instructionsPerStep) }
+
+// cost is what one look at a text takes at most, in steps.
+func (p *Pattern) cost(text string) int { return (len(text) + 1) * p.price() }
+
+// Match says whether a text has a match. Where the budget ends first, the answer is false and does not count.
+func (p *Pattern) Match(b *Budget, text string) bool {
+	if cost := p.cost(text); cost <= atOnce {
+		return b.Spend(cost) && p.re.MatchString(text)
+	}
+	found := p.re.MatchReader(&paid{b: b, price: p.price(), text: text})
+	return found && b.err == nil
+}
+
+// Find is the first match, as regexp's FindStringSubmatchIndex; nil, too, where the budget ends first.
+func (p *Pattern) Find(b *Budget, text string) []int {
+	if cost := p.cost(text); cost <= atOnce {
+		if !b.Spend(cost) {
+			return nil
+		}
+		return p.re.FindStringSubmatchIndex(text)
+	}
+	match := p.re.FindReaderSubmatchIndex(&paid{b: b, price: p.price(), text: text})
+	if b.err != nil {
+		return nil
+	}
+	return match
+}
+
+// paid is a text whose reader pays for each byte. It ends early where the budget does.
+type paid struct {
+	b     *Budget
+	price int
+	text  string
+	at    int
+}
+
+func (r *paid) ReadRune() (rune, int, error) {
+	if r.at >= len(r.text) {
+		return 0, 0, io.EOF
+	}
+	char, size := utf8.DecodeRuneInString(r.text[r.at:])
+	if !r.b.Spend(size * r.price) {
+		return 0, 0, io.EOF
+	}
+	r.at += size
+	return char, size, nil
+}
+
+// Replacer replaces the matches of a pattern. It is safe for concurrent use.
+type Replacer struct {
+	first *Pattern
+	// next finds a match behind the first character, which is there for what looks back at it: \b, ^ and their like.
+	next        *regexp.Regexp
+	replacement string
+	groups      int // in replacement, at most
+}
+
+// NewReplacer makes one of a replacement in which $1 or ${name} stand for groups, and $$ for a dollar sign.
+func NewReplacer(p *Pattern, replacement string) (*Replacer, error) {
+	next, err := regexp.Compile(`\A(?s:.)(?s:.*?)(` + p.String() + `)`)
+	if err != nil {
+		return nil, err
+	}
+	return &Replacer{first: p, next: next, replacement: replacement, groups: strings.Count(replacement, "$")}, nil
+}
+
+// Replace is the text with every match replaced, as regexp's ReplaceAllString. It is false when that would have more
+// than most bytes. What it makes does not count where the budget ends first. Each byte is paid for as often as it is looked at:
+// a pattern may look at the whole rest of the text for each of its matches.
+func (r *Replacer) Replace(b *Budget, text string, most int) (clean string, ok bool) {
+	var out []byte
+	done, at := 0, 0 // what was copied, where the next match may begin
+	for match := r.first.Find(b, text); match != nil; match = r.after(b, text, at) {
+		out = append(out, text[done:match[0]]...)
+		if match[1] > done || match[0] == 0 { // not for nothing right behind another match
+			if len(out)+len(r.replacement)+r.groups*(match[1]-match[0]) > most {
+				return "", false
+			}
+			out = r.first.re.ExpandString(out, r.replacement, text, match)
+		}
+		done = match[1]
+		_, size := utf8.DecodeRuneInString(text[at:])
+		if at = max(done, at+size, at+1); at > len(text) {
+			break
+		}
+	}
+	if len(out)+len(text)-done > most {
+		return "", false
+	}
+	return string(append(out, text[done:]...)), true
+}
+
+// after is the first match at a place or behind it, nil if there is none.
+func (r *Replacer) after(b *Budget, text string, at int) []int {
+	_, size := utf8.DecodeLastRuneInString(text[:at])
+	from := at - size
+	found := r.next.FindReaderSubmatchIndex(&paid{b: b, price: r.first.price(), text: text[from:]})
+	if found == nil || b.err != nil {
+		return nil
+	}
+	match := found[2:]
+	for i := range match {
+		if match[i] >= 0 {
+			match[i] += from
+		}
+	}
+	return match
+}

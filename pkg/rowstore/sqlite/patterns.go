@@ -1,0 +1,92 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+
+	"modernc.org/sqlite"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/pattern"
+	"shoal.dev/shoal/pkg/rowstore/internal/document"
+)
+
+// matchSteps is what the patterns of one query may cost: 25 s at worst, a hundred megabytes of text with usual ones.
+const matchSteps = 500_000_000
+
+// patterns are those of the queries that run. SQLite passes numbers of them to matches().
+type patterns struct {
+	mu   sync.Mutex
+	last int64
+	used map[int64]priced
+}
+
+// priced is a pattern with the budget of its query, which runs on one goroutine.
+type priced struct {
+	pattern *pattern.Pattern
+	budget  *pattern.Budget
+}
+
+func newPatterns() *patterns { return &patterns{used: map[int64]priced{}} }
+
+// begin begins a query, which ends with the context. Its end must follow.
+func (p *patterns) begin(ctx context.Context) *matching {
+	return &matching{patterns: p, budget: pattern.NewBudget(ctx, matchSteps)}
+}
+
+// matching is what the patterns of a query do.
+type matching struct {
+	patterns *patterns
+	budget   *pattern.Budget
+	numbers  []int64
+}
+
+// number is the number of a pattern while the query runs.
+func (m *matching) number(of *pattern.Pattern) int64 {
+	m.patterns.mu.Lock()
+	defer m.patterns.mu.Unlock()
+	m.patterns.last++
+	m.patterns.used[m.patterns.last] = priced{of, m.budget}
+	m.numbers = append(m.numbers, m.patterns.last)
+	return m.patterns.last
+}
+
+func (m *matching) end() {
+	m.patterns.mu.Lock()
+	defer m.patterns.mu.Unlock()
+	for _, number := range m.numbers {
+		delete(m.patterns.used, number)
+	}
+}
+
+// failure is a query's error: SQLite says of a function's error no more than its text.
+func (m *matching) failure(err error) error {
+	switch ended := m.budget.Err(); {
+	case err == nil || ended == nil:
+		return err
+	case errors.Is(ended, pattern.ErrExhausted):
+		return fault.Invalid(fault.InvalidFilter, "filters", "its patterns take too long on these rows")
+	default:
+		return ended
+	}
+}
+
+// match is the function matches.
+func (p *patterns) match(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+	doc, _ := args[0].(string)
+	name, _ := args[1].(string)
+	number, _ := args[2].(int64)
+	p.mu.Lock()
+	of, known := p.used[number]
+	p.mu.Unlock()
+	if !known {
+		return nil, fmt.Errorf("no pattern has the number %d", number)
+	}
+	value, _ := document.Find(doc, name)
+	text, ok := document.Text(value)
+	found := ok && of.pattern.Match(of.budget, text)
+	return found, of.budget.Err()
+}

@@ -1,0 +1,42 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/pattern"
+)
+
+// TestPatternsOfAQueryArePaid: the budget is that of the query, for all its rows, and says why it has ended.
+func TestPatternsOfAQueryArePaid(t *testing.T) {
+	p, err := pattern.Compile(strings.Repeat("a{0,999}", 3)+"z", 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patterns := newPatterns()
+	query := patterns.begin(t.Context())
+	args := []driver.Value{`{"a":"` + strings.Repeat("b", 6_000) + `"}`, "a", query.number(p)}
+	rows := 0
+	for ; err == nil && rows < 1_000; rows++ {
+		_, err = patterns.match(nil, args)
+	}
+	if failure := query.failure(err); fault.CodeOf(failure) != fault.InvalidFilter || rows < 10 || rows > 100 {
+		t.Errorf("after %d rows: %v", rows, failure)
+	}
+	query.end()
+	if _, err := patterns.match(nil, args); err == nil || len(patterns.used) != 0 {
+		t.Errorf("after the query's end: %v, %d patterns", err, len(patterns.used))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	query = patterns.begin(ctx)
+	defer query.end()
+	args = []driver.Value{`{"a":"` + strings.Repeat("b", 100_000) + `"}`, "a", query.number(p)}
+	if _, err := patterns.match(nil, args); !errors.Is(query.failure(err), context.Canceled) {
+		t.Errorf("for somebody who has gone: %v", err)
+	}
+}

@@ -60,9 +60,15 @@ type Config struct {
 	FetchDeadline time.Duration // total, of one fetch
 	MarkerEvery   time.Duration
 	Snapshots     Snapshots
+	// ElectionTimeout is how long an election is given at least before another begins; one that needs longer gets it. At
+	// most MaxElectionTimeout; what is below MinElectionTimeout is taken for that.
+	ElectionTimeout time.Duration
 
-	// Point is called at named places, for crash tests.
-	Point   func(name string)
+	// Point is called at named places, for crash tests, and BeforeWrite before Raft's log, term or vote is written, for
+	// tests with a slow disk.
+	Point       func(name string)
+	BeforeWrite func()
+
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics // may be nil
 	Tracer  *telemetry.Tracer  // nil: no traces
@@ -73,7 +79,7 @@ type Config struct {
 	// What only tests set: how long commands of the API are tried, how nodes without a Cluster speak and who votes at first,
 	// and how nodes of one are dialled.
 	patience  time.Duration
-	transport raft.Transport
+	transport voting
 	voters    []raft.Server
 	dial      func(ctx context.Context, address string) (net.Conn, error)
 }
@@ -96,7 +102,7 @@ func Defaults() Config {
 		Lease:    10 * time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
 		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
 		Snapshots: Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
-		Point:     func(string) {}, Logger: slog.Default(), patience: client.Patience,
+		Point:     func(string) {}, BeforeWrite: func() {}, Logger: slog.Default(), patience: client.Patience,
 	}
 }
 
@@ -131,7 +137,8 @@ func (c *Config) check() error {
 	need(c.Node != "", "Node is missing")
 	need(c.Clock != nil && c.IDs != nil && c.Log != nil && c.Store != nil, "Clock, IDs, Log or Store is missing")
 	need(c.HostOf != nil && c.ShardOf != nil && c.DomainOf != nil, "HostOf, ShardOf or DomainOf is missing")
-	need(c.Point != nil && c.Logger != nil, "Point or Logger is missing")
+	need(c.Point != nil && c.BeforeWrite != nil && c.Logger != nil, "Point, BeforeWrite or Logger is missing")
+	need(c.ElectionTimeout >= 0 && c.ElectionTimeout <= MaxElectionTimeout, "ElectionTimeout is below 0 or too long")
 	need(c.Shards > 0, "Shards is 0")
 	need(c.Log == nil || c.Log.Partitions() == int(c.Shards), "Shards is not the number of the log's partitions")
 	need(c.FreeGrant >= 0, "FreeGrant is below 0")

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,8 +25,12 @@ type metrics struct {
 	clock                         clock.Clock
 	proposals, applies, snapshots prometheus.Observer // seconds
 	snapshotBytes                 prometheus.Gauge
+	writes                        prometheus.Observer // seconds
 	leaders, moves                prometheus.Counter
-	routines, closed              *prometheus.CounterVec
+	routines, closed, elections   *prometheus.CounterVec
+
+	seeing sync.Mutex
+	seen   leaderOf // the newest
 
 	steps                     leader.Counts
 	delivered, errored, other atomic.Uint64 // pages settled
@@ -33,7 +38,7 @@ type metrics struct {
 
 func newMetrics(cfg *Config) *metrics {
 	to := cfg.Metrics
-	return &metrics{
+	m := &metrics{
 		clock: cfg.Clock,
 		proposals: to.Histogram("shoal_controlplane_propose_seconds",
 			"Time from a command's way into the leader's log until it is applied there.", telemetry.FastSeconds),
@@ -42,14 +47,21 @@ func newMetrics(cfg *Config) *metrics {
 		snapshots: to.Histogram("shoal_controlplane_snapshot_seconds", "Time to write a snapshot.",
 			telemetry.SlowSeconds),
 		snapshotBytes: to.Gauge("shoal_controlplane_snapshot_bytes", "Size of the newest snapshot that was written."),
-		leaders: to.Counter("shoal_controlplane_leader_changes_total",
-			"Changes of the leader that this node has seen, losses included."),
-		moves: to.Counter("shoal_controlplane_shard_moves_total", "Shards that this node as leader gave to another owner."),
+		writes: to.Histogram("shoal_controlplane_raft_write_seconds",
+			"Time of one synced write of Raft's log, term or vote to the disk.", telemetry.FastSeconds),
+		elections: to.Counters("shoal_controlplane_elections_total", "Elections that this node began, by how they ended.",
+			"outcome"),
+		leaders: to.Counter("shoal_controlplane_leader_changes_total", "Leaderships that this node has seen begin."),
+		moves:   to.Counter("shoal_controlplane_shard_moves_total", "Shards that this node as leader gave to another owner."),
 		routines: to.Counters("shoal_controlplane_routine_failures_total",
 			"Failures of the leader's routines, which go on after a while.", "routine"),
 		closed: to.Counters("shoal_controlplane_runs_closed_total", "Runs that this node as leader closed, by their end.",
 			"outcome"),
 	}
+	for _, outcome := range []string{electionWon, electionLost} {
+		m.elections.WithLabelValues(outcome) // 0 is seen, too
+	}
+	return m
 }
 
 func (m *metrics) now() time.Time { return m.clock.Now() }
@@ -90,14 +102,33 @@ func (m *metrics) assigned(view *state.View, changes []command.ShardChange) {
 	}
 }
 
+// electionEnded counts an election that this node began.
+func (m *metrics) electionEnded(outcome string) { m.elections.WithLabelValues(outcome).Inc() }
+
 // leaderChanges counts what Raft tells of leaders. It keeps nothing that Raft would have to wait for.
 func (m *metrics) leaderChanges() *raft.Observer {
 	return raft.NewObserver(nil, false, func(o *raft.Observation) bool {
-		if _, changed := o.Data.(raft.LeaderObservation); changed {
-			m.leaders.Inc()
+		if seen, changed := o.Data.(raft.LeaderObservation); changed {
+			m.sawLeader(leaderOf{seen.LeaderID, o.Raft.CurrentTerm()})
 		}
 		return false
 	})
+}
+
+// leaderOf is a leader, "" when there is none, and its term.
+type leaderOf struct {
+	node raft.ServerID
+	term uint64
+}
+
+// sawLeader counts each leadership once, however often this node loses sight of it.
+func (m *metrics) sawLeader(now leaderOf) {
+	m.seeing.Lock()
+	defer m.seeing.Unlock()
+	if now.node != "" && now != m.seen {
+		m.seen = now
+		m.leaders.Inc()
+	}
 }
 
 // runClosed logs and counts a run that the leader closed.

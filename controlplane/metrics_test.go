@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+	dto "github.com/prometheus/client_model/go"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/fsm"
@@ -58,6 +59,19 @@ func TestLeaderChangesAreCountedInPassing(t *testing.T) {
 		}
 	}
 	t.Error("no change of the leader is counted")
+}
+
+// TestLeadershipsAreCountedOnce: a leader that is lost from sight and seen again has not changed.
+func TestLeadershipsAreCountedOnce(t *testing.T) {
+	to := telemetry.NewMetrics()
+	m := newMetrics(&Config{Clock: clock.System{}, Metrics: to})
+	for _, seen := range []leaderOf{{"a", 1}, {"", 1}, {"a", 1}, {"", 2}, {"b", 2}, {"", 2}, {"a", 3}, {"a", 3}, {"a", 4}} {
+		m.sawLeader(seen)
+	}
+	var counted dto.Metric
+	if err := m.leaders.Write(&counted); err != nil || counted.GetCounter().GetValue() != 4 {
+		t.Errorf("%v leaderships are counted, want 4 (%v)", counted.GetCounter().GetValue(), err)
+	}
 }
 
 func TestCountedWriterCounts(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ type nodes struct {
 	net       *network
 	configs   []Config
 	store     *lists
+	writes    atomic.Int64 // nanoseconds that every write to the disk takes longer
 
 	mu      sync.Mutex
 	running []*running // nil: it is stopped
@@ -71,6 +73,7 @@ func (c *nodes) config(name string, roles ...string) Config {
 	cfg.Cluster = &Cluster{Identity: i, Listen: address}
 	cfg.Lease, cfg.FetchDeadline = time.Second, time.Second
 	cfg.dial = c.net.dialer(name)
+	cfg.BeforeWrite = func() { <-time.After(time.Duration(c.writes.Load())) }
 	return cfg
 }
 
@@ -164,6 +167,22 @@ func (c *nodes) leader() int {
 		}
 	}
 	return -1
+}
+
+// untilLed waits for a node whose leadership has begun.
+func (c *nodes) untilLed() int {
+	c.t.Helper()
+	ctx := patient(c.t)
+	for {
+		if n := c.leader(); n >= 0 {
+			return n
+		}
+		select {
+		case <-ctx.Done():
+			c.t.Fatal("nobody leads")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // network is what nodes of a test dial through: it can cut a node off.

@@ -25,8 +25,8 @@ const (
 	aloneHeartbeat = 150 * time.Millisecond
 	aloneLease     = 150 * time.Millisecond
 
-	// Times between nodes on one network. A leader that dies is missed after one to two heartbeat times, and an election
-	// that nobody wins is repeated after as long.
+	// Times between nodes on one network. A leader that dies is missed after one to two heartbeat times. An election that
+	// nobody wins is repeated after as long, unless the configuration says longer or lost elections have (elections.go).
 	heartbeatTime = 500 * time.Millisecond
 	leaseTime     = 400 * time.Millisecond
 	// commitTime is how soon other nodes hear what is committed when nothing follows it: what they wait for who write, or
@@ -50,8 +50,9 @@ const (
 // node is Raft with its files.
 type node struct {
 	*raft.Raft
-	logs      *raftboltdb.BoltStore
-	transport raft.Transport
+	logs      *store
+	elections *elections
+	transport voting
 	port      *port.Port             // nil: the node is alone
 	members   *membership.Membership // nil: it does not gossip
 	belongs   belonging
@@ -63,7 +64,7 @@ type node struct {
 
 // openNode starts Raft over the files in dir, which one process at a time can have open, and which are for ever those of
 // the node that used them first.
-func openNode(cfg *Config, machine raft.FSM, at *port.Port) (*node, error) {
+func openNode(cfg *Config, machine *machine, at *port.Port) (*node, error) {
 	dir := filepath.Join(cfg.Dir, raftFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("controlplane: %w", err)
@@ -77,7 +78,8 @@ func openNode(cfg *Config, machine raft.FSM, at *port.Port) (*node, error) {
 		}
 		return nil, fmt.Errorf("controlplane: open the log: %w", err)
 	}
-	n := &node{logs: logs, port: at}
+	n := &node{port: at, logs: &store{BoltStore: logs, before: cfg.BeforeWrite, clock: cfg.Clock,
+		took: machine.metrics.writes.Observe}}
 	if err := ownDirectory(dir, cfg.Node, cfg.Cluster.name()); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -92,6 +94,8 @@ func openNode(cfg *Config, machine raft.FSM, at *port.Port) (*node, error) {
 		}
 	}
 	settings := cfg.raftSettings(logger)
+	n.elections = &elections{least: settings.ElectionTimeout, slowest: n.logs.slowest, clock: cfg.Clock,
+		ended: machine.metrics.electionEnded}
 	switch {
 	case at != nil:
 		n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{Stream: doorkeeper{at.Raft(), &n.open, cfg.Logger},
@@ -118,7 +122,7 @@ func (c *Config) raftSettings(logger hclog.Logger) *raft.Config {
 	settings.SnapshotThreshold = c.Snapshots.Entries
 	settings.TrailingLogs = c.Snapshots.Keep
 	settings.SnapshotInterval = c.Snapshots.Every
-	settings.HeartbeatTimeout, settings.ElectionTimeout = heartbeatTime, heartbeatTime
+	settings.HeartbeatTimeout, settings.ElectionTimeout = heartbeatTime, max(heartbeatTime, c.ElectionTimeout)
 	settings.LeaderLeaseTimeout = leaseTime
 	settings.CommitTimeout = commitTime
 	settings.MaxAppendEntries = appendMost
@@ -155,9 +159,11 @@ func (n *node) start(cfg *Config, settings *raft.Config, machine raft.FSM, snaps
 			return fmt.Errorf("controlplane: create the log: %w", err)
 		}
 	}
-	if n.Raft, err = raft.NewRaft(settings, machine, n.logs, n.logs, snapshots, n.transport); err != nil {
+	transport := &ballots{voting: n.transport, elections: n.elections}
+	if n.Raft, err = raft.NewRaft(settings, machine, n.logs, n.logs, snapshots, transport); err != nil {
 		return fmt.Errorf("controlplane: start raft: %w", err)
 	}
+	n.elections.watch(n.Raft)
 	return nil
 }
 

@@ -60,7 +60,8 @@ func TestServeDefaults(t *testing.T) {
 	}
 }
 
-var usualTimes = Times{Fetch: 30 * time.Second, Lease: 10 * time.Second, Markers: 3 * time.Second, Stop: 30 * time.Second}
+var usualTimes = Times{Fetch: 30 * time.Second, Lease: 10 * time.Second, Markers: 3 * time.Second, Stop: 30 * time.Second,
+	Election: 500 * time.Millisecond}
 
 func TestServeAsANodeOfACluster(t *testing.T) {
 	b := newBench(t)
@@ -88,6 +89,8 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d"}, "--bootstrap creates it"},
 		{[]string{"--capacity", "0"}, "--capacity"},
 		{[]string{"--capacity", "1001"}, "--capacity"},
+		{[]string{"--election-timeout", "499ms"}, "--election-timeout: 500ms to 30s"},
+		{[]string{"--election-timeout", "31s"}, "--election-timeout: 500ms to 30s"},
 		{[]string{"--gossip-listen", "nowhere"}, "--gossip-listen: want HOST:PORT"},
 		{[]string{"--kafka-replicas", "-1"}, "--kafka-replicas"},
 		{[]string{"--kafka-prefix", "a b/"}, "--kafka-prefix"},

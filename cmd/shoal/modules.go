@@ -37,6 +37,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/testkit/crash"
 	"shoal.dev/shoal/pkg/testkit/skew"
+	"shoal.dev/shoal/pkg/testkit/slowdisk"
 )
 
 // nodeName is the node of a process that is its own cluster.
@@ -244,6 +245,7 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 	settings.Clock, settings.IDs, settings.Services = n.clock, n.ids, n.services.shared
 	settings.Services.Rebind = config.RebindServices
 	settings.Log, settings.Store, settings.Point = log, n.services.store, n.point
+	settings.BeforeWrite, settings.ElectionTimeout = slowdisk.FromEnv(os.Getenv), times.Election
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))
 	if times.Fetch > 0 {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"shoal.dev/shoal/controlplane"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
@@ -100,6 +101,8 @@ type Times struct {
 	Markers time.Duration // between two looks for losses
 	Stop    time.Duration // for handing over what is under way
 	Grace   time.Duration // from the signal to the API's last new call
+
+	Election time.Duration // given to an election of the control plane's leader at least
 }
 
 // roleNames are the roles that a process can have.
@@ -120,6 +123,8 @@ type serveCommand struct {
 	Advertise     string   `group:"cluster" help:"Host or IP at which other nodes reach this one; by default that of the listening address, or the machine's." placeholder:"HOST"`
 	Capacity      uint32   `group:"cluster" help:"Weight of this fetcher when work is dealt out." default:"1"`
 	LeaveOnStop   bool     `group:"cluster" help:"Leave the cluster for good when stopped: for nodes that come and go."`
+
+	ElectionTimeout time.Duration `group:"cluster" help:"Least time that an election of the control plane's leader is given; more where writes to the disk are slow, or elections are lost." default:"500ms"`
 
 	Services ServicesConfig `embed:""`
 	Model    ModelFlags     `embed:"" prefix:"model-"`
@@ -229,6 +234,8 @@ func (c *serveCommand) checkCluster() error {
 		return fmt.Errorf("--identity: --join names members of the cluster, or --bootstrap creates it")
 	case c.Capacity < 1 || c.Capacity > maxCapacity:
 		return fmt.Errorf("--capacity: 1 to %d", maxCapacity)
+	case c.ElectionTimeout < controlplane.MinElectionTimeout || c.ElectionTimeout > controlplane.MaxElectionTimeout:
+		return fmt.Errorf("--election-timeout: %v to %v", controlplane.MinElectionTimeout, controlplane.MaxElectionTimeout)
 	case c.Services.KafkaReplicas < 0:
 		return fmt.Errorf("--kafka-replicas: 0 or more")
 	case !topicPrefix.MatchString(c.Services.KafkaPrefix):
@@ -320,7 +327,8 @@ func (c *serveCommand) config() ServeConfig {
 		OpsListen: c.OpsListen, AdminListen: c.AdminListen, OpsProfiles: c.OpsProfiles, LogStderr: c.LogStderr,
 		Traces: Traces{Endpoint: c.TraceEndpoint, Ratio: c.TraceRatio}, SelfKey: c.SelfKey || c.Identity == "",
 		Services: c.Services, Model: c.Model,
-		Times:       Times{Fetch: c.FetchTimeout, Lease: c.Lease, Markers: c.MarkerEvery, Stop: c.StopWithin, Grace: c.StopGrace},
+		Times: Times{Fetch: c.FetchTimeout, Lease: c.Lease, Markers: c.MarkerEvery, Stop: c.StopWithin, Grace: c.StopGrace,
+			Election: c.ElectionTimeout},
 		EgressAllow: c.EgressAllow, Origins: c.EgressOrigin,
 		Proxies: c.Proxies, Chromium: findChromium(c.Chromium), ChromiumNamed: c.Chromium != "",
 		HostRate: c.HostRate, HostConnections: c.HostConnections,

@@ -78,6 +78,7 @@ func faults() []fault {
 			strike: slowDown},
 		{name: "poison", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, strike: poison},
 		{name: "repeat", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, strike: repeatLog},
+		{name: "slow-disks", targets: []string{leader}, repeats: anything, strike: slowDisks},
 		{name: "memory", targets: nodes, repeats: ofVictim, strike: squeezeMemory},
 	}
 }
@@ -290,6 +291,27 @@ func slowDown(c *cell) {
 		}
 		c.hold(50 * time.Millisecond)
 	}
+}
+
+// slowDisks kills the leader while every write of every voter's Raft takes up to 2 s longer, by the seed. The others have to
+// elect one on these disks.
+func slowDisks(c *cell) {
+	delay := []time.Duration{300 * time.Millisecond, 700 * time.Millisecond, 2 * time.Second}[c.random.IntN(3)]
+	for _, voter := range c.With(cluster.ControlPlane) {
+		c.must(voter.SlowWrites(delay))
+		defer func() { c.must(voter.SlowWrites(0)) }()
+	}
+	c.victim.Kill()
+	began := time.Now()
+	for {
+		now, err := c.Leader(c.ctx)
+		if err == nil && now != c.victim {
+			c.t.Logf("writes take %v longer: %s leads after %v", delay, now.Name, time.Since(began).Round(time.Second))
+			break
+		}
+		c.hold(lookEvery)
+	}
+	c.must(c.victim.Start())
 }
 
 // poison writes records that nobody can read between those that there are.

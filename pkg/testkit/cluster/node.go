@@ -23,6 +23,7 @@ import (
 	"shoal.dev/shoal/pkg/testkit/netns"
 	"shoal.dev/shoal/pkg/testkit/process"
 	"shoal.dev/shoal/pkg/testkit/skew"
+	"shoal.dev/shoal/pkg/testkit/slowdisk"
 )
 
 // Ports of every node; each has an address of its own.
@@ -61,6 +62,8 @@ func (n *Node) identity() string { return n.data + ".pem" }
 
 func (n *Node) clockFile() string { return n.data + ".clock" }
 
+func (n *Node) delayFile() string { return n.data + ".delay" }
+
 // Start starts a process on the node's data. The one before must have ended.
 func (n *Node) Start() error {
 	n.mu.Lock()
@@ -83,7 +86,8 @@ func (n *Node) Start() error {
 		n.said = n.p.Said()
 	}
 	p, err := process.Start(process.Config{Binary: cmp.Or(n.Binary, c.config.Binary), Data: n.data, Listen: n.at(apiPort).String(),
-		Args: append(args, n.Args...), Env: append(slices.Clone(n.Env), skew.File+"="+n.clockFile()), Launch: n.launch})
+		Args: append(args, n.Args...), Launch: n.launch,
+		Env: append(slices.Clone(n.Env), skew.File+"="+n.clockFile(), slowdisk.File+"="+n.delayFile())})
 	if err != nil {
 		return fmt.Errorf("cluster: node %s: %w", n.Name, err)
 	}
@@ -242,6 +246,9 @@ func (n *Node) HealService(service string, way netns.Direction) {
 
 // StepClock sets how far the node's wall clock is off. Its monotonic clock is not.
 func (n *Node) StepClock(offset time.Duration) error { return skew.Set(n.clockFile(), offset) }
+
+// SlowWrites has every write of the node's Raft take so much longer.
+func (n *Node) SlowWrites(delay time.Duration) error { return slowdisk.Set(n.delayFile(), delay) }
 
 // FillDisk leaves no byte of the node's disk, which has to be one of its own.
 func (n *Node) FillDisk() error {

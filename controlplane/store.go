@@ -1,0 +1,80 @@
+package controlplane
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"shoal.dev/shoal/pkg/clock"
+)
+
+// writesRemembered is how long a slow write to the store counts: that long, and at most twice as long.
+const writesRemembered = time.Minute
+
+// store is Raft's log, term and vote on disk. Every write of it is synced before it returns, and timed.
+type store struct {
+	*raftboltdb.BoltStore
+	before func() // called before every write
+	clock  clock.Clock
+	took   func(seconds float64)
+
+	mu                sync.Mutex
+	current, previous time.Duration // the slowest write since began, and of the time before
+	began             time.Time
+}
+
+// StoreLog implements raft.LogStore.
+func (s *store) StoreLog(entry *raft.Log) error { return s.StoreLogs([]*raft.Log{entry}) }
+
+// StoreLogs implements raft.LogStore.
+func (s *store) StoreLogs(entries []*raft.Log) error {
+	return s.write(func() error { return s.BoltStore.StoreLogs(entries) })
+}
+
+// DeleteRange implements raft.LogStore.
+func (s *store) DeleteRange(first, last uint64) error {
+	return s.write(func() error { return s.BoltStore.DeleteRange(first, last) })
+}
+
+// Set implements raft.StableStore.
+func (s *store) Set(key, value []byte) error {
+	return s.write(func() error { return s.BoltStore.Set(key, value) })
+}
+
+// SetUint64 implements raft.StableStore.
+func (s *store) SetUint64(key []byte, value uint64) error {
+	return s.write(func() error { return s.BoltStore.SetUint64(key, value) })
+}
+
+func (s *store) write(do func() error) error {
+	began := s.clock.Now()
+	s.before()
+	err := do()
+	now := s.clock.Now()
+	s.took(now.Sub(began).Seconds())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn(now)
+	s.current = max(s.current, now.Sub(began))
+	return err
+}
+
+// turn forgets what is too old.
+func (s *store) turn(now time.Time) {
+	switch age := now.Sub(s.began); {
+	case age >= 2*writesRemembered:
+		s.current, s.previous, s.began = 0, 0, now
+	case age >= writesRemembered:
+		s.current, s.previous, s.began = 0, s.current, now
+	}
+}
+
+// slowest is the time of the slowest write of the last one to two minutes.
+func (s *store) slowest() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn(s.clock.Now())
+	return max(s.current, s.previous)
+}

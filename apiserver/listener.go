@@ -14,6 +14,13 @@ import (
 // stallTimeout is how long a client may leave an answer, or a piece of a stream, untaken.
 const stallTimeout = 30 * time.Second
 
+// A refused sender that still sends gets to see its answer: what it sends is read and dropped, within these bounds.
+const (
+	lingerTime  = 30 * time.Second // altogether
+	lingerPause = 2 * time.Second  // without a byte
+	lingerBytes = 128 << 20
+)
+
 // listener knows its open connections, so that a stop can end those that do not end by themselves, and bounds how long
 // a write may take: the server's own write time-out would also end streams that are well.
 type listener struct {
@@ -72,7 +79,7 @@ func (l *listener) end(which func(*conn) bool) {
 	}
 	l.mu.Unlock()
 	for _, c := range conns {
-		_ = c.Close() // it is to end, however
+		_ = c.cut() // it is to end, however
 	}
 }
 
@@ -122,6 +129,7 @@ type conn struct {
 	busy     atomic.Bool // by what the server says
 	asked    atomic.Bool // something has been read
 	ended    atomic.Bool // the end of what the client sends has been read
+	lingers  atomic.Bool // Close waits until the client has seen the answer
 }
 
 // idle says whether it waits for a request. The server takes one that has never sent a byte for busy.
@@ -150,8 +158,45 @@ func (c *conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Close implements net.Conn.
+// Linger makes Close wait for a client that has not sent all of its request. A connection that is closed with bytes
+// unread is reset, and with it goes the answer that the client has not read yet.
+func (c *conn) Linger() { c.lingers.Store(true) }
+
+// Close implements net.Conn. A second one, and the end of the server, cut a lingering one short.
 func (c *conn) Close() error {
+	if c.lingers.Swap(false) {
+		c.busy.Store(false) // a stop need not wait for it
+		c.drain()
+	}
+	return c.cut()
+}
+
+// drain sends the end of what the server says, and reads until the client ends, too, or the bounds are reached.
+func (c *conn) drain() {
+	side, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || side.CloseWrite() != nil {
+		return
+	}
+	until := time.Now().Add(lingerTime)
+	buffer := make([]byte, 32<<10)
+	for left := lingerBytes; left > 0; {
+		at := time.Now().Add(lingerPause)
+		if until.Before(at) {
+			at = until
+		}
+		if c.SetReadDeadline(at) != nil {
+			return
+		}
+		n, err := c.Conn.Read(buffer)
+		if err != nil || !time.Now().Before(until) {
+			return
+		}
+		left -= n
+	}
+}
+
+// cut closes the connection at once.
+func (c *conn) cut() error {
 	c.listener.mu.Lock()
 	delete(c.listener.open, c)
 	c.listener.mu.Unlock()

@@ -4,7 +4,6 @@
 package apiserver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +38,8 @@ import (
 const (
 	maxHeader      = 32 << 10 // address and header lines together, bytes
 	maxConnections = 4_096
-	readTimeout    = 30 * time.Second // of a whole request
-	listTimeout    = 2 * time.Minute  // of a request with a large JSON body
+	headerTimeout  = 10 * time.Second // of address and header lines, and of the first byte of a connection
+	bodyTimeout    = 30 * time.Second // of a body; large ones set a pace of their own
 	idleTimeout    = 2 * time.Minute  // between requests
 	// cutOffTimeout is what calls that are cut off by a stop have to take back what they began.
 	cutOffTimeout = 2 * time.Second
@@ -108,7 +107,6 @@ type Server struct {
 	chain   *operation.Chain
 	// customers and operators serve what comes by the listeners of each.
 	customers, operators fasthttp.RequestHandler
-	streamed             map[string]bool // paths of operations that take a body as a stream
 	stopping             atomic.Bool
 
 	endWork, endStreams context.CancelFunc
@@ -147,7 +145,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Metrics = telemetry.NewMetrics()
 	}
 	m := newMetrics(cfg.Metrics)
-	s := &Server{cfg: cfg, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log), streamed: map[string]bool{}}
+	s := &Server{cfg: cfg, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log)}
 	limiter, err := newLimiter(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
@@ -157,18 +155,13 @@ func New(cfg Config) (*Server, error) {
 	s.chain = &operation.Chain{
 		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
 		Limits: limiter, Streams: streams,
-		Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Log, Observer: m, Tracer: cfg.Tracer,
+		Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Log, Observer: m, Tracer: cfg.Tracer, SpoolDir: cfg.DataDir,
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)
 	ops, err := s.operations()
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
-	}
-	for _, op := range ops {
-		if op.TakesStream() {
-			s.streamed[op.Routes[0].Path] = true
-		}
 	}
 	s.operators = s.chain.Handler(ops)
 	s.customers = s.operators
@@ -300,9 +293,9 @@ func (s *Server) newServer() *fasthttp.Server {
 		Name:                         "shoal",
 		Handler:                      s.handle,
 		ErrorHandler:                 s.chain.Unreadable,
-		HeaderReceived:               s.headerReceived,
+		HeaderReceived:               headerReceived,
 		ReadBufferSize:               maxHeader,
-		ReadTimeout:                  readTimeout,
+		ReadTimeout:                  headerTimeout,
 		IdleTimeout:                  idleTimeout,
 		Concurrency:                  maxConnections,
 		StreamRequestBody:            true, // bodies are metered by the operations
@@ -325,11 +318,7 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 	}
 }
 
-// headerReceived gives large JSON bodies more time. Streamed ones set the pace themselves once they are read.
-func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
-	if s.streamed[string(path)] && bytes.HasPrefix(h.ContentType(), []byte("application/json")) {
-		return fasthttp.RequestConfig{ReadTimeout: listTimeout}
-	}
-	return fasthttp.RequestConfig{}
+// headerReceived gives the body its time. Large and streamed ones set the pace themselves once they are read.
+func headerReceived(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+	return fasthttp.RequestConfig{ReadTimeout: bodyTimeout}
 }

@@ -175,6 +175,11 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 			return none, err
 		}
 	}
+	if in.Stream != nil {
+		if err := in.Stream.Receive(ctx); err != nil {
+			return none, err
+		}
+	}
 	var keep func(string) bool
 	if in.Body.Rerun && p.again != nil {
 		paid, err := readCharged(ctx, from.View, l.Store, p.again.ID, l.list)

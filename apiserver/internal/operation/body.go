@@ -2,6 +2,7 @@ package operation
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,8 +21,15 @@ const (
 	drainTime  = 500 * time.Millisecond
 )
 
-// stallTime is how long the sender of a streamed body may pause.
-const stallTime = 30 * time.Second
+// pace is what the sender of a large or streamed body must keep up. Only the time that the server waits for it counts.
+type pace struct {
+	stall  time.Duration // longest wait for the next bytes
+	window time.Duration // in each so much waiting
+	least  int64         // at least so many bytes have come
+}
+
+// usualPace is the specification's rule for slow uploads: about 0.6 Mbit/s over a full minute.
+func usualPace() pace { return pace{stall: 30 * time.Second, window: time.Minute, least: 75_000 * 60} }
 
 // body meters the body of one request: the server streams bodies, enforces no limit, and does not notice a sender that
 // goes away in the middle of a declared length.
@@ -33,7 +41,44 @@ type body struct {
 	// cutOff says, at the end of a chunked body, whether that was the connection's end and not the body's last chunk,
 	// which look alike to the reader; nil: it is not known.
 	cutOff func() bool
-	pace   func() // called before each read; nil: the server's time-out for the whole request is all
+	meter  *meter // nil: the server's time-out for the whole body is all
+}
+
+// meter holds a sender to a pace.
+type meter struct {
+	pace
+	conn   net.Conn
+	until  time.Time
+	waited time.Duration // of this window
+	came   int64         // in this window
+}
+
+var errTooSlow = fault.New(fault.UploadTooSlow, "the body came slower than %d bytes a second for a minute", 75_000)
+
+// read reads within the pace.
+func (m *meter) read(from io.Reader, p []byte) (int, error) {
+	for {
+		start := time.Now()
+		at := start.Add(min(m.stall, m.window-m.waited))
+		if m.until.Before(at) {
+			at = m.until
+		}
+		_ = m.conn.SetReadDeadline(at) // a connection that is broken fails the read, too
+		n, err := from.Read(p)
+		m.waited += time.Since(start)
+		m.came += int64(n)
+		full := m.waited >= m.window
+		if full && m.came < m.least && !errors.Is(err, io.EOF) {
+			return n, errTooSlow
+		}
+		if full {
+			m.waited, m.came = 0, 0
+		}
+		if n == 0 && full && isTimeout(err) && time.Now().Before(m.until) {
+			continue // the window's end, not the sender's
+		}
+		return n, err
+	}
 }
 
 func newBody(rc *fasthttp.RequestCtx) *body {
@@ -53,10 +98,11 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.ended {
 		return 0, io.EOF
 	}
-	if b.pace != nil {
-		b.pace()
+	read := func(p []byte) (int, error) { return b.source.Read(p) }
+	if b.meter != nil {
+		read = func(p []byte) (int, error) { return b.meter.read(b.source, p) }
 	}
-	n, err := b.source.Read(p)
+	n, err := read(p)
 	b.taken += int64(n)
 	if errors.Is(err, io.EOF) {
 		if b.declared >= 0 && b.taken < b.declared {
@@ -70,15 +116,9 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// paced makes every read end within stall, and none end after until: whoever makes progress may take long.
-func (b *body) paced(conn net.Conn, stall time.Duration, until time.Time) {
-	b.pace = func() {
-		at := time.Now().Add(stall)
-		if until.Before(at) {
-			at = until
-		}
-		_ = conn.SetReadDeadline(at) // a connection that is broken fails the read, too
-	}
+// paced holds the sender to a pace, and to an end: whoever makes progress may take long.
+func (b *body) paced(conn net.Conn, p pace, until time.Time) {
+	b.meter = &meter{pace: p, conn: conn, until: until}
 }
 
 // all reads a body of at most limit bytes.
@@ -102,7 +142,10 @@ func (b *body) finish(conn net.Conn) (reusable bool) {
 	if b.ended {
 		return true
 	}
-	b.pace = nil
+	b.meter = nil
+	if b.declared-b.taken > drainLimit {
+		return false
+	}
 	if err := conn.SetReadDeadline(time.Now().Add(drainTime)); err != nil {
 		return false
 	}
@@ -112,21 +155,43 @@ func (b *body) finish(conn net.Conn) (reusable bool) {
 
 // bodyFault makes a coded error of a failed read.
 func bodyFault(err error) error {
-	var timeout interface{ Timeout() bool }
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	if coded := (*fault.Error)(nil); errors.As(err, &coded) {
+		return err
+	}
+	if isTimeout(err) {
 		return fault.Wrap(fault.UploadTooSlow, err, "the body took too long")
 	}
 	return fault.Wrap(fault.InvalidBody, err, "the body broke off")
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // Stream is a request's body as it arrives.
 type Stream struct {
 	ContentType string // media type without parameters
 	body        *body
+	receive     func(ctx context.Context) (io.Reader, error) // nil: it is here already
+	received    io.Reader                                    // nil: it is read as it arrives
+}
+
+// Receive waits until the whole body has come, and keeps it on disk meanwhile. A handler calls it before it takes
+// anything that others wait for: how long a sender takes is the sender's. Its errors carry a code.
+func (s *Stream) Receive(ctx context.Context) (err error) {
+	if s.receive == nil || s.received != nil {
+		return nil
+	}
+	s.received, err = s.receive(ctx)
+	return err
 }
 
 // Read implements io.Reader; its errors carry a code.
 func (s *Stream) Read(p []byte) (int, error) {
+	if s.received != nil {
+		return s.received.Read(p)
+	}
 	n, err := s.body.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = bodyFault(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -52,7 +53,11 @@ type Chain struct {
 	// Work is the context of calls, Streaming that of open streams: it ends first.
 	Work, Streaming context.Context
 
+	// SpoolDir is a folder for bodies that are being received; the system's for temporary files when "".
+	SpoolDir string
+
 	underway underway
+	shares   shares        // of large and streamed bodies
 	places   chan struct{} // a place for each large body in memory
 }
 
@@ -102,6 +107,7 @@ func (c *Chain) Unreadable(rc *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		answer = fault.Wrap(fault.UploadTooSlow, err, "the request took too long")
 	}
+	rc.SetConnectionClose() // whatever else the client sends
 	c.refuse(answer)(rc)
 }
 
@@ -117,7 +123,7 @@ type exchange struct {
 	err     error
 	ended   func()          // of a stream: releases its place
 	span    *telemetry.Span // nil: not traced
-	large   bool            // it holds one of the places for large bodies
+	undo    []func()        // of what it holds, when it has its answer
 }
 
 func (c *Chain) begin(op *Operation, rc *fasthttp.RequestCtx) *exchange {
@@ -172,8 +178,8 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 		if err != nil && x.ended != nil {
 			x.ended()
 		}
-		if x.large {
-			<-x.places
+		for _, undo := range slices.Backward(x.undo) {
+			undo()
 		}
 	}()
 	if err := checkFraming(&x.rc.Request.Header); err != nil {

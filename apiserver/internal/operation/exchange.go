@@ -72,26 +72,11 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 		return ""
 	}
 	if x.op.request.streams(in.contentType) {
-		x.body.paced(x.rc.Conn(), stallTime, time.Now().Add(x.op.Timeout))
+		x.body.paced(x.rc.Conn(), usualPace(), time.Now().Add(x.op.Timeout))
 	}
 	in.stream = &Stream{ContentType: in.contentType, body: x.body}
+	in.stream.receive = func(ctx context.Context) (io.Reader, error) { return x.receive(ctx, maxReceived) }
 	return in, nil
-}
-
-// maxLarge bodies of more than bodyLimit bytes are in memory at once.
-const maxLarge = 2
-
-// read reads the whole body. A large one waits for its turn.
-func (x *exchange) read(ctx context.Context, limit int) ([]byte, error) {
-	if limit > bodyLimit && (x.body.declared < 0 || x.body.declared > bodyLimit) && x.body.declared <= int64(limit) {
-		select {
-		case x.places <- struct{}{}:
-			x.large = true
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	return x.body.all(limit)
 }
 
 // hash is what tells a repeated request from another one under the same idempotency key. The bytes of a streamed body
@@ -254,6 +239,9 @@ func recovering(run func() error) (err error) {
 func (x *exchange) finish() {
 	if !x.body.finish(x.rc.Conn()) {
 		x.rc.SetConnectionClose()
+	}
+	if conn, ok := x.rc.Conn().(interface{ Linger() }); ok && x.rc.Response.ConnectionClose() {
+		conn.Linger()
 	}
 	took, status := x.Clock.Now().Sub(x.started), x.rc.Response.StatusCode()
 	x.Observer.Answered(x.op.ID, status, took)

@@ -133,6 +133,3 @@ func Define[In, Out any](d Declaration, handle Handler[In, Out]) *Operation {
 
 // Streams says whether the operation answers with events.
 func (op *Operation) Streams() bool { return op.response == reflect.TypeFor[Events]() }
-
-// TakesStream says whether the operation can take its body as a stream.
-func (op *Operation) TakesStream() bool { return op.request.stream != nil }

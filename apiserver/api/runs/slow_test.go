@@ -1,0 +1,54 @@
+package runs_test
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+)
+
+// trickle sends the beginning of a request whose body has no end yet.
+func (r *rig) trickle(t *testing.T, path, media, begin string) {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\n"+
+		"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", path, r.Secrets[apitest.User], media, len(begin), begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// However many bodies of one customer trickle in, those of others are taken: large JSON bodies and streamed ones.
+func TestTricklingBodiesHoldNobodyUp(t *testing.T) {
+	r := start(t)
+	const lists = 36 // more than are taken in at a time
+	for i := range lists {
+		_, path, _ := strings.Cut(r.stream(fmt.Sprint("slow", i)), " ")
+		r.trickle(t, path, "text/uri-list", strings.Repeat("https://shop.test/1\n", 8_000))
+	}
+	for range 3 {
+		r.trickle(t, "/api/scraper/url-list-run", "application/json", `{"name": "`)
+	}
+	for len(r.Client.View().ClaimsUnderWay("test")) < lists {
+		if t.Context().Err() != nil {
+			t.Fatal("the calls do not begin")
+		}
+	}
+	r.group = r.NewGroup(t, "bob", "honest")
+	urls := make([]string, 90_000) // a body of more than a megabyte
+	for i := range urls {
+		urls[i] = fmt.Sprint("https://shop.test/", i)
+	}
+	r.Run(t,
+		apitest.Scenario{Name: "large JSON", As: apitest.Other, Do: listPath, Body: r.body("urls", urls), Status: 200,
+			Has: map[string]any{"linksQueued": len(urls)}},
+		apitest.Scenario{Name: "stream", As: apitest.Other, Do: r.stream("streamed"), Header: media("text/uri-list"),
+			Body: "https://shop.test/1\n", Status: 200},
+	)
+}

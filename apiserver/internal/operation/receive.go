@@ -1,0 +1,131 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+const (
+	// maxLarge bodies of more than bodyLimit bytes are in memory at once.
+	maxLarge = 2
+	// maxReceived is the most bytes of a streamed body that is kept on disk.
+	maxReceived = 4 << 30
+	// customerShare is how many large or streamed bodies of one customer are received or worked on at once.
+	customerShare = 2
+)
+
+// shares are what each customer has of something scarce. The zero value is ready.
+type shares struct {
+	mu   sync.Mutex
+	held map[string]*share // of customers that hold or wait
+}
+
+type share struct {
+	places chan struct{}
+	users  int // that hold or wait
+}
+
+// take waits for one of the customer's places. leave gives it back, and is called once.
+func (s *shares) take(ctx context.Context, customer string) (leave func(), err error) {
+	s.mu.Lock()
+	if s.held == nil {
+		s.held = map[string]*share{}
+	}
+	own := s.held[customer]
+	if own == nil {
+		own = &share{places: make(chan struct{}, customerShare)}
+		s.held[customer] = own
+	}
+	own.users++
+	s.mu.Unlock()
+	forget := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if own.users--; own.users == 0 {
+			delete(s.held, customer)
+		}
+	}
+	select {
+	case own.places <- struct{}{}:
+		return func() { <-own.places; forget() }, nil
+	case <-ctx.Done():
+		forget()
+		return nil, ctx.Err()
+	}
+}
+
+// read reads the whole body. A large one comes to disk first, and into memory in its turn: nobody waits for its sender.
+func (x *exchange) read(ctx context.Context, limit int) ([]byte, error) {
+	if limit <= bodyLimit || x.body.declared >= 0 && x.body.declared <= bodyLimit || x.body.declared > int64(limit) {
+		return x.body.all(limit)
+	}
+	x.body.paced(x.rc.Conn(), usualPace(), time.Now().Add(x.op.Timeout))
+	received, err := x.receive(ctx, int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case x.places <- struct{}{}:
+		x.after(func() { <-x.places })
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	whole, err := io.ReadAll(received)
+	if err != nil {
+		return nil, fmt.Errorf("read a body back: %w", err)
+	}
+	return whole, nil
+}
+
+// receive brings the body to a file without a name, which goes with the call. It holds nothing but the customer's share.
+func (x *exchange) receive(ctx context.Context, limit int64) (io.Reader, error) {
+	leave, err := x.shares.take(ctx, x.from.Customer)
+	if err != nil {
+		return nil, err
+	}
+	x.after(leave)
+	file, err := os.CreateTemp(x.SpoolDir, "body-*")
+	if err != nil {
+		return nil, fmt.Errorf("receive a body: %w", err)
+	}
+	x.after(func() { _ = file.Close() }) // nothing of it is kept
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, fmt.Errorf("receive a body: %w", err)
+	}
+	source := &reading{from: x.body}
+	n, err := io.Copy(file, io.LimitReader(source, limit+1))
+	switch {
+	case source.err != nil:
+		return nil, bodyFault(source.err)
+	case err != nil:
+		return nil, fmt.Errorf("receive a body: %w", err)
+	case n > limit:
+		return nil, fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", limit)
+	}
+	return io.NewSectionReader(file, 0, n), nil
+}
+
+// reading keeps the error of a reader apart from those of a writer.
+type reading struct {
+	from io.Reader
+	err  error
+}
+
+// Read implements io.Reader.
+func (r *reading) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}
+
+// after has something done when the call has its answer.
+func (x *exchange) after(do func()) { x.undo = append(x.undo, do) }

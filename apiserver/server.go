@@ -63,6 +63,8 @@ type Config struct {
 	// NoRateLimits turns decision 6 off; Rates changes its figures, by class.
 	NoRateLimits bool
 	Rates        map[string]Rate
+	// CustomerRates are the figures of a customer's credentials together, by class: ten times a credential's unless told.
+	CustomerRates map[string]Rate
 	// ExchangeRates are what currency rules convert by; the bundled table when nil.
 	ExchangeRates ecb.Rates
 	// Limiter counts calls and open streams: for all servers together when it is shared, for this one when nil.
@@ -194,14 +196,19 @@ func newLimiter(cfg Config) (limits.Limiter, error) {
 	if cfg.NoRateLimits {
 		return limits.Off{}, nil
 	}
-	figures := limits.Defaults()
-	for class, rate := range cfg.Rates {
-		if _, known := figures[limits.Class(class)]; !known || rate.Count < 1 || rate.Per <= 0 {
-			return nil, fmt.Errorf("rate limit %q: no such class, or not a positive figure", class)
+	figures, customers := limits.Defaults(), map[limits.Class]limits.Figure{}
+	for _, given := range []struct {
+		rates map[string]Rate
+		to    map[limits.Class]limits.Figure
+	}{{cfg.Rates, figures}, {cfg.CustomerRates, customers}} {
+		for class, rate := range given.rates {
+			if _, known := figures[limits.Class(class)]; !known || rate.Count < 1 || rate.Per <= 0 {
+				return nil, fmt.Errorf("rate limit %q: no such class, or not a positive figure", class)
+			}
+			given.to[limits.Class(class)] = rate
 		}
-		figures[limits.Class(class)] = rate
 	}
-	return &limits.Buckets{Cache: cfg.Limiter, Figures: figures}, nil
+	return &limits.Buckets{Cache: cfg.Limiter, Figures: figures, Customers: customers}, nil
 }
 
 // operations is everything that is served. The description describes itself, too.

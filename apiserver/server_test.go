@@ -329,15 +329,25 @@ func TestRates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := limiter.Take(t.Context(), "k", limits.Run).Limit; got != 2 {
+	if got := limiter.Take(t.Context(), "k", "", limits.Run).Limit; got != 2 {
 		t.Errorf("limit %d", got)
 	}
-	if got := limiter.Take(t.Context(), "k", limits.ListRun).Limit; got != 6 {
+	if got := limiter.Take(t.Context(), "k", "", limits.ListRun).Limit; got != 6 {
 		t.Errorf("another class's limit %d", got)
+	}
+	limiter, err = newLimiter(Config{Limiter: cache.NewLocal(c), CustomerRates: map[string]Rate{"run": {Count: 1, Per: time.Minute}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := limiter.Take(t.Context(), "k", "c", limits.Run).Limit; got != 1 {
+		t.Errorf("a customer's limit %d", got)
 	}
 	for _, rates := range []map[string]Rate{{"walk": {Count: 1, Per: 1}}, {"run": {Count: 0, Per: 1}}, {"run": {Count: 1}}} {
 		if _, err := newLimiter(Config{Rates: rates}); err == nil {
 			t.Errorf("%v is accepted", rates)
+		}
+		if _, err := newLimiter(Config{CustomerRates: rates}); err == nil {
+			t.Errorf("%v is accepted for customers", rates)
 		}
 	}
 }

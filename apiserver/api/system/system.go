@@ -22,6 +22,31 @@ const group = "System"
 // readyWithin is how soon the control plane must confirm a read for the server to call itself ready.
 const readyWithin = 2 * time.Second
 
+// readyFor is how long an answer of the control plane counts: anyone may ask for readiness, and as often as they like.
+const readyFor = time.Second
+
+// readiness is what the control plane answered last. One caller at a time asks it, and the others wait for its answer.
+type readiness struct {
+	api.Services
+	asking chan struct{} // one place; who has it may use what follows
+	asked  time.Time
+	err    error
+}
+
+func (r *readiness) check(ctx context.Context) error {
+	select {
+	case r.asking <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-r.asking }()
+	if now := r.Clock.Now(); r.asked.IsZero() || now.Sub(r.asked) >= readyFor {
+		_, r.err = r.Client.Fresh(ctx)
+		r.asked = r.Clock.Now()
+	}
+	return r.err
+}
+
 // Health says that the server answers.
 type Health struct {
 	Status string `json:"status" enum:"ok"`
@@ -39,6 +64,7 @@ func Healthz() *operation.Operation {
 
 // Readyz is GET /readyz. stopping says that the server takes no new work.
 func Readyz(s api.Services, stopping func() bool) *operation.Operation {
+	ready := &readiness{Services: s, asking: make(chan struct{}, 1)}
 	return operation.Define(operation.Declaration{
 		ID: "svc_readyz", Routes: operation.Routes("GET /readyz"), Group: group,
 		Summary: "Answers 200 once calls are served, else 503", Access: auth.Public,
@@ -48,7 +74,7 @@ func Readyz(s api.Services, stopping func() bool) *operation.Operation {
 		}
 		ctx, cancel := context.WithTimeout(ctx, readyWithin)
 		defer cancel()
-		if _, err := s.Client.Fresh(ctx); err != nil {
+		if err := ready.check(ctx); err != nil {
 			return Health{}, fault.Wrap(fault.Unavailable, err, "the control plane does not answer")
 		}
 		return Health{Status: "ok"}, nil

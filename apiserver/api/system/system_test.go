@@ -3,6 +3,7 @@ package system_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client/clienttest"
@@ -14,10 +15,13 @@ func TestHealth(t *testing.T) {
 	ready := apitest.Scenario{Name: "ready", Do: "GET /readyz", Status: 200, Headers: map[string]string{"RateLimit-Limit": ""}}
 	s.Run(t, alive, ready)
 	s.Client.Fail(clienttest.Down())
+	s.Run(t, ready) // of a second ago
+	s.Clock.Advance(time.Second)
 	s.Run(t, alive,
 		apitest.Scenario{Name: "not ready", Do: "GET /readyz", Status: 503, Code: "unavailable", Headers: map[string]string{"Retry-After": "*"}},
 		apitest.Scenario{Name: "no call is served", As: apitest.User, Do: "GET /api/wallet", Status: 503, Code: "unavailable"})
 	s.Client.Fail(nil)
+	s.Clock.Advance(time.Second)
 	s.Run(t, ready)
 }
 

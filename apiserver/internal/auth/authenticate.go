@@ -18,6 +18,8 @@ type Authenticator struct {
 	Touches *Touches
 	Clock   clock.Clock
 	IDs     ids.Source
+
+	unknown unknown
 }
 
 // Authenticate finds out who calls, from the headers Authorization and X-Customer-Ref. The view is no older than the
@@ -29,13 +31,28 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization, custome
 	if !strings.EqualFold(scheme, "Bearer") || credential == "" {
 		return Principal{}, nil, fault.New(fault.Unauthorized, "a bearer credential is needed")
 	}
+	isKey := strings.HasPrefix(credential, keyStart)
+	if isKey && !wellFormed(credential) {
+		return Principal{}, nil, fault.New(fault.Unauthorized, "the key is not known")
+	}
+	var who identity
+	if !isKey {
+		var err error
+		if who, err = a.Issuer.check(credential, a.Clock.Now()); err != nil {
+			return Principal{}, nil, fault.Wrap(fault.Unauthorized, err, "the token is not valid")
+		}
+	}
+	if isKey && a.unknown.remembers(credential, a.Clock.Now()) && findKey(a.Client.View(), credential) == nil {
+		return Principal{}, nil, fault.New(fault.Unauthorized, "the key is not known")
+	}
 	view, err := a.Client.Fresh(ctx)
 	if err != nil {
 		return Principal{}, nil, fmt.Errorf("read the state: %w", err)
 	}
-	if strings.HasPrefix(credential, keyStart) {
+	if isKey {
 		key := findKey(view, credential)
 		if key == nil {
+			a.unknown.remember(credential, a.Clock.Now())
 			return Principal{}, nil, fault.New(fault.Unauthorized, "the key is not known")
 		}
 		if customerRef != "" && customerRef != key.Customer {
@@ -44,11 +61,15 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization, custome
 		a.Touches.touch(key.ID)
 		return Principal{Customer: key.Customer, Key: key}, view, nil
 	}
-	who, err := a.Issuer.check(credential, a.Clock.Now())
-	if err != nil {
-		return Principal{}, nil, fault.Wrap(fault.Unauthorized, err, "the token is not valid")
-	}
 	return a.signIn(ctx, view, who, customerRef)
+}
+
+// Known says whether this node has heard of a credential, without asking anyone: one that has a key's form, whose key
+// is not here, may be new, and everything else is not valid.
+func (a *Authenticator) Known(authorization string) bool {
+	_, credential, _ := strings.Cut(authorization, " ")
+	credential = strings.TrimSpace(credential)
+	return !wellFormed(credential) || findKey(a.Client.View(), credential) != nil
 }
 
 // AuthenticateHere finds out who calls when the control plane has no leader, which leaves tokens: whether a key was

@@ -30,14 +30,19 @@ func NewSecret() Secret {
 	return Secret{Text: text, Prefix: prefix, Hash: sha256.Sum256([]byte(text))}
 }
 
-// findKey is the key that a client sent, nil when there is none like it.
-func findKey(view *client.View, text string) *client.Key {
+// wellFormed says whether a text has the form of a key.
+func wellFormed(text string) bool {
 	rest, ok := strings.CutPrefix(text, keyStart)
 	prefix, _, dotted := strings.Cut(rest, ".")
-	if !ok || !dotted || len(prefix) != prefixLength || len(text) > maxKeyLength {
+	return ok && dotted && len(prefix) == prefixLength && len(text) <= maxKeyLength
+}
+
+// findKey is the key that a client sent, nil when there is none like it.
+func findKey(view *client.View, text string) *client.Key {
+	if !wellFormed(text) {
 		return nil
 	}
-	key := view.KeyByPrefix(prefix)
+	key := view.KeyByPrefix(text[len(keyStart) : len(keyStart)+prefixLength])
 	hash := sha256.Sum256([]byte(text))
 	if key == nil || subtle.ConstantTimeCompare(hash[:], key.Hash[:]) != 1 {
 		return nil

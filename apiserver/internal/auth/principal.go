@@ -30,6 +30,14 @@ func (p *Principal) Holder() string {
 	return "subject " + p.Subject
 }
 
+// Payer names the customer whose credential it is, "" when an admin acts for another one.
+func (p *Principal) Payer() string {
+	if p.Impersonates() {
+		return ""
+	}
+	return p.Customer
+}
+
 // Access classes operations by their effect, not their verb (decision 7).
 type Access string
 

@@ -68,29 +68,47 @@ type Verdict = cache.Verdict
 
 // Limiter decides on calls. Implementations are safe for concurrent use.
 type Limiter interface {
-	// Take takes one call of a class from its holder's bucket.
-	Take(ctx context.Context, holder string, class Class) Verdict
+	// Take takes one call of a class from its holder's bucket, and from its customer's when there is one. The verdict is
+	// that of the bucket which binds.
+	Take(ctx context.Context, holder, customer string, class Class) Verdict
 }
 
 // Off is the switch: it allows everything.
 type Off struct{}
 
 // Take implements Limiter.
-func (Off) Take(context.Context, string, Class) Verdict { return Verdict{Allowed: true} }
+func (Off) Take(context.Context, string, string, Class) Verdict { return Verdict{Allowed: true} }
 
 // Buckets is the Limiter by figures. A class without one is not limited.
 type Buckets struct {
 	Cache   cache.Limiter
 	Figures map[Class]Figure
+	// Customers are the figures of a customer's credentials together; a class without one has CustomerFactor times its own.
+	Customers map[Class]Figure
 }
 
+// CustomerFactor is how many times a credential's figure all credentials of a customer have together (decision 55).
+const CustomerFactor = 10
+
 // Take implements Limiter.
-func (b *Buckets) Take(ctx context.Context, holder string, class Class) Verdict {
+func (b *Buckets) Take(ctx context.Context, holder, customer string, class Class) Verdict {
 	figure, limited := b.Figures[class]
 	if !limited {
 		return Verdict{Allowed: true}
 	}
-	return b.Cache.Take(ctx, string(class)+" "+holder, figure)
+	own := b.Cache.Take(ctx, string(class)+" "+holder, figure)
+	if !own.Allowed || customer == "" {
+		return own // a refused call costs the customer nothing
+	}
+	together, told := b.Customers[class]
+	if !told {
+		together = Figure{Count: CustomerFactor * figure.Count, Per: figure.Per}
+	}
+	all := b.Cache.Take(ctx, string(class)+" customer "+customer, together)
+	if !all.Allowed || all.Remaining < own.Remaining {
+		return all
+	}
+	return own
 }
 
 // MaxStreams is how many streams a customer may have open.

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,9 +17,38 @@ func TestHoldersAndClassesAreApart(t *testing.T) {
 		class  Class
 		want   bool
 	}{{"a", Run, true}, {"a", Run, false}, {"b", Run, true}, {"a", ListRun, true}, {"a", Read, true}, {"a", Read, true}} {
-		if got := b.Take(t.Context(), test.holder, test.class).Allowed; got != test.want {
+		if got := b.Take(t.Context(), test.holder, "", test.class).Allowed; got != test.want {
 			t.Errorf("%s %s: %v", test.holder, test.class, got)
 		}
+	}
+}
+
+// More keys are not more calls: a customer's keys share ten times a key's figure. What a key's own bucket refuses costs
+// the customer nothing.
+func TestKeysShareTheirCustomersBucket(t *testing.T) {
+	manual := clock.NewManual(time.Unix(1_800_000_000, 0))
+	b := &Buckets{Cache: cache.NewLocal(manual), Figures: map[Class]Figure{Run: {Count: 2, Per: time.Minute}}}
+	allowed := 0
+	for key := range 30 {
+		for call := range 3 {
+			v := b.Take(t.Context(), fmt.Sprint("key ", key), "alice", Run)
+			if v.Allowed {
+				allowed++
+			}
+			if key == 0 && v.Limit != 2 || key == 20 && call == 0 && v.Limit != 20 {
+				t.Errorf("key %d is told of a limit of %d", key, v.Limit)
+			}
+		}
+	}
+	if allowed != 20 {
+		t.Errorf("%d calls of 30 keys are allowed, want 20", allowed)
+	}
+	if !b.Take(t.Context(), "key 30", "bob", Run).Allowed {
+		t.Error("another customer is refused")
+	}
+	manual.Advance(3 * time.Second)
+	if v := b.Take(t.Context(), "key 31", "alice", Run); !v.Allowed || v.Limit != 20 || v.Remaining != 0 {
+		t.Errorf("after a twentieth of the time: %+v", v)
 	}
 }
 

@@ -24,6 +24,8 @@ import (
 // faults: unauthorized, invalid_request, unavailable.
 type Authenticator interface {
 	Authenticate(ctx context.Context, authorization, customerRef string) (auth.Principal, *client.View, error)
+	// Known says without a look elsewhere whether to check a credential costs no more than its call may.
+	Known(authorization string) bool
 	// AuthenticateHere does so for tokens by what this node knows, which may be old.
 	AuthenticateHere(authorization string) (auth.Principal, *client.View, error)
 }
@@ -218,12 +220,20 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 // identify finds out who calls and takes the call from its bucket.
 func (x *exchange) identify(ctx context.Context) error {
 	if x.op.Access == auth.Public {
-		return x.take(ctx, "address "+x.rc.RemoteIP().String(), x.op.Rate)
+		return x.take(ctx, x.address(), "", x.op.Rate)
+	}
+	known := x.Auth.Known(string(x.rc.Request.Header.Peek("Authorization")))
+	if !known { // whether there is such a key asks the leader
+		if limited := x.take(ctx, x.address(), "", limits.Anonymous); limited != nil {
+			return limited
+		}
 	}
 	principal, view, err := x.authenticate(ctx)
 	if err != nil {
-		if limited := x.take(ctx, "address "+x.rc.RemoteIP().String(), limits.Anonymous); limited != nil {
-			return limited
+		if known {
+			if limited := x.take(ctx, x.address(), "", limits.Anonymous); limited != nil {
+				return limited
+			}
 		}
 		return err
 	}
@@ -232,7 +242,7 @@ func (x *exchange) identify(ctx context.Context) error {
 	if principal.SignIn() && (class == limits.General || class == limits.Read) {
 		class = limits.SignIn
 	}
-	return x.take(ctx, principal.Holder(), class)
+	return x.take(ctx, principal.Holder(), principal.Payer(), class)
 }
 
 func (x *exchange) authenticate(ctx context.Context) (auth.Principal, *client.View, error) {
@@ -251,12 +261,15 @@ func (x *exchange) authenticate(ctx context.Context) (auth.Principal, *client.Vi
 	return principal, view, err
 }
 
+// address names the bucket of who calls without a credential.
+func (x *exchange) address() string { return "address " + x.rc.RemoteIP().String() }
+
 // take takes the call from a bucket and says on the answer what is left.
-func (x *exchange) take(ctx context.Context, holder string, class limits.Class) error {
+func (x *exchange) take(ctx context.Context, holder, customer string, class limits.Class) error {
 	if class == limits.Unlimited {
 		return nil
 	}
-	v := x.Limits.Take(ctx, holder, class)
+	v := x.Limits.Take(ctx, holder, customer, class)
 	if v.Limit > 0 {
 		h := &x.rc.Response.Header
 		h.Set("RateLimit-Limit", itoa(v.Limit))

@@ -35,6 +35,8 @@ func (everyone) Authenticate(_ context.Context, authorization, _ string) (auth.P
 	return auth.Principal{Customer: "alice", Subject: "alice"}, nil, nil
 }
 
+func (everyone) Known(string) bool { return true }
+
 func (e everyone) AuthenticateHere(authorization string) (auth.Principal, *client.View, error) {
 	return e.Authenticate(context.Background(), authorization, "")
 }
@@ -286,6 +288,8 @@ func (l leaderless) Authenticate(ctx context.Context, _, _ string) (auth.Princip
 	l.patience <- time.Until(until)
 	return auth.Principal{}, nil, fault.New(fault.Unavailable, "the control plane has no leader")
 }
+
+func (leaderless) Known(string) bool { return true }
 
 func (leaderless) AuthenticateHere(string) (auth.Principal, *client.View, error) {
 	return auth.Principal{}, nil, fault.New(fault.Unauthorized, "not by this node alone")

@@ -1,0 +1,65 @@
+package auth
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// counting counts the reads that ask the leader.
+type counting struct {
+	client.Client
+	reads int
+}
+
+func (c *counting) Fresh(ctx context.Context) (*client.View, error) {
+	c.reads++
+	return c.Client.Fresh(ctx)
+}
+
+// What is no credential asks nobody, and an unknown key asks once; a key that is known here asks each time, so that a
+// revoked one is refused from then on.
+func TestInvalidCredentialsDoNotAskTheLeader(t *testing.T) {
+	manual := clock.NewManual(now())
+	source := ids.Random{Now: manual.Now}
+	state := clienttest.New(t, manual)
+	c := &counting{Client: state}
+	issuer, err := OpenIssuer(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Authenticator{Client: c, Issuer: issuer, Touches: NewTouches(c, manual, nil), Clock: manual, IDs: source}
+	secret, stranger, id := NewSecret(), NewSecret(), source.New()
+	state.Must(t, client.OpenCustomer{Customer: "alice", Entry: source.New()})
+	state.Must(t, client.MintKey{ID: id, Customer: "alice", Prefix: secret.Prefix, Hash: secret.Hash, Name: "n", Scope: model.ScopeUser})
+	ask := func(credential string, code fault.Code, reads int) {
+		t.Helper()
+		c.reads = 0
+		_, _, err := a.Authenticate(t.Context(), "Bearer "+credential, "")
+		if err == nil && code != "" || err != nil && fault.CodeOf(err) != code || c.reads != reads {
+			t.Errorf("%s: %v after %d reads, want %q after %d", credential, err, c.reads, code, reads)
+		}
+	}
+	ask("", fault.Unauthorized, 0)
+	ask("no.token.at-all", fault.Unauthorized, 0)
+	ask("svc_live_none", fault.Unauthorized, 0)
+	ask(stranger.Text, fault.Unauthorized, 1)
+	ask(stranger.Text, fault.Unauthorized, 0)
+	manual.Advance(10 * time.Second)
+	ask(stranger.Text, fault.Unauthorized, 1)
+	ask(secret.Text, "", 1)
+	ask(secret.Text, "", 1)
+	state.Freeze() // this node lags behind
+	state.Must(t, client.RevokeKey{ID: id, Customer: "alice"})
+	ask(secret.Text, fault.Unauthorized, 1)
+	if !a.Known("Bearer "+secret.Text) || a.Known("Bearer "+stranger.Text) {
+		t.Error("what is known is what this node has")
+	}
+}

@@ -34,7 +34,17 @@ func (s *Server) reading() timekeeper.Reading {
 }
 
 // stamp is the time for a command, Unix milliseconds.
-func (s *Server) stamp() int64 { return max(s.clocks.keeper.Stamp(s.reading()).UnixMilli(), 0) }
+func (s *Server) stamp() int64 {
+	now := s.reading()
+	if stamp := s.clocks.keeper.Stamp(now); !stamp.IsZero() {
+		return stamp.UnixMilli()
+	}
+	// Raft has made it the leader and its leadership has not begun: the state's own time stands, if there is any.
+	if _, known := s.machine.fsm.Store().Progress(); known > 0 {
+		return 0
+	}
+	return now.Wall.UnixMilli()
+}
 
 // beginTime begins a leadership's time where that of the state is.
 func (s *Server) beginTime() {

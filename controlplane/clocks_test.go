@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/timekeeper"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/testkit/skew"
@@ -122,4 +123,27 @@ func TestIdleStateTimeFollowsTheClock(t *testing.T) {
 		_, now := s.machine.fsm.Store().Progress()
 		return now-before >= 2*time.Minute.Milliseconds()
 	})
+}
+
+// TestTheFirstCommandOfAllHasATime: Raft makes a node the leader before its leadership has begun, and takes commands then. In
+// an empty state there is no time that could stand, and what was made in 1970 would have expired a moment later.
+func TestTheFirstCommandOfAllHasATime(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := cfg.Clock.Now().UnixMilli()
+	stamp := s.stamp()
+	if stamp < began {
+		t.Fatalf("the first stamp is %d, want %d or later", stamp, began)
+	}
+	data, err := s.machine.fsm.Encode(cfg.IDs.New(), stamp, command.TickPayload{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.machine.fsm.Apply(1, data)
+	if next := s.stamp(); next != 0 {
+		t.Errorf("the next stamp is %d: the state's own time is to stand until the leadership has begun", next)
+	}
 }

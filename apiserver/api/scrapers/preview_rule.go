@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
+	"time"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/pattern"
@@ -43,7 +46,7 @@ func PreviewRule(s api.Services) *operation.Operation {
 			"or group, whose text in the first match is the output; onNoMatch is KEEP (the source as it is), NULL or EMPTY. " +
 			"ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.",
 		Access: auth.Read, Rate: limits.General, Invalid: fault.SchemaValidation, Errors: []fault.Code{fault.SchemaValidation},
-	}, func(ctx context.Context, _ *operation.Caller, in *previewRuleRequest) (RulePreview, error) {
+	}, func(ctx context.Context, from *operation.Caller, in *previewRuleRequest) (RulePreview, error) {
 		list := []model.PostProcessRule{in.Body.Rule}
 		if faults := rules.Check(ctx, list, s.ExchangeRates); len(faults) > 0 {
 			for _, f := range faults {
@@ -63,6 +66,8 @@ func PreviewRule(s api.Services) *operation.Operation {
 		if compiled.Converts() {
 			day = rules.Day{Table: s.ExchangeRates.Table(ctx), At: s.Clock.Now()}
 		}
+		ctx, leave := whileThere(ctx, s.Clock, from.Gone)
+		defer leave()
 		out, err := compiled.Preview(ctx, value, day)
 		switch {
 		case errors.Is(err, pattern.ErrExhausted):
@@ -77,4 +82,29 @@ func PreviewRule(s api.Services) *operation.Operation {
 		}
 		return RulePreview{Output: out.Value, Rate: out.Rate, RateDate: out.RateDate}, nil
 	})
+}
+
+// goneEvery is how often the caller of a preview is looked for.
+const goneEvery = 200 * time.Millisecond
+
+// whileThere is a context that ends when the caller has gone. What it answers must be called before the handler ends.
+func whileThere(ctx context.Context, now clock.Clock, gone func() bool) (context.Context, func()) {
+	ctx, leave := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-now.After(goneEvery):
+				if gone() {
+					leave()
+				}
+			}
+		}
+	})
+	return ctx, func() {
+		leave()
+		watch.Wait()
+	}
 }

@@ -1,6 +1,7 @@
 package scrapers_test
 
 import (
+	"strings"
 	"testing"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
@@ -27,6 +28,11 @@ func TestPreviewRule(t *testing.T) {
 			Has: map[string]any{"output": "12"}},
 		apitest.Scenario{Name: "a wrong rule", As: apitest.User, Do: do, Body: rule("REGEX_CLEAN", `{"pattern":"("}`, `"a"`), Status: 400,
 			Code: "schema_validation_failed", Has: map[string]any{"errors.0.field": "rule.params.pattern"}},
+		apitest.Scenario{Name: "a pattern that is too large", As: apitest.User, Do: do, Status: 400, Code: "schema_validation_failed",
+			Body: rule("REGEX_CLEAN", `{"pattern":"`+strings.Repeat("a{0,999}", 61)+`"}`, `"a"`), Has: map[string]any{"errors.0.field": "rule.params.pattern"}},
+		apitest.Scenario{Name: "a pattern that takes too long", As: apitest.User, Do: do, Status: 400, Code: "schema_validation_failed",
+			Body: rule("REGEX_CLEAN", `{"pattern":"`+strings.Repeat("a{0,999}", 3)+`z"}`, `"`+string(make100k())+`"`),
+			Has:  map[string]any{"errors.0.field": "rule.params.pattern"}},
 		apitest.Scenario{Name: "no reference rate", As: apitest.User, Do: do, Body: rule("CURRENCY_CONVERT", `{"from":"EUR","to":"XAU"}`, `1`),
 			Status: 400, Code: "schema_validation_failed", Has: map[string]any{"errors.0.field": "rule.params.to"}},
 		apitest.Scenario{Name: "no rule", As: apitest.User, Do: do, Body: `{"sampleValue":1}`, Status: 400, Code: "schema_validation_failed"},

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shoal.dev/shoal/billing"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
@@ -20,6 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type ledger struct {
 	mu      sync.Mutex
 	refuse  int
+	poison  uint32 // seq of a receipt that is refused for good, 0: none
 	seqs    []uint32
 	markers []uint64
 	before  map[uint64]int // receipts seen when a marker came
@@ -32,6 +34,11 @@ func (l *ledger) settle(_ context.Context, receipts []model.Receipt, markers []m
 	if l.refuse > 0 {
 		l.refuse--
 		return errors.New("no leader")
+	}
+	for _, r := range receipts {
+		if r.Unit.Seq == l.poison && l.poison != 0 {
+			return fault.New(fault.InvalidRequest, "no node could decode it")
+		}
 	}
 	for _, r := range receipts {
 		l.seqs = append(l.seqs, r.Unit.Seq)
@@ -103,5 +110,34 @@ func TestReceiptsBeforeMarkersAreSettledBeforeThem(t *testing.T) {
 	counts := b.Counts()
 	if counts.Receipts != n || counts.Undecodable != 1 || counts.Retries != 2 || counts.Batches > n/400 {
 		t.Fatalf("counts %+v", counts)
+	}
+}
+
+// A receipt that no node takes costs no other its settling, and is not tried for ever.
+func TestReceiptsRefusedForGoodAreSkipped(t *testing.T) {
+	log, err := stream.NewMemory(stream.Config{Partitions: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	records := make([][]byte, 0, 12)
+	for seq := range uint32(11) {
+		records = append(records, stream.EncodeReceipt(model.Receipt{Job: ids.ID{1}, Unit: model.Unit{Seq: seq}, Outcome: model.Delivered}))
+	}
+	records = append(records, stream.EncodeMarker(model.Marker{Number: 7}))
+	if err := log.Publish(t.Context(), stream.Receipts, 0, records...); err != nil {
+		t.Fatal(err)
+	}
+	l := &ledger{poison: 4, before: map[uint64]int{}, changed: make(chan struct{}, 1)}
+	b, stop := start(t, l, log)
+	for settled := false; !settled; {
+		<-l.changed
+		l.mu.Lock()
+		settled = len(l.markers) == 1
+		l.mu.Unlock()
+	}
+	stop()
+	if counts := b.Counts(); len(l.seqs) != 10 || l.before[7] != 10 || counts.Undecodable != 1 || counts.Receipts != 10 {
+		t.Errorf("settled %v, before the marker %d, counts %+v", l.seqs, l.before[7], counts)
 	}
 }

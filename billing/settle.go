@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -33,6 +34,9 @@ const (
 	quiet       = 200 * time.Millisecond // some batches of ingest in bulk
 	fetchMost   = 512
 )
+
+// tellEvery is how often the log may tell of skipped records.
+const tellEvery = time.Minute
 
 // Config is what a Billing works with. Logger, Clock, Metrics, Tracer and Point may be left out.
 type Config struct {
@@ -58,6 +62,9 @@ type Billing struct {
 
 	recent  float64 // receipts of about the last second, as of counted
 	counted time.Time
+
+	told   time.Time // when the log told of skipped records
+	untold uint64    // skipped since
 }
 
 // Counts say what was done since the start.
@@ -188,7 +195,7 @@ func (b *Billing) add(to *batch, messages []stream.Message) {
 		receipt, marker, err := stream.DecodeReceipts(m.Value)
 		switch {
 		case err != nil:
-			b.undecodable.Add(1)
+			b.skip(1, err)
 		case marker != nil:
 			to.markers = append(to.markers, *marker)
 		default:
@@ -204,10 +211,35 @@ func (b *Billing) add(to *batch, messages []stream.Message) {
 func (b *Billing) settle(ctx context.Context, full *batch) error {
 	b.config.Point("billing.before_settle")
 	began := b.config.Clock.Now()
+	if err := b.apply(ctx, full.receipts, full.markers); err != nil {
+		return err
+	}
+	b.config.Point("billing.after_settle")
+	b.batches.Add(1)
+	b.done(full, began)
+	b.trace(full, began)
+	return nil
+}
+
+// apply settles receipts and then hands on the markers behind them. Receipts that are refused for good are looked for by
+// halves and skipped: their units are found by markers, and the others must not wait for them.
+func (b *Billing) apply(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := b.config.Settle(ctx, full.receipts, full.markers)
-		if err == nil {
-			break
+		err := b.config.Settle(ctx, receipts, markers)
+		switch {
+		case err == nil:
+			b.settled.Add(uint64(len(receipts)))
+			return nil
+		case refusedForGood(err) && len(receipts) > 1:
+			half := len(receipts) / 2
+			if err := b.apply(ctx, receipts[:half], nil); err != nil {
+				return err
+			}
+			return b.apply(ctx, receipts[half:], markers)
+		case refusedForGood(err) && len(receipts) == 1:
+			b.skip(1, err)
+			receipts = nil
+			continue
 		}
 		b.retries.Add(1)
 		b.config.Logger.Warn("billing: settle failed, trying again", "error", err)
@@ -217,10 +249,19 @@ func (b *Billing) settle(ctx context.Context, full *batch) error {
 		case <-b.config.Clock.After(wait/2 + rand.N(wait/2)):
 		}
 	}
-	b.config.Point("billing.after_settle")
-	b.settled.Add(uint64(len(full.receipts)))
-	b.batches.Add(1)
-	b.done(full, began)
-	b.trace(full, began)
-	return nil
+}
+
+// refusedForGood says whether a command would be refused each time: it is too large, or no node could decode it.
+func refusedForGood(err error) bool {
+	return errors.Is(err, fault.New(fault.InvalidRequest, "")) || errors.Is(err, fault.New(fault.PayloadTooLarge, ""))
+}
+
+// skip notes records that are refused for good.
+func (b *Billing) skip(records uint64, why error) {
+	b.untold += records
+	b.undecodable.Add(records)
+	if now := b.config.Clock.Now(); b.told.IsZero() || now.Sub(b.told) >= tellEvery {
+		b.config.Logger.Warn("billing: records skipped that are refused for good", "records", b.untold, "error", why)
+		b.told, b.untold = now, 0
+	}
 }

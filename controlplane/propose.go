@@ -79,7 +79,7 @@ func (s *Server) append(ctx context.Context, id ids.ID, payload command.Payload,
 	}
 	data, err := s.machine.fsm.Encode(id, s.stamp(), payload, call)
 	if err != nil {
-		return 0, fault.Wrap(fault.Internal, err, "")
+		return 0, err
 	}
 	if len(data) > maxCommandBytes {
 		return 0, errTooLarge
@@ -99,7 +99,7 @@ func (s *Server) append(ctx context.Context, id ids.ID, payload command.Payload,
 func (s *Server) appendThere(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (uint64, error) {
 	body, err := s.machine.fsm.EncodePayload(payload)
 	if err != nil {
-		return 0, fault.Wrap(fault.Internal, err, "")
+		return 0, err
 	}
 	if len(body) > maxCommandBytes {
 		return 0, errTooLarge

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"shoal.dev/shoal/pkg/ids"
@@ -51,8 +52,17 @@ func (b *batch) add(messages []stream.Message) (undecodable uint64) {
 	return undecodable
 }
 
-// wellFormed refuses what a row could not be completed of.
+// Bounds of a page that a row store takes; of more it would refuse the whole batch.
+const (
+	maxSeq  = math.MaxInt32
+	maxRows = 1_000_000
+)
+
+// wellFormed refuses what a row could not be completed of, or no row store takes.
 func wellFormed(p *model.Page) bool {
+	if p.Unit.Seq > maxSeq || len(p.Rows) > maxRows {
+		return false
+	}
 	noObject := func(row []byte) bool { return len(row) < 2 || row[0] != '{' || row[len(row)-1] != '}' }
 	return p.Outcome >= model.Delivered && p.Outcome <= model.Cancelled && !slices.ContainsFunc(p.Rows, noObject)
 }
@@ -83,6 +93,11 @@ func (g *Ingest) admit(ctx context.Context, b *batch) error {
 		if job == nil || job.Closed {
 			it.page = nil
 			g.counts.dropped.Add(1)
+			continue
+		}
+		if it.page.Unit.Seq >= job.Links {
+			it.page = nil
+			g.skip(1)
 			continue
 		}
 		if it.page.Outcome == model.Cancelled {

@@ -29,6 +29,9 @@ const (
 	DefaultLinger   = 50 * time.Millisecond
 )
 
+// tellEvery is how often the log may tell of skipped records.
+const tellEvery = time.Minute
+
 // Bounds of the pause between two tries of a failing call.
 const (
 	minPause = 50 * time.Millisecond
@@ -86,7 +89,7 @@ type Counts struct {
 	Stored      uint64 // pages stored, or found stored
 	Rows        uint64 // rows of these pages
 	Dropped     uint64 // pages of unknown or closed runs
-	Undecodable uint64 // records skipped
+	Undecodable uint64 // records skipped: undecodable, malformed, or beyond the run's list
 	Retries     uint64 // failed calls of the store, the log and the control plane
 	Batches     uint64
 }
@@ -96,6 +99,9 @@ type Ingest struct {
 	config  Config
 	metrics *metrics
 	counts  struct{ stored, rows, dropped, undecodable, retries, batches atomic.Uint64 }
+
+	told   time.Time // when the log told of skipped records
+	untold uint64    // skipped since
 }
 
 // New makes a member that Run starts.
@@ -215,8 +221,21 @@ func (g *Ingest) fetch(ctx context.Context, reader stream.Reader, b *batch) erro
 	if err != nil {
 		return err
 	}
-	g.counts.undecodable.Add(b.add(messages))
+	g.skip(b.add(messages))
 	return nil
+}
+
+// skip notes records that are refused for good: they would be refused each time, and their units are found by markers.
+func (g *Ingest) skip(records uint64) {
+	if records == 0 {
+		return
+	}
+	g.untold += records
+	g.counts.undecodable.Add(records)
+	if now := g.config.Clock.Now(); g.told.IsZero() || now.Sub(g.told) >= tellEvery {
+		g.config.Logger.Warn("ingest: records skipped that cannot be decoded, or are of no page of their run", "records", g.untold)
+		g.told, g.untold = now, 0
+	}
 }
 
 // commit only saves repeats: what it fails to commit comes again and changes nothing.

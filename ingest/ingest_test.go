@@ -41,12 +41,13 @@ func (c fakeControl) View() Jobs                          { return c.view }
 func (c fakeControl) Fresh(context.Context) (Jobs, error) { return c.fresh, nil }
 
 func testControl() fakeControl {
+	const links = 1 << 20
 	known := jobs{
-		openJob:   {ID: openJob, Customer: "c", Group: id(20), Scraper: id(30), State: model.Running, Started: 1_700_000_000_000},
-		endedJob:  {ID: endedJob, Scraper: id(30), State: model.Stopped},
-		closedJob: {ID: closedJob, Scraper: id(30), State: model.Completed, Closed: true},
+		openJob:   {ID: openJob, Links: links, Customer: "c", Group: id(20), Scraper: id(30), State: model.Running, Started: 1_700_000_000_000},
+		endedJob:  {ID: endedJob, Links: links, Scraper: id(30), State: model.Stopped},
+		closedJob: {ID: closedJob, Links: links, Scraper: id(30), State: model.Completed, Closed: true},
 	}
-	fresh := jobs{hiddenJob: {ID: hiddenJob, State: model.Running}}
+	fresh := jobs{hiddenJob: {ID: hiddenJob, Links: links, State: model.Running}}
 	for id, job := range known {
 		fresh[id] = job
 	}
@@ -174,6 +175,8 @@ func TestWhatBecomesOfAPage(t *testing.T) {
 		stream.EncodePage(cancelled),
 		[]byte("rubbish"),
 		stream.EncodePage(broken),
+		stream.EncodePage(page(openJob, 1<<20)), // beyond the list
+		stream.EncodePage(page(openJob, 1<<31)), // beyond what a row store takes
 		stream.EncodePage(page(id(99), 4)),
 		stream.EncodePage(page(hiddenJob, 5)),
 		stream.EncodePage(page(endedJob, 6)),
@@ -220,7 +223,7 @@ func TestWhatBecomesOfAPage(t *testing.T) {
 		t.Errorf("stored under %+v", w.Job)
 	}
 	counts := g.Counts()
-	if counts.Stored != 3 || counts.Dropped != 2 || counts.Undecodable != 2 || counts.Rows != 3 {
+	if counts.Stored != 3 || counts.Dropped != 2 || counts.Undecodable != 4 || counts.Rows != 3 {
 		t.Errorf("counts are %+v", counts)
 	}
 }

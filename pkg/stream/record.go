@@ -9,6 +9,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // A record is a version byte, a kind byte and a body in CBOR: a map with integer keys, without indefinite lengths, tags
@@ -50,8 +51,7 @@ var (
 		IndefLength: cbor.IndefLengthForbidden,
 		TagsMd:      cbor.TagsForbidden,
 	}.UserBufferEncMode())
-	// Text that is not UTF-8 passes as it is: an address is what a site wrote, and a record that a writer can encode must
-	// not be one that no reader accepts.
+	// Text that is not UTF-8 stands in records of older writers only. It is mended when they are read.
 	decoding = mustMode(cbor.DecOptions{
 		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:   maxNesting,
@@ -111,7 +111,7 @@ func encode(k kind, body any) []byte {
 	buffer.Reset()
 	buffer.WriteByte(recordVersion)
 	buffer.WriteByte(byte(k))
-	if err := encoding.MarshalToBuffer(body, buffer); err != nil {
+	if err := encoding.MarshalToBuffer(utf8text.MendText(body), buffer); err != nil {
 		// The bodies are integers, strings, bytes, and structs and slices of these: all of them have an encoding.
 		panic(fmt.Sprintf("stream: encode record of kind %d: %v", k, err))
 	}
@@ -151,5 +151,5 @@ func decodeBody[B any](k kind, body []byte) (*B, error) {
 	if err := decoding.Unmarshal(body, record); err != nil {
 		return nil, fmt.Errorf("%w: kind %d: %w", ErrUndecodable, k, err)
 	}
-	return record, nil
+	return utf8text.MendText(record).(*B), nil
 }

@@ -180,12 +180,27 @@ func roundTrip[B any](t *testing.T, encode func(B) []byte, decode func([]byte) (
 	})
 }
 
-// TestTextStaysAsItIs: an address that is not UTF-8 must not make a record that nobody can read.
-func TestTextStaysAsItIs(t *testing.T) {
-	want := "https://shop.example/\xff\xfe"
-	task, _, err := DecodeTasks(EncodeTask(model.Task{URL: want}))
-	if err != nil || task.URL != want {
-		t.Fatalf("task %v, error %v", task, err)
+// Text that is not UTF-8 is mended by every writer, and by readers of what older writers left.
+func TestTextIsMended(t *testing.T) {
+	bad, good := "https://shop.example/\xff\xfe", "https://shop.example/\ufffd"
+	from := &model.Continuation{Page: 1, URL: bad}
+	if task, _, err := DecodeTasks(EncodeTask(model.Task{URL: bad, From: from})); err != nil || task.URL != good || task.From.URL != good {
+		t.Errorf("task %+v, error %v", task, err)
+	}
+	page, _, err := DecodePages(EncodePage(model.Page{URL: bad, Final: bad, Code: bad, PriceRow: bad, Next: from,
+		Tries: []model.Try{{Code: bad}}, Rows: [][]byte{[]byte(bad)}}))
+	want := &model.Page{URL: good, Final: good, Code: good, PriceRow: good, Next: &model.Continuation{Page: 1, URL: good},
+		Tries: []model.Try{{Code: good}}, Rows: [][]byte{[]byte(bad)}}
+	if diff := cmp.Diff(want, page); diff != "" || err != nil {
+		t.Errorf("page %s, error %v", diff, err)
+	}
+	receipt, _, err := DecodeReceipts(EncodeReceipt(model.Receipt{PriceRow: bad, Next: from}))
+	if err != nil || receipt.PriceRow != good || receipt.Next.URL != good {
+		t.Errorf("receipt %+v, error %v", receipt, err)
+	}
+	old := append([]byte{recordVersion, byte(kindTask), 0xa1, 0x06, 0x78, byte(len(bad))}, bad...)
+	if task, _, err := DecodeTasks(old); err != nil || task.URL != good {
+		t.Errorf("task of an older writer %+v, error %v", task, err)
 	}
 }
 

@@ -100,6 +100,11 @@ func (s shapes) decodeBody(data []byte, v reflect.Value, p *problems) {
 		return
 	}
 	if err := checkSyntax(data); err != nil {
+		var deep *depthError
+		if errors.As(err, &deep) {
+			p.add(fault.InvalidBody, deep.member, "%v", err)
+			return
+		}
 		p.add(fault.InvalidBody, "", "not valid JSON: %v", err)
 		return
 	}
@@ -117,12 +122,24 @@ func checkSyntax(data []byte) error {
 	return checkMembers(dec)
 }
 
+// maxDepth is how deep the arrays and objects of a body may be nested. What keeps and replicates them adds levels of its
+// own, and has as many again for them.
+const maxDepth = 32
+
+// depthError says that a value is nested too deeply, in which member of the body.
+type depthError struct{ member string }
+
+func (e *depthError) Error() string {
+	return fmt.Sprintf("may be nested at most %d levels deep", maxDepth)
+}
+
 func checkMembers(dec *json.Decoder) error {
 	type level struct {
 		names map[string]bool // nil in an array
 		key   bool            // a name comes next
 	}
 	var stack []level
+	member := "" // of the body itself
 	for {
 		token, err := dec.Token()
 		if errors.Is(err, io.EOF) {
@@ -143,6 +160,9 @@ func checkMembers(dec *json.Decoder) error {
 				return fmt.Errorf("an object has more than %d members", maxMembers)
 			}
 			top.names[name], top.key = true, false
+			if len(stack) == 1 {
+				member = name
+			}
 			continue
 		}
 		if token == json.Delim('}') || token == json.Delim(']') {
@@ -151,6 +171,9 @@ func checkMembers(dec *json.Decoder) error {
 		}
 		if top != nil {
 			top.key = true
+		}
+		if len(stack) == maxDepth && (token == json.Delim('{') || token == json.Delim('[')) {
+			return &depthError{member}
 		}
 		switch token {
 		case json.Delim('{'):

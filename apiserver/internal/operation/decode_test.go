@@ -191,3 +191,21 @@ func FuzzDecodeBody(f *testing.F) {
 		}
 	})
 }
+
+// A body is nested at most maxDepth levels deep, whatever it is for: its own object is the first.
+func TestDepthOfABody(t *testing.T) {
+	deep := func(member string, levels int) string {
+		return fmt.Sprintf(`{"%s":{"a":%s1%s}}`, member, strings.Repeat("[", levels-2), strings.Repeat("]", levels-2))
+	}
+	id := "0123456789abcdef01234567"
+	if _, err := decodeSample(t, id, nil, deep("params", maxDepth)); err != nil {
+		t.Errorf("%d levels: %v", maxDepth, err)
+	}
+	for _, member := range []string{"params", "raw", "unknown"} {
+		_, err := decodeSample(t, id, nil, deep(member, maxDepth+1))
+		var refused *fault.Error
+		if !errors.As(err, &refused) || refused.Code != fault.InvalidBody || refused.Field != member {
+			t.Errorf("%d levels in %s: %v", maxDepth+1, member, err)
+		}
+	}
+}

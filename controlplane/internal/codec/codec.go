@@ -4,9 +4,21 @@ package codec
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"shoal.dev/shoal/pkg/utf8text"
+)
+
+// How deep values may be nested. The bounds of commands decide what an entry of the log does, so they are part of its
+// format: every version must have the same ones.
+const (
+	// CommandLevels is of commands with their envelopes: the 32 of a request's body, and as many for what is around it.
+	CommandLevels = 64 // since cluster version 2; 32 before
+	// StateLevels is of everything else. What commands bring gets a record, a result or a message around it.
+	StateLevels = 96
 )
 
 // Codec encodes and decodes. It is safe for concurrent use.
@@ -15,15 +27,25 @@ type Codec struct {
 	dec cbor.DecMode
 }
 
-// New makes the codec. Decoding bounds arrays and maps to 4,194,304 members and nesting to 32 levels.
-func New() *Codec {
+// New makes the codec of the state, of results and of messages. Decoding bounds nesting to StateLevels, and arrays and
+// maps to 4,194,304 members, like that of the others.
+func New() *Codec { return newCodec(StateLevels, cbor.UTF8RejectInvalid) }
+
+// NewForCommands makes the codec of what stands in the log.
+func NewForCommands() *Codec { return newCodec(CommandLevels, cbor.UTF8RejectInvalid) }
+
+// NewLenient makes a codec that reads what earlier versions wrote and could not read: text that is not UTF-8, and
+// nesting to 65,535 levels. Nothing that it reads may become state.
+func NewLenient() *Codec { return newCodec(math.MaxUint16, cbor.UTF8DecodeInvalid) }
+
+func newCodec(levels int, text cbor.UTF8Mode) *Codec {
 	enc, err := cbor.CoreDetEncOptions().EncMode()
 	if err != nil {
 		panic(fmt.Sprintf("codec: %v", err)) // constant options: a programmer's slip
 	}
 	dec, err := cbor.DecOptions{
-		MaxArrayElements: 1 << 22, MaxMapPairs: 1 << 22, MaxNestedLevels: 32,
-		DefaultMapType: reflect.TypeFor[map[string]any](),
+		MaxArrayElements: 1 << 22, MaxMapPairs: 1 << 22, MaxNestedLevels: levels,
+		DefaultMapType: reflect.TypeFor[map[string]any](), UTF8: text,
 	}.DecMode()
 	if err != nil {
 		panic(fmt.Sprintf("codec: %v", err))
@@ -31,8 +53,8 @@ func New() *Codec {
 	return &Codec{enc: enc, dec: dec}
 }
 
-// Marshal encodes a value.
-func (c *Codec) Marshal(value any) ([]byte, error) { return c.enc.Marshal(value) }
+// Marshal encodes a value. Text that is not UTF-8 is mended.
+func (c *Codec) Marshal(value any) ([]byte, error) { return c.enc.Marshal(utf8text.MendText(value)) }
 
 // Unmarshal decodes into a pointer.
 func (c *Codec) Unmarshal(data []byte, into any) error { return c.dec.Unmarshal(data, into) }

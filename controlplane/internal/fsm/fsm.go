@@ -21,7 +21,9 @@ type Observer func(payload command.Payload, result any)
 
 // FSM applies commands to a store.
 type FSM struct {
-	codec    *codec.Codec
+	codec    *codec.Codec // of results
+	commands *codec.Codec // of the log
+	lenient  *codec.Codec // of what older versions left in the log
 	registry map[command.Number]entry
 	store    atomic.Pointer[state.Store]
 	observer atomic.Pointer[Observer]
@@ -30,7 +32,8 @@ type FSM struct {
 
 // New makes a state machine over an empty store.
 func New() *FSM {
-	m := &FSM{codec: codec.New(), registry: map[command.Number]entry{}}
+	m := &FSM{codec: codec.New(), commands: codec.NewForCommands(), lenient: codec.NewLenient(),
+		registry: map[command.Number]entry{}}
 	m.store.Store(state.NewStore())
 	registerAll(m)
 	return m
@@ -116,35 +119,65 @@ func registerAll(m *FSM) {
 	register(m, true, previewDelete)
 }
 
-// EncodePayload makes the body of a command.
+// EncodePayload makes the body of a command, which every node can decode. Its errors are coded.
 func (m *FSM) EncodePayload(payload command.Payload) ([]byte, error) {
-	body, err := m.codec.Marshal(payload)
+	body, err := m.commands.Marshal(payload)
 	if err != nil {
-		return nil, fmt.Errorf("fsm: encode command %d: %w", payload.Number(), err)
+		return nil, fault.Wrap(fault.Internal, fmt.Errorf("fsm: encode command %d: %w", payload.Number(), err), "")
+	}
+	if _, err := m.DecodePayload(payload.Number(), body); err != nil {
+		return nil, refuse(err)
 	}
 	return body, nil
 }
 
-// DecodePayload is the payload of a body. What it refuses would stop every node that applies it.
+// DecodePayload is the payload of a body.
 func (m *FSM) DecodePayload(number command.Number, body []byte) (command.Payload, error) {
+	return m.decodePayload(m.commands, number, body)
+}
+
+func (m *FSM) decodePayload(c *codec.Codec, number command.Number, body []byte) (command.Payload, error) {
 	known, ok := m.registry[number]
 	if !ok {
 		return nil, fmt.Errorf("fsm: command %d is not known to this version", number)
 	}
-	payload, err := known.decode(m.codec, body)
+	payload, err := known.decode(c, body)
 	if err != nil {
 		return nil, fmt.Errorf("fsm: command %d cannot be decoded: %w", number, err)
 	}
 	return payload, nil
 }
 
-// Encode makes a command for the log.
+// Encode makes a command for the log. It is decoded as Apply does it: what is committed cannot be taken back. Its errors
+// are coded.
 func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *command.Call) ([]byte, error) {
-	body, err := m.EncodePayload(payload)
-	if err != nil {
-		return nil, err
+	body, err := m.commands.Marshal(payload)
+	var data []byte
+	if err == nil {
+		data, err = m.commands.Marshal(command.Envelope{ID: id, Number: payload.Number(), Stamp: stamp, Body: body, Call: call})
 	}
-	return m.codec.Marshal(command.Envelope{ID: id, Number: payload.Number(), Stamp: stamp, Body: body, Call: call})
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, fmt.Errorf("fsm: encode command %d: %w", payload.Number(), err), "")
+	}
+	if _, _, err := m.decode(m.commands, data); err != nil {
+		return nil, refuse(err)
+	}
+	return data, nil
+}
+
+// decode reads an entry of the log.
+func (m *FSM) decode(c *codec.Codec, data []byte) (command.Envelope, command.Payload, error) {
+	var env command.Envelope
+	if err := c.Unmarshal(data, &env); err != nil {
+		return env, nil, fmt.Errorf("fsm: an envelope cannot be decoded: %w", err)
+	}
+	payload, err := m.decodePayload(c, env.Number, env.Body)
+	return env, payload, err
+}
+
+// refuse is the answer to a command that cannot be decoded.
+func refuse(err error) *fault.Error {
+	return fault.Wrap(fault.InvalidRequest, err, "the command is nested too deeply, or holds text that is not UTF-8")
 }
 
 // Result is what applying a command gave: a value of the command's result type, or a fault. Replayed says that it is the
@@ -156,21 +189,23 @@ type Result struct {
 	Replayed bool
 }
 
-// Apply applies the command at a log index. It panics on a command that cannot be decoded or is not known: the node runs
-// an older version than the leader and must not go on with another state.
+// Apply applies the command at a log index. One that only the bounds of decoding refuse was committed by an older version,
+// which did not look: it is refused, alike on every node. Apply panics on any other that cannot be decoded, and on one
+// that is not known: the node runs an older version than the leader and must not go on with another state.
 func (m *FSM) Apply(index uint64, data []byte) Result {
-	var env command.Envelope
-	if err := m.codec.Unmarshal(data, &env); err != nil {
-		panic(fmt.Sprintf("fsm: command at %d cannot be decoded: %v", index, err))
+	env, payload, refused := m.decode(m.commands, data)
+	if refused != nil {
+		var err error
+		if env, payload, err = m.decode(m.lenient, data); err != nil {
+			panic(fmt.Sprintf("%v, at %d", err, index))
+		}
 	}
-	payload, err := m.DecodePayload(env.Number, env.Body)
-	if err != nil {
-		panic(fmt.Sprintf("%v, at %d", err, index))
-	}
-	known := m.registry[env.Number]
 	var result Result
-	err = m.Store().Update(index, env.Stamp, func(tx *state.Tx) error {
-		result = m.applyOnce(tx, &env, known, payload)
+	err := m.Store().Update(index, env.Stamp, func(tx *state.Tx) error {
+		if refused != nil {
+			return refuse(refused)
+		}
+		result = m.applyOnce(tx, &env, m.registry[env.Number], payload)
 		return nil
 	})
 	if err != nil {

@@ -1,0 +1,173 @@
+package fsm
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"shoal.dev/shoal/controlplane/internal/codec"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// nested is a value of as many arrays in each other.
+func nested(levels int) any {
+	var value any = "x"
+	for range levels {
+		value = []any{value}
+	}
+	return value
+}
+
+// replaceLeaves puts another value into all texts and members of any type behind v.
+func replaceLeaves(v reflect.Value, text string, whatever any) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(whatever))
+	case reflect.Pointer:
+		replaceLeaves(v.Elem(), text, whatever)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			replaceLeaves(v.Field(i), text, whatever)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			replaceLeaves(v.Index(i), text, whatever)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			member := reflect.New(v.Type().Elem()).Elem()
+			member.Set(v.MapIndex(key))
+			replaceLeaves(member, text, whatever)
+			v.SetMapIndex(key, member)
+		}
+	}
+}
+
+// hostile is a payload of a sample's type with such leaves.
+func hostile(sample command.Payload, text string, whatever any) command.Payload {
+	payload := reflect.New(reflect.TypeOf(sample))
+	payload.Elem().Set(reflect.ValueOf(sample))
+	replaceLeaves(payload.Elem(), text, whatever)
+	return payload.Elem().Interface().(command.Payload)
+}
+
+// What encodes decodes, whatever a caller, a page or a node sent; the rest is refused before it is proposed.
+func TestWhatEncodesDecodes(t *testing.T) {
+	for _, levels := range []int{0, 26, 32, codec.CommandLevels, 10_000} {
+		for number, sample := range samples(t, New()) {
+			m := New()
+			payload := hostile(sample, "a\xffb", nested(levels))
+			call := &command.Call{Customer: "c\xff", Operation: "o\xff", Key: "k\xff"}
+			data, err := m.Encode(ids.ID{1}, 1, payload, call)
+			if err != nil {
+				if levels <= 32 || !errors.Is(err, fault.New(fault.InvalidRequest, "")) {
+					t.Errorf("command %d with %d levels: %v", number, levels, err)
+				}
+				continue
+			}
+			if _, _, err := m.decode(m.commands, data); err != nil {
+				t.Errorf("command %d with %d levels: %v", number, levels, err)
+			}
+		}
+	}
+}
+
+// An entry that an older version committed without a look is refused alike everywhere, and changes nothing.
+func TestCommittedPoisonIsRefused(t *testing.T) {
+	mode, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, sample := range map[string]struct {
+		text  string
+		value any
+	}{"deep": {"x", nested(100)}, "not UTF-8": {"a\xffb", "x"}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			before := len(snapshotOf(t, b.m))
+			body, err := mode.Marshal(hostile(samples(t, b.m)[command.PutScraper], sample.text, sample.value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := mode.Marshal(command.Envelope{ID: b.ids.New(), Number: command.PutScraper, Stamp: b.now, Body: body})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.index++
+			result := b.m.Apply(b.index, data)
+			if !errors.Is(result.Err, fault.New(fault.InvalidRequest, "")) || result.ID.IsZero() {
+				t.Errorf("result %+v", result)
+			}
+			after := snapshotOf(t, b.m)
+			if len(after) != before {
+				t.Errorf("the state has %d bytes, had %d", len(after), before)
+			}
+			if err := New().Restore(bytes.NewReader(after)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The deepest scraper that is accepted is kept in a snapshot and read back. A request's body of 32 levels is less.
+func TestTheDeepestCommandSurvivesASnapshot(t *testing.T) {
+	for levels := codec.CommandLevels; ; levels-- {
+		b := newTrials(t)
+		rule := model.PostProcessRule{Params: map[string]any{"mapping": nested(levels)}}
+		put := command.PutScraperPayload{Create: true, ID: b.ids.New(), Customer: customer, Group: b.group,
+			Spec: model.Scraper{Name: "deep", Type: model.SingleProduct, PostProcessRules: []model.PostProcessRule{rule}}}
+		if _, err := b.m.Encode(b.ids.New(), b.now, put, nil); err != nil {
+			continue
+		}
+		if levels < 32 {
+			t.Fatalf("a rule of %d levels is not accepted", levels+1)
+		}
+		if err := b.do(put); err != nil {
+			t.Fatal(err)
+		}
+		if err := New().Restore(bytes.NewReader(snapshotOf(t, b.m))); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+}
+
+func snapshotOf(t *testing.T, m *FSM) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := m.Snapshot().Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// A command that is not known, or of another shape, stops the node: passing over it would leave it with another state.
+func TestUnknownCommandsStopTheNode(t *testing.T) {
+	m := New()
+	text, err := m.codec.Marshal("no payload")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, number := range []command.Number{999, command.PutScraper} {
+		data, err := m.codec.Marshal(command.Envelope{ID: ids.ID{1}, Number: number, Body: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("command %d was passed over", number)
+				}
+			}()
+			m.Apply(1, data)
+		}()
+	}
+}

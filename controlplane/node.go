@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -69,7 +68,7 @@ func openNode(cfg *Config, machine *machine, at *port.Port) (*node, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
-	logger := raftLogger(cfg.Logger)
+	logger := raftLogger(cfg.Logger, slog.LevelInfo)
 	logs, err := raftboltdb.New(raftboltdb.Options{Path: filepath.Join(dir, "log.db"),
 		BoltOptions: &bbolt.Options{Timeout: lockPatience, NoFreelistSync: true}})
 	if err != nil {
@@ -83,7 +82,7 @@ func openNode(cfg *Config, machine *machine, at *port.Port) (*node, error) {
 	if err := ownDirectory(dir, cfg.Node, cfg.Cluster.name()); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
-	snapshots, err := n.look(dir, logger)
+	snapshots, err := n.look(dir, raftLogger(cfg.Logger, slog.LevelDebug)) // each step of each snapshot is news to it
 	if err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -218,22 +217,4 @@ func (n *node) close() error {
 		err = errors.Join(err, n.members.Close())
 	}
 	return errors.Join(err, n.logs.Close())
-}
-
-// raftLogger passes what Raft has to say on to ours. What it warns of (elections, lost contacts) is its daily life.
-func raftLogger(to *slog.Logger) hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{Name: "raft", Level: hclog.Warn, DisableTime: true, Output: lines{to}})
-}
-
-type lines struct{ to *slog.Logger }
-
-// Write takes one line.
-func (l lines) Write(line []byte) (int, error) {
-	text := strings.TrimSpace(string(line))
-	if after, isError := strings.CutPrefix(text, "[ERROR]"); isError {
-		l.to.Warn("raft: " + strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(after), "raft:")))
-	} else {
-		l.to.Debug(text)
-	}
-	return len(line), nil
 }

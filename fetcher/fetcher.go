@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -256,10 +257,11 @@ func (f *Fetcher) sweep(ctx context.Context) {
 		}
 		f.mu.Lock()
 		now := f.config.Clock.Now()
+		var lapsed []int
 		for _, s := range f.shards {
 			switch {
 			case !s.fresh(now):
-				f.config.Logger.Warn("fetcher: lease lapsed", "shard", s.number)
+				lapsed = append(lapsed, int(s.number))
 				f.counts.lapsed.Add(1)
 				f.drop(s)
 			case s.releasing && !now.Before(s.finishBy):
@@ -268,6 +270,10 @@ func (f *Fetcher) sweep(ctx context.Context) {
 		}
 		f.endOverdue(now)
 		f.mu.Unlock()
+		if len(lapsed) > 0 {
+			slices.Sort(lapsed)
+			f.config.Logger.Warn("fetcher: leases lapsed", "count", len(lapsed), "shards", lapsed)
+		}
 		f.cancelEnded()
 	}
 }

@@ -119,6 +119,17 @@ func TestTheDemoEndsInTheMiddleOfAnOrder(t *testing.T) {
 }
 
 // TestWhyANodeDoesNotBecomeReady is what it warned of last since it was started.
+func TestThereIsNoLeaderToKill(t *testing.T) {
+	p := newPrompt(t.Context(), t)
+	p.api.mu.Lock()
+	p.api.leader = ""
+	p.api.mu.Unlock()
+	p.say("kill leader")
+	p.expect("nobody leads at the moment")
+	p.say("quit")
+	p.ends()
+}
+
 func TestWhyANodeDoesNotBecomeReady(t *testing.T) {
 	dir := t.TempDir()
 	const before, since = "time=t level=WARN msg=earlier\n", "time=t level=WARN msg=\"no Kafka\" failures=4\ntime=t level=INFO msg=so\n"

@@ -234,7 +234,9 @@ func (d *demoCluster) killNode(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		name = status.Leader
+		if name = status.Leader; name == "" {
+			return errors.New("nobody leads at the moment: the control plane has no majority, or elects; 'nodes' shows who does")
+		}
 	}
 	n, err := d.named(name, true)
 	if err != nil {

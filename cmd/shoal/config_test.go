@@ -115,7 +115,7 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 }
 
 func compare(want, got ServeConfig) string {
-	return cmp.Diff(want, got, cmpopts.IgnoreFields(ServeConfig{}, "Ready"),
+	return cmp.Diff(want, got, cmpopts.IgnoreFields(ServeConfig{}, "Ready", "Notice"),
 		cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }))
 }
 

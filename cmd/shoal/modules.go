@@ -84,6 +84,9 @@ func runNode(ctx context.Context, config ServeConfig, on *services) (err error) 
 		return err
 	}
 	defer n.signals.close()
+	began := n.clock.Now()
+	n.logStart()
+	defer func() { n.logStop(began, err) }()
 	// Listening comes before the rest: a port that is taken is the commonest mistake, and nothing has been touched yet.
 	if err := n.listen(); err != nil {
 		return err
@@ -167,6 +170,14 @@ type node struct {
 	api         *apiserver.Server
 }
 
+// metricsOf is where a role declares its metrics: nowhere when it does not run in this process.
+func (n *node) metricsOf(role string) *telemetry.Metrics {
+	if !n.has(role) {
+		return nil
+	}
+	return n.metrics
+}
+
 // build makes the roles; nothing runs yet. close must be called, whatever it answers.
 func (n *node) build(ctx context.Context) (err error) {
 	config, on, boot := n.config, n.services, n.ids.New()
@@ -184,7 +195,7 @@ func (n *node) build(ctx context.Context) (err error) {
 	if n.web, err = n.openWeb(ctx); err != nil {
 		return err
 	}
-	n.web.Measure(n.metrics)
+	n.web.Measure(n.metricsOf("fetcher"))
 	settings := n.controlSettings(log, boot)
 	if settings.DomainOf, err = readDomain(); err != nil {
 		return err
@@ -195,11 +206,11 @@ func (n *node) build(ctx context.Context) (err error) {
 	client := n.control.Client()
 	on.state.Store(&client)
 	n.ingest = ingest.New(ingest.Config{Log: log, Store: on.store, Control: ingest.FromClient(client),
-		Logger: n.forRole("ingest"), Metrics: n.metrics, Tracer: n.tracer, Clock: n.clock, Crash: n.point})
-	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: n.forRole("billing"), Metrics: n.metrics,
+		Logger: n.forRole("ingest"), Metrics: n.metricsOf("ingest"), Tracer: n.tracer, Clock: n.clock, Crash: n.point})
+	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: n.forRole("billing"), Metrics: n.metricsOf("billing"),
 		Tracer: n.tracer, Clock: n.clock, Point: n.point})
 	n.daily = billing.NewDaily(billing.DailyConfig{Node: n.name, Dir: config.Data, Control: client, Store: on.store,
-		Clock: n.clock, Logger: n.forRole("billing"), Metrics: n.metrics})
+		Clock: n.clock, Logger: n.forRole("billing"), Metrics: n.metricsOf("billing")})
 	rates := ecb.NewSource(n.egress, ecb.Config{Shared: on.cache, Clock: n.clock, Logger: n.forRole("rates")})
 	asked, err := n.buildModel()
 	if err != nil {
@@ -210,7 +221,7 @@ func (n *node) build(ctx context.Context) (err error) {
 		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
-		Logger:  n.forRole("fetcher"), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point})
+		Logger:  n.forRole("fetcher"), Metrics: n.metricsOf("fetcher"), Tracer: n.tracer, Crash: n.point})
 	if !n.has("apiserver") {
 		return nil
 	}
@@ -331,6 +342,7 @@ func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, ro
 
 // tellReady is the part that says that all before it have started.
 func (n *node) tellReady(ctx context.Context) error {
+	n.started.Store(true)
 	if n.config.Ready != nil {
 		n.config.Ready("")
 	}
@@ -345,6 +357,7 @@ func (n *node) serveAPI(ctx context.Context) error {
 			return err
 		}
 	}
+	n.started.Store(true)
 	if n.config.Ready != nil {
 		n.config.Ready(n.listener.Addr().String())
 	}

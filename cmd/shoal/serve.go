@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
@@ -35,6 +36,7 @@ type ServeConfig struct {
 	// AdminListen is HOST:PORT of the whole API; /api/admin and /metrics are served there alone then. "": with the API.
 	AdminListen string
 	LogStderr   bool // log JSON lines to stderr, instead of text into the data directory
+	LogLevel    slog.Level
 	SelfKey     bool // make the self-hosting customer and its key
 	Times       Times
 
@@ -64,6 +66,8 @@ type ServeConfig struct {
 	// 0: the control plane's own measure.
 	SnapshotEntries uint64
 
+	// Notice is called with what is warned of before calls are served. It may be nil.
+	Notice func(text string)
 	// Ready is called once, when calls are served, with the address that is listened on, "" without an API server. It may
 	// be nil.
 	Ready func(listening string)
@@ -135,6 +139,7 @@ type serveCommand struct {
 	TraceEndpoint string        `group:"operation" help:"OTLP collector (HTTP) that traces are sent to; none by default." placeholder:"URL"`
 	TraceRatio    float64       `group:"operation" help:"Share of API calls that are traced, and with them the runs that they launch." default:"0.01"`
 	LogStderr     bool          `group:"operation" help:"Log JSON lines to stderr instead of text into the data directory."`
+	LogLevel      slog.Level    `group:"operation" help:"Log from this level on: debug, info, warn or error. PUT /log-level at --ops-listen changes it." default:"info" placeholder:"LEVEL"`
 	SelfKey       bool          `group:"operation" help:"Make the self-hosting customer and write its key to the data directory, as a process alone always does."`
 	StopGrace     time.Duration `group:"operation" help:"Serve on for so long after SIGTERM, no longer ready, so that a balancer looks elsewhere." default:"0s"`
 
@@ -324,7 +329,7 @@ func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 func (c *serveCommand) config() ServeConfig {
 	config := ServeConfig{
 		Data: c.Data, Listen: c.Listen, Roles: c.roles(), Capacity: c.Capacity,
-		OpsListen: c.OpsListen, AdminListen: c.AdminListen, OpsProfiles: c.OpsProfiles, LogStderr: c.LogStderr,
+		OpsListen: c.OpsListen, AdminListen: c.AdminListen, OpsProfiles: c.OpsProfiles, LogStderr: c.LogStderr, LogLevel: c.LogLevel,
 		Traces: Traces{Endpoint: c.TraceEndpoint, Ratio: c.TraceRatio}, SelfKey: c.SelfKey || c.Identity == "",
 		Services: c.Services, Model: c.Model,
 		Times: Times{Fetch: c.FetchTimeout, Lease: c.Lease, Markers: c.MarkerEvery, Stop: c.StopWithin, Grace: c.StopGrace,
@@ -349,6 +354,7 @@ func (c *serveCommand) config() ServeConfig {
 // the base address of the API, "" without an API server.
 func (t *terminal) serve(ctx context.Context, config ServeConfig, ready func(server string)) error {
 	withdraw := func() {}
+	config.Notice = func(text string) { t.notef("shoal: %s", text) }
 	config.Ready = func(listening string) {
 		if listening == "" {
 			ready("")

@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"shoal.dev/shoal/pkg/telemetry"
@@ -19,13 +23,16 @@ const traceFlush = 5 * time.Second
 type signals struct {
 	metrics *telemetry.Metrics
 	log     *slog.Logger
+	level   *slog.LevelVar
+	started *atomic.Bool      // whether warnings are for the log alone
 	tracer  *telemetry.Tracer // nil: no traces
 }
 
 // openSignals begins the signals of a node. Its log goes to file as text, or to stderr as JSON.
 func openSignals(ctx context.Context, config ServeConfig, node string, file io.Writer) (*signals, error) {
-	s := &signals{metrics: telemetry.NewMetrics()}
-	format := telemetry.LogConfig{Node: node, Format: telemetry.TextLog}
+	s := &signals{metrics: telemetry.NewMetrics(), level: &slog.LevelVar{}, started: &atomic.Bool{}}
+	s.level.Set(config.LogLevel)
+	format := telemetry.LogConfig{Node: node, Format: telemetry.TextLog, Level: s.level}
 	if config.LogStderr {
 		file, format.Format = os.Stderr, telemetry.JSONLog
 	}
@@ -33,12 +40,93 @@ func openSignals(ctx context.Context, config ServeConfig, node string, file io.W
 	if s.log, err = telemetry.NewLog(file, format, s.metrics); err != nil {
 		return nil, err
 	}
+	if config.Notice != nil && !config.LogStderr {
+		s.log = slog.New(startWarnings{Handler: s.log.Handler(), over: s.started, notice: config.Notice, told: &sync.Map{}})
+	}
 	if config.Traces.Endpoint != "" {
 		s.tracer, err = telemetry.NewTracer(ctx, telemetry.TraceConfig{Endpoint: config.Traces.Endpoint,
 			Ratio: config.Traces.Ratio, Node: node, Version: version(),
 			Failed: func(err error) { s.log.Warn("the collector does not take traces", "error", err) }})
 	}
 	return s, err
+}
+
+// startWarnings shows an operator, each once, what is warned of before the process serves: a broker or a member that cannot
+// be reached, above all.
+type startWarnings struct {
+	slog.Handler
+	over   *atomic.Bool
+	notice func(text string)
+	told   *sync.Map // messages: as many as the program has
+}
+
+// Handle implements slog.Handler.
+func (h startWarnings) Handle(ctx context.Context, record slog.Record) error {
+	if record.Level >= slog.LevelWarn && !h.over.Load() {
+		if _, again := h.told.LoadOrStore(record.Message, true); !again {
+			text := record.Message
+			record.Attrs(func(a slog.Attr) bool {
+				text += fmt.Sprintf(", %s %v", a.Key, a.Value)
+				return true
+			})
+			h.notice(printable(text))
+		}
+	}
+	return h.Handler.Handle(ctx, record)
+}
+
+// WithAttrs implements slog.Handler.
+func (h startWarnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	h.Handler = h.Handler.WithAttrs(attrs)
+	return h
+}
+
+// WithGroup implements slog.Handler.
+func (h startWarnings) WithGroup(name string) slog.Handler {
+	h.Handler = h.Handler.WithGroup(name)
+	return h
+}
+
+// logStart says what begins: its version, its roles and the settings that an operator asks for first, and no secrets.
+func (n *node) logStart() {
+	c := n.config
+	settings := []any{"version", version(), "roles", c.Roles, "data", c.Data, "listen", c.Listen, "opsListen", c.OpsListen,
+		"logLevel", c.LogLevel, "electionTimeout", c.Times.Election, "hostRate", c.HostRate, "maxHostRate", c.MaxHostRate}
+	if cluster := c.Cluster; cluster != nil {
+		settings = append(settings, "clusterListen", cluster.Listen, "gossipListen", cluster.GossipListen, "advertise",
+			cluster.advertised(), "join", cluster.Join, "bootstrap", cluster.Bootstrap)
+	}
+	for name, address := range map[string]string{"clickhouse": c.Services.ClickhouseURL, "redis": c.Services.RedisAddr} {
+		if address != "" {
+			settings = append(settings, name, withoutSecrets(address))
+		}
+	}
+	if brokers := c.Services.KafkaBrokers; len(brokers) > 0 {
+		settings = append(settings, "kafka", brokers, "kafkaPrefix", c.Services.KafkaPrefix)
+	}
+	n.log.Info("starting", settings...)
+}
+
+// withoutSecrets is where an address leads: who signs in there, and what its query may say, is left out.
+func withoutSecrets(address string) string {
+	if !strings.Contains(address, "://") {
+		return address[strings.LastIndexByte(address, '@')+1:]
+	}
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	return parsed.Scheme + "://" + parsed.Host + parsed.Path
+}
+
+// logStop says that the process has stopped, and why when nobody told it to.
+func (n *node) logStop(began time.Time, err error) {
+	ran := n.clock.Now().Sub(began).Round(time.Millisecond)
+	if err != nil {
+		n.log.Error("stopped", "version", version(), "roles", n.config.Roles, "ran", ran, "error", err)
+		return
+	}
+	n.log.Info("stopped", "version", version(), "roles", n.config.Roles, "ran", ran)
 }
 
 // close sends the spans that wait.
@@ -55,7 +143,8 @@ func (s *signals) forRole(role string) *slog.Logger { return telemetry.ForRole(s
 
 // operators is what operators may ask of this process.
 func (n *node) operators() telemetry.Ops {
-	return telemetry.Ops{Metrics: n.metrics, Ready: n.ready, StateHash: n.stateHash, Pprof: n.config.OpsProfiles}
+	return telemetry.Ops{Metrics: n.metrics, Ready: n.ready, StateHash: n.stateHash, Pprof: n.config.OpsProfiles,
+		LogLevel: n.level}
 }
 
 // stateHash is the replicated state in one value.

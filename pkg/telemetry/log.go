@@ -12,9 +12,9 @@ import (
 
 // LogConfig makes a process's log. The zero value writes text from level info on.
 type LogConfig struct {
-	Format string // "text" (the default) or "json": one object a line
-	Level  slog.Level
-	Node   string // stands on every line
+	Format string       // "text" (the default) or "json": one object a line
+	Level  slog.Leveler // nil: info
+	Node   string       // stands on every line
 }
 
 // The formats.
@@ -23,7 +23,8 @@ const (
 	JSONLog = "json"
 )
 
-// NewLog makes the log of a process; its lines are counted. Roles add their name (ForRole), lines about a run "job",
+// NewLog makes the log of a process. Its lines are counted; those that repeat each other within a minute are written once,
+// and once more with their number. Roles add their name (ForRole), lines about a run "job",
 // lines about an API call "correlationId".
 func NewLog(to io.Writer, config LogConfig, metrics *Metrics) (*slog.Logger, error) {
 	var handler slog.Handler
@@ -37,7 +38,7 @@ func NewLog(to io.Writer, config LogConfig, metrics *Metrics) (*slog.Logger, err
 		return nil, fmt.Errorf("telemetry: log format %q is neither %s nor %s", config.Format, TextLog, JSONLog)
 	}
 	lines := metrics.Counters("shoal_node_log_lines_total", "Lines logged.", "level")
-	counted := countedLog{Handler: handler, lines: map[slog.Level]prometheus.Counter{}}
+	counted := countedLog{Handler: newFoldedLog(handler), lines: map[slog.Level]prometheus.Counter{}}
 	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
 		counted.lines[level] = lines.WithLabelValues(strings.ToLower(level.String()))
 	}

@@ -1,14 +1,18 @@
 package telemetry
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,9 +47,11 @@ type Ops struct {
 	StateHash func() (StateHash, error)
 	// Pprof shows profiles too, which slows the process down while one is taken.
 	Pprof bool
+	// LogLevel is from which level on lines are logged. Nil: it cannot be changed.
+	LogLevel *slog.LevelVar
 }
 
-// Handler answers GET /metrics, /api/livez, /api/readyz, /state-hash and, with Pprof, /debug/pprof/.
+// Handler answers GET /metrics, /api/livez, /api/readyz, /state-hash, GET and PUT /log-level and, with Pprof, /debug/pprof/.
 func (o Ops) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics,
@@ -56,6 +62,10 @@ func (o Ops) Handler() http.Handler {
 	mux.HandleFunc("GET /api/readyz", o.readyz)
 	if o.StateHash != nil {
 		mux.HandleFunc("GET /state-hash", o.stateHash)
+	}
+	if o.LogLevel != nil {
+		mux.HandleFunc("GET /log-level", func(w http.ResponseWriter, _ *http.Request) { o.tellLevel(w) })
+		mux.HandleFunc("PUT /log-level", o.putLevel)
 	}
 	if o.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -77,6 +87,26 @@ func (o Ops) readyz(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	answer(w, http.StatusOK, map[string]any{"status": "ok", "pid": os.Getpid()})
+}
+
+// maxLevel bounds the body of a level, in bytes.
+const maxLevel = 64
+
+func (o Ops) tellLevel(w http.ResponseWriter) {
+	answer(w, http.StatusOK, map[string]string{"level": strings.ToLower(o.LogLevel.Level().String())})
+}
+
+// putLevel takes the name of a level as the body. It is as it was again when the process is started anew.
+func (o Ops) putLevel(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLevel))
+	if err == nil {
+		err = o.LogLevel.UnmarshalText(bytes.TrimSpace(body))
+	}
+	if err != nil {
+		answer(w, http.StatusBadRequest, map[string]string{"reason": "want debug, info, warn or error: " + err.Error()})
+		return
+	}
+	o.tellLevel(w)
 }
 
 func (o Ops) stateHash(w http.ResponseWriter, _ *http.Request) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -109,5 +110,36 @@ func TestOpsSaysWhyItEnded(t *testing.T) {
 	}
 	if err := (Ops{Metrics: NewMetrics()}).Serve(t.Context(), l); err == nil {
 		t.Error("a closed port is no reason")
+	}
+}
+
+func TestLogLevelChangesWhileTheProcessRuns(t *testing.T) {
+	level := &slog.LevelVar{}
+	var out strings.Builder
+	log, err := NewLog(&out, LogConfig{Level: level}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := Ops{Metrics: NewMetrics(), LogLevel: level}.Handler()
+	put := func(body string) (int, string) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/log-level", strings.NewReader(body)))
+		return w.Code, w.Body.String()
+	}
+	log.Debug("before")
+	if status, body := put("debug\n"); status != 200 || !strings.Contains(body, `"level":"debug"`) {
+		t.Errorf("it answers %d %s", status, body)
+	}
+	log.Debug("after")
+	if strings.Contains(out.String(), "before") || !strings.Contains(out.String(), "after") {
+		t.Errorf("the log has %q", out.String())
+	}
+	for _, body := range []string{"", "loud", strings.Repeat("x", 2*maxLevel)} {
+		if status, answer := put(body); status != 400 || !strings.Contains(answer, "want debug, info, warn or error") {
+			t.Errorf("%q: it answers %d %s", body, status, answer)
+		}
+	}
+	if status, body := ask(t, h, "/log-level"); status != 200 || !strings.Contains(body, `"level":"debug"`) {
+		t.Errorf("it answers %d %s", status, body)
 	}
 }

@@ -107,7 +107,7 @@ func (p *Planner) removeVoter(v *view) Change {
 		}
 		switch {
 		case p.dismissed(v, name):
-			return Change{Kind: Remove, Name: name, Why: "an operator removed it"}
+			return Change{Kind: Remove, Name: name, Why: "it is gone and not registered"}
 		case p.gone(v, name, p.cfg.VoterGrace) && len(v.voters) > p.cfg.MinVoters:
 			return Change{Kind: Remove, Name: name, Why: "it has been gone for long"}
 		}
@@ -120,7 +120,7 @@ func (p *Planner) removeNonvoter(v *view) Change {
 		switch {
 		case server.Voter:
 		case p.dismissed(v, server.Name):
-			return Change{Kind: Remove, Name: server.Name, Why: "an operator removed it"}
+			return Change{Kind: Remove, Name: server.Name, Why: "it is gone and not registered"}
 		case p.gone(v, server.Name, p.cfg.NonvoterGrace):
 			return Change{Kind: Remove, Name: server.Name, Why: "it has been gone for long"}
 		}

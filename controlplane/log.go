@@ -1,0 +1,43 @@
+package controlplane
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// raftLogger passes what Raft has to say on to ours. Its news are logged at a level of their own, and so is what it warns
+// of: elections and lost contacts are its daily life. What it takes for errors are calls of nodes that are gone.
+func raftLogger(to *slog.Logger, news slog.Level) hclog.Logger {
+	logger := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "raft", Level: hclog.Off, Output: io.Discard})
+	logger.RegisterSink(raftLines{to: to, news: news})
+	return logger
+}
+
+type raftLines struct {
+	to   *slog.Logger
+	news slog.Level
+}
+
+// Of its lines, some are news that Raft takes for details, and some details that it takes for news.
+var (
+	raftVotes     = []string{"vote granted", "asking for vote", "voting for self"}
+	raftSnapshots = []string{"starting snapshot up to", "compacting logs", "snapshot complete up to"}
+)
+
+// Accept implements hclog.SinkAdapter.
+func (l raftLines) Accept(_ string, level hclog.Level, message string, args ...any) {
+	as := l.news
+	switch {
+	case level >= hclog.Error:
+		as = slog.LevelWarn
+	case slices.Contains(raftVotes, message):
+	case level < hclog.Info || slices.Contains(raftSnapshots, message):
+		as = slog.LevelDebug
+	}
+	l.to.Log(context.Background(), as, "raft: "+strings.ToLower(message[:1])+message[1:], args...)
+}

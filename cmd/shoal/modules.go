@@ -187,7 +187,11 @@ func (n *node) build(ctx context.Context) (err error) {
 	}
 	about.Declare(n.metrics)
 	cache.Measure(on.cache, n.metrics)
-	n.egress, err = egress.New(egress.Config{Allow: config.EgressAllow, Origins: config.Origins, Metrics: n.metrics})
+	outside := n.metricsOf("fetcher")
+	if n.has("apiserver") {
+		outside = n.metrics
+	}
+	n.egress, err = egress.New(egress.Config{Allow: config.EgressAllow, Origins: config.Origins, Metrics: outside})
 	if err != nil {
 		return err
 	}

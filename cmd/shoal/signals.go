@@ -96,10 +96,11 @@ func (n *node) logStart() {
 		settings = append(settings, "clusterListen", cluster.Listen, "gossipListen", cluster.GossipListen, "advertise",
 			cluster.advertised(), "join", cluster.Join, "bootstrap", cluster.Bootstrap)
 	}
-	for name, address := range map[string]string{"clickhouse": c.Services.ClickhouseURL, "redis": c.Services.RedisAddr} {
-		if address != "" {
-			settings = append(settings, name, withoutSecrets(address))
-		}
+	if address := c.Services.ClickhouseURL; address != "" {
+		settings = append(settings, "clickhouse", withoutSecrets(address))
+	}
+	if address := c.Services.RedisAddr; address != "" {
+		settings = append(settings, "redis", withoutSecrets(address))
 	}
 	if brokers := c.Services.KafkaBrokers; len(brokers) > 0 {
 		settings = append(settings, "kafka", brokers, "kafkaPrefix", c.Services.KafkaPrefix)
@@ -121,6 +122,7 @@ func withoutSecrets(address string) string {
 
 // logStop says that the process has stopped, and why when nobody told it to.
 func (n *node) logStop(began time.Time, err error) {
+	n.started.Store(true) // the terminal hears it from the command
 	ran := n.clock.Now().Sub(began).Round(time.Millisecond)
 	if err != nil {
 		n.log.Error("stopped", "version", version(), "roles", n.config.Roles, "ran", ran, "error", err)

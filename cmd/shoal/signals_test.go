@@ -65,7 +65,7 @@ func TestMetricsAreThoseOfTheRoles(t *testing.T) {
 	for _, metric := range n.metrics.Declared() {
 		parts = append(parts, strings.Split(metric.Name, "_")[1])
 	}
-	for _, part := range []string{"fetcher", "ingest", "billing", "chromium", "apiserver"} {
+	for _, part := range []string{"fetcher", "ingest", "billing", "egress", "apiserver"} {
 		if slices.Contains(parts, part) {
 			t.Errorf("a voter shows metrics of %s", part)
 		}

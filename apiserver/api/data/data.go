@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -54,15 +55,11 @@ func latestRuns(v *client.View, group, scraper ids.ID, asOf newest) []ids.ID {
 	return jobs
 }
 
-// latestRun is nil when the scraper had no run yet.
-func latestRun(v *client.View, s *client.Scraper, asOf newest) *client.Job {
-	latest := v.Job(s.LastJob)
-	if latest == nil || asOf.has(latest) {
-		return latest
-	}
-	latest = nil
+// latestRun is the scraper's newest run that has rows to show (decision 45): one that has not begun, or failed, hides none
+// of those before it. nil without one.
+func latestRun(v *client.View, s *client.Scraper, asOf newest) (latest *client.Job) {
 	v.ScraperJobs(s.ID, func(j *client.Job) bool {
-		if asOf.has(j) {
+		if asOf.has(j) && j.State != model.Pending && j.State != model.Failed {
 			latest = j
 		}
 		return latest == nil

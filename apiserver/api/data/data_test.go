@@ -71,6 +71,52 @@ func (r *rig) run(t *testing.T, scraper ids.ID, rows ...string) {
 	r.Client.CloseRun(t, run.Job)
 }
 
+// ended is a run without rows that came to an end, or to none, in a state.
+func (r *rig) ended(t *testing.T, scraper ids.ID, state model.JobState) {
+	t.Helper()
+	r.Clock.Advance(time.Second)
+	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice", Scraper: scraper, List: r.IDs.New(),
+		Links: 1, Tiers: model.TiersOf(model.Plain)}
+	r.Client.Must(t, run)
+	switch state {
+	case model.Stopped:
+		r.Client.Must(t, client.StopRun{Customer: "alice", Job: run.Job})
+		r.Client.CloseRun(t, run.Job)
+	case model.Failed:
+		r.Client.Dispatch(t, run.Job, 0)
+		receipt := model.Receipt{Job: run.Job, Outcome: model.Errored, Last: true}
+		if err := r.Client.Settle(t.Context(), []model.Receipt{receipt}, nil); err != nil {
+			t.Fatal(err)
+		}
+		r.Client.CloseRun(t, run.Job)
+	}
+	if got := r.Client.View().Job(run.Job).State; got != state {
+		t.Fatalf("the run is %s, want %s", got, state)
+	}
+}
+
+// TestLastRun: runs that have not begun or have failed hide none of the rows before them (decision 45), on both routes.
+func TestLastRun(t *testing.T) {
+	r := start(t)
+	paths := map[string]string{"/api/scraper/data/group/" + r.group.String() + "?isLastRun=true&scraperId=": "content",
+		"/api/scraper/data?isLastRun=true&scraperId=": "items"}
+	want := func(scraper ids.ID, rows int) {
+		t.Helper()
+		for path, member := range paths {
+			a := r.Call(t, apitest.Scenario{As: apitest.User, Do: "GET " + path + scraper.String(), Status: 200})
+			if got := len(numbers(a, member)); got != rows {
+				t.Errorf("%s: %d rows, want %d", path, got, rows)
+			}
+		}
+	}
+	r.ended(t, r.shop, model.Failed)
+	want(r.shop, 3)
+	r.ended(t, r.shop, model.Pending)
+	want(r.shop, 3)
+	r.ended(t, r.other, model.Stopped)
+	want(r.other, 0)
+}
+
 // numbers are the n of the rows in an answer, in their order.
 func numbers(a apitest.Answer, member string) string {
 	rows, _ := a.At(member)

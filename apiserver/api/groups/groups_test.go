@@ -21,8 +21,10 @@ func TestPut(t *testing.T) {
 			Code: "scope_rejected"},
 		apitest.Scenario{Name: "invalid", As: apitest.User, Do: path, Header: key("1"),
 			Body: `{"dataTable":"A-b","startType":"HOURLY","colour":"red"}`, Status: 400, Code: "invalid_request",
-			Has: map[string]any{"errors.0.field": "name", "errors.1.field": "dataTable", "errors.2.field": "startType",
-				"errors.3.field": "colour", "errors.3.code": "unknown_field"}},
+			Has: map[string]any{"errors.0.field": "dataTable", "errors.1.field": "startType",
+				"errors.2.field": "colour", "errors.2.code": "unknown_field"}},
+		apitest.Scenario{Name: "no name", As: apitest.User, Do: path, Header: key("1"), Body: `{"startType":"NONE"}`, Status: 400,
+			Code: "invalid_request", Has: map[string]any{"errors.0.field": "name"}},
 		apitest.Scenario{Name: "malformed id", As: apitest.User, Do: path, Header: key("1"), Body: `{"id":"x","name":"a"}`,
 			Status: 400, Code: "invalid_id"},
 		apitest.Scenario{Name: "blank name", As: apitest.User, Do: path, Header: key("1"), Body: `{"name":" "}`,
@@ -48,6 +50,14 @@ func TestPut(t *testing.T) {
 		apitest.Scenario{Name: "update", As: apitest.User, Do: path, Header: key("4"),
 			Body: `{"id":"` + id + `","name":"shoes","dataTable":"t","startType":"DAILY","shouldMatchProducts":true}`, Status: 200,
 			Has: map[string]any{"id": id, "name": "shoes", "dataTable": "t", "startType": "DAILY", "shouldMatchProducts": true}},
+	)
+	s.Run(t,
+		apitest.Scenario{Name: "what is not named stays", As: apitest.User, Do: path, Header: key("5"), Body: `{"id":"` + id + `","startType":"NONE"}`,
+			Status: 200, Has: map[string]any{"id": id, "name": "shoes", "dataTable": "t", "startType": "NONE", "shouldMatchProducts": true}},
+		apitest.Scenario{Name: "false is named", As: apitest.User, Do: path, Header: key("6"), Body: `{"id":"` + id + `","shouldMatchProducts":false}`,
+			Status: 200, Has: map[string]any{"name": "shoes", "startType": "NONE", "shouldMatchProducts": false}},
+		apitest.Scenario{Name: "blank name of a known one", As: apitest.User, Do: path, Header: key("7"), Body: `{"id":"` + id + `","name":" "}`,
+			Status: 400, Code: "invalid_request"},
 	)
 	update := func(as, id string) apitest.Answer {
 		return s.Call(t, apitest.Scenario{As: as, Do: path, Header: map[string]string{"Idempotency-Key": as, "X-Request-Id": "r"},

@@ -11,15 +11,32 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
+// GroupInput is a GroupDTO of which an update need not name everything.
+type GroupInput struct {
+	ID                  ids.ID   `json:"id" doc:"Empty or omitted: create"`
+	Name                *string  `json:"name" min:"1" max:"200" doc:"Unique per customer; needed to create"`
+	DataTable           *string  `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
+	StartType           *string  `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"Kept; this version starts no run by itself. A new group's is MANUAL unless told."`
+	ShouldMatchProducts *bool    `json:"shouldMatchProducts" doc:"Must be true for matching"`
+	CustomerRef         string   `json:"customerRef" stamped:"true"`
+	ScraperCount        int      `json:"scraperCount" stamped:"true"`
+	CreatedAt           api.Time `json:"createdAt" stamped:"true"`
+	UpdatedAt           api.Time `json:"updatedAt" stamped:"true"`
+}
+
 type putRequest struct {
-	Body Group `body:"json"`
+	Body GroupInput `body:"json"`
 }
 
 // Validate implements operation.Validator.
 func (r *putRequest) Validate() fault.List {
-	if strings.TrimSpace(r.Body.Name) == "" {
+	switch name := r.Body.Name; {
+	case name == nil && r.Body.ID.IsZero():
+		return fault.List{fault.Invalid(fault.InvalidRequest, "name", "is required")}
+	case name != nil && strings.TrimSpace(*name) == "":
 		return fault.List{fault.Invalid(fault.InvalidRequest, "name", "must not be blank")}
 	}
 	return nil
@@ -29,19 +46,20 @@ func (r *putRequest) Validate() fault.List {
 func Put(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_put_group", Routes: operation.Routes("PUT /api/scraper/group"), Group: group,
-		Summary:     "Creates a group, or replaces the one with the given id",
-		Description: "The full body is sent always. An id that is not one of the customer's groups is refused.",
+		Summary:     "Creates a group, or changes the one with the given id",
+		Description: "What an update does not name stays as it is. An id that is not one of the customer's groups is refused.",
 		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.NameTaken, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Group, error) {
-		b := in.Body
-		put := client.PutGroup{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer, Name: b.Name,
-			DataTable: b.DataTable, StartType: b.StartType, ShouldMatchProducts: b.ShouldMatchProducts}
+		put, err := in.Body.over(from)
+		if err != nil {
+			return Group{}, err
+		}
 		if put.Create {
 			put.ID = s.IDs.New()
 		}
 		if put.DataTable == "" {
-			put.DataTable = tableName(b.Name)
+			put.DataTable = tableName(put.Name)
 		}
 		made, err := client.Do[client.Group](ctx, s.Client, put, from.Call)
 		if errors.Is(err, fault.New(fault.GroupNotFound, "")) {
@@ -53,6 +71,31 @@ func Put(s api.Services) *operation.Operation {
 		}
 		return newGroup(&made), nil
 	})
+}
+
+// over is the command: what the body does not name is the group's as it is, or a new one's.
+func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
+	put := client.PutGroup{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer, StartType: "MANUAL"}
+	if !put.Create {
+		known := from.View.Group(b.ID)
+		if known == nil || known.Customer != from.Customer {
+			return put, fault.Invalid(fault.NotFound, "id", "there is no such group")
+		}
+		put.Name, put.DataTable = known.Name, known.DataTable
+		put.StartType, put.ShouldMatchProducts = known.StartType, known.ShouldMatchProducts
+	}
+	setNamed(&put.Name, b.Name)
+	setNamed(&put.DataTable, b.DataTable)
+	setNamed(&put.StartType, b.StartType)
+	setNamed(&put.ShouldMatchProducts, b.ShouldMatchProducts)
+	return put, nil
+}
+
+// setNamed sets a value that a body names.
+func setNamed[T any](value, given *T) {
+	if given != nil {
+		*value = *given
+	}
 }
 
 // tableName makes a label of a group's name: lower-case letters, digits and single underscores.

@@ -112,8 +112,14 @@ func TestContactsRefuses(t *testing.T) {
 	if r.Client.View().ScraperByName("alice", "list") != nil {
 		t.Error("a scraper was saved")
 	}
-	r.Run(t, apitest.Scenario{Name: "as many as may be", As: apitest.LLM, Do: listPath, Body: r.contacts("urls", many[:5_000]), Status: 200,
-		Has: map[string]any{"linksQueued": 5_000}})
+	made := r.Call(t, apitest.Scenario{Name: "as many as may be", As: apitest.LLM, Do: listPath, Body: r.contacts("urls", many[:5_000]),
+		Status: 200, Has: map[string]any{"linksQueued": 5_000}})
+	r.finish(t, made.Text("jobId"), 5_000)
+	for name, force := range map[string]bool{"too many by the scraper's id": false, "too many, forced": true} {
+		r.Run(t, apitest.Scenario{Name: name, As: apitest.LLM, Do: listPath, Status: 400, Code: "LIST_TOO_LARGE",
+			Body: r.contacts("groupId", nil, "name", nil, "endpointTag", nil, "scraperId", made.Text("scraperId"), "urls", many, "force", force),
+			Has:  map[string]any{"errors.0.field": "urls"}})
+	}
 }
 
 // The scraper of a list of websites can be renamed, and nothing else be made of it: neither another recipe, nor a run by

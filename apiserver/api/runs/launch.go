@@ -106,6 +106,7 @@ func (l *launch) end(ctx context.Context) {
 type taken struct {
 	links   uint32 // in the list
 	dropped uint32 // duplicates
+	left    bool   // some address was not to be kept
 }
 
 // take stores the addresses, all or none: each must be valid. keep, when not nil, says which canonical addresses to take.
@@ -128,6 +129,7 @@ func (l *launch) take(ctx context.Context, from addresses, keep func(canonical s
 			return t, refusedAddress(from.place(), url, err)
 		}
 		if keep != nil && !keep(canonical) {
+			t.left = true
 			continue
 		}
 		added, err := l.writer.Add(ctx, url, canonical)

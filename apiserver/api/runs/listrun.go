@@ -57,8 +57,7 @@ type listRunRequest struct {
 // Validate implements operation.Validator: what needs neither state nor addresses.
 func (r *listRunRequest) Validate() fault.List {
 	b := &r.Body
-	endpoint, known := listEndpoint(b.EndpointTag)
-	if b.EndpointTag != "" && !known {
+	if b.EndpointTag != "" && b.EndpointTag != model.WebsiteContacts && !slices.Contains(extract.Tags(), b.EndpointTag) {
 		return fault.List{fault.Invalid(fault.TagNotResolved, "endpointTag", "nothing has the tag %.100q", b.EndpointTag)}
 	}
 	var faults fault.List
@@ -94,18 +93,7 @@ func (r *listRunRequest) Validate() fault.List {
 			invalid("urls", "must be at least 1 items")
 		}
 	}
-	if most := endpoint.MaxLinks; most > 0 && len(b.URLs) > most {
-		faults = append(faults, fault.Invalid(fault.ListTooLarge, "urls", "at most %d addresses", most))
-	}
 	return faults
-}
-
-// listEndpoint is the endpoint of a tag that reads addresses.
-func listEndpoint(tag string) (model.Endpoint, bool) {
-	if tag != model.WebsiteContacts && !slices.Contains(extract.Tags(), tag) {
-		return model.Endpoint{}, false
-	}
-	return model.EndpointOf(tag)
 }
 
 // StartList is POST /api/scraper/url-list-run.
@@ -118,7 +106,7 @@ func StartList(s api.Services) *operation.Operation {
 			"with the other members as query parameters. One invalid address refuses the whole list and is named; nothing " +
 			"is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list " +
 			"makes its scraper; with scraperId it runs again: rerun takes what was never charged, force all, from urls or, " +
-			"without urls, from the newest run's list; urls without either are all taken. The bytes of a streamed list are not compared when an " +
+			"without urls, from the list last given; urls without either are all taken. The bytes of a streamed list are not compared when an " +
 			"Idempotency-Key is used again. With endpointTag websitecontacts each website has one row: website, " +
 			"email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and " +
 			"NO_EMAIL_PUBLISHED cost two credits; EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY " +
@@ -204,6 +192,7 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 		IgnoresRobots: p.spec().Recipe().Politeness.IgnoreRobots}
 	if p.again != nil {
 		run.Scraper = p.again.ID
+		run.Rest = t.left
 	}
 	return l.commit(ctx, run)
 }
@@ -246,6 +235,8 @@ func (p *plan) make() error {
 		most = p.endpoint.MaxLinks
 	}
 	switch {
+	case p.in.Stream == nil && len(p.in.Body.URLs) > most:
+		return fault.Invalid(fault.ListTooLarge, "urls", "at most %d addresses", most)
 	case p.in.Stream == nil && len(p.in.Body.URLs) > 0:
 		p.source = &listed{field: "urls", urls: p.in.Body.URLs}
 	case p.in.Stream == nil:
@@ -337,12 +328,24 @@ func (p *plan) findScraper() error {
 	return nil
 }
 
-// useNewest takes the addresses of the newest run.
+// givenRun is the scraper's newest run over all of a list, nil without one: what a rerun took of it is no list of its own
+// (decision 59).
+func givenRun(v *client.View, scraper ids.ID) (given *client.Job) {
+	v.ScraperJobs(scraper, func(j *client.Job) bool {
+		if !j.Rest {
+			given = j
+		}
+		return given == nil
+	})
+	return given
+}
+
+// useNewest takes the addresses that were last given.
 func (p *plan) useNewest() error {
 	if !p.in.Body.Rerun && !p.in.Body.Force {
 		return fault.New(fault.ListAlreadyRun, "the list was already run; rerun takes what was never charged, force all of it")
 	}
-	job := p.from.View.Job(p.again.LastJob)
+	job := givenRun(p.from.View, p.again.ID)
 	if job == nil {
 		return fault.Invalid(fault.InvalidRequest, "urls", "the scraper has no run yet whose list could be used")
 	}

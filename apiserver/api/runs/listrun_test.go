@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
@@ -339,6 +340,7 @@ func TestListRunAgain(t *testing.T) {
 	}
 	takes := func(a apitest.Answer, want ...string) string {
 		t.Helper()
+		r.Clock.Advance(time.Second)
 		if got := r.urls(t, a.Text("jobId")); !slices.Equal(got, want) {
 			t.Errorf("the list is %q, want %q", got, want)
 		}
@@ -356,8 +358,16 @@ func TestListRunAgain(t *testing.T) {
 	job = takes(r.list(t, again("rerun", true, "urls", []string{"https://shop.test/9", "https://SHOP.test/3#x", urls[1]})),
 		"https://shop.test/9", urls[1])
 	r.finish(t, job, 2, 0)
-	job = takes(r.list(t, again("force", true)), "https://shop.test/9", urls[1])
+	// What a rerun left of a list is none that was given: force takes the one before it.
+	job = takes(r.list(t, again("force", true)), urls...)
+	r.finish(t, job, 4, 0, 1, 2, 3)
+	job = takes(r.list(t, again("rerun", true, "urls", []string{"https://shop.test/8", "https://shop.test/7"})),
+		"https://shop.test/8", "https://shop.test/7")
 	r.finish(t, job, 2, 1)
+	job = takes(r.list(t, again("rerun", true)), "https://shop.test/8")
+	r.finish(t, job, 1)
+	job = takes(r.list(t, again("force", true)), "https://shop.test/8", "https://shop.test/7")
+	r.finish(t, job, 2, 0, 1)
 	refused("all charged", again("rerun", true), 409, "list_already_run")
 	job = takes(r.list(t, again("urls", urls[:1], "groupId", r.group, "name", "list")), urls[0])
 	r.finish(t, job, 1)

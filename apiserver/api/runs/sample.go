@@ -59,7 +59,11 @@ func Sample(s api.Services) *operation.Operation {
 		if !ok {
 			return nil, fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there")
 		}
-		key := fmt.Sprintf("sample %s %d %x", scraper.ID, scraper.Revision, xxh3.Hash(recipe.Schema))
+		trial, err := sampleOf(ctx, s, from, scraper)
+		if err != nil {
+			return nil, err
+		}
+		key := sampleKey(scraper, recipe, trial.URL)
 		if in.UseCache {
 			if kept, found := s.Values.Get(ctx, key); found {
 				var rows []json.RawMessage
@@ -67,10 +71,6 @@ func Sample(s api.Services) *operation.Operation {
 					return rows, nil
 				}
 			}
-		}
-		trial, err := sampleOf(ctx, s, from, scraper)
-		if err != nil {
-			return nil, err
 		}
 		trial.Recipe = recipe
 		if trial.Tiers, err = tiersOf(from.View, &spec); err != nil {
@@ -85,6 +85,12 @@ func Sample(s api.Services) *operation.Operation {
 		}
 		return rows, nil
 	})
+}
+
+// sampleKey names the cached sample of a scraper as it is now, with all that decides its rows: a list, a start address or an
+// engine may be another one without a new revision.
+func sampleKey(scraper *client.Scraper, recipe model.Recipe, url string) string {
+	return fmt.Sprintf("sample %s %d %x %x", scraper.ID, scraper.Revision, xxh3.Hash(recipe.Schema), xxh3.HashString(url))
 }
 
 // sampleOf is the trial of a scraper's first page, without the recipe.

@@ -97,6 +97,26 @@ func TestSampleOfAList(t *testing.T) {
 	}
 }
 
+// TestCachedSampleIsOfTheListAsItIs: a list that was given anew is no change of the scraper, but its first address is another.
+func TestCachedSampleIsOfTheListAsItIs(t *testing.T) {
+	r := start(t)
+	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1_000_000})
+	first := r.list(t, r.body("urls", []string{"https://shop.test/2"}))
+	path := "GET /api/scraper/" + first.Text("scraperId") + "/get-sample-data?useCache=true"
+	sample := func(page, title string) {
+		wait := r.loop(t, delivered(fmt.Sprintf(`{"title":%q}`, title)))
+		r.Run(t, apitest.Scenario{Name: title, As: apitest.User, Do: path, Status: 200, Has: map[string]any{"0.title": title}})
+		if urls := r.urls(t, wait().ID.String()); fmt.Sprint(urls) != "["+page+"]" {
+			t.Errorf("the sample is of %v", urls)
+		}
+	}
+	sample("https://shop.test/2", "before")
+	r.finish(t, first.Text("jobId"), 1, 0)
+	r.list(t, r.body("groupId", nil, "name", nil, "itemsConfig", nil, "scraperId", first.Text("scraperId"),
+		"urls", []string{"https://shop.test/5"}))
+	sample("https://shop.test/5", "after")
+}
+
 func TestSampleWithoutMoney(t *testing.T) {
 	r := start(t)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: -1})

@@ -68,7 +68,7 @@ func (s *schemas) component(t reflect.Type, request bool) *jsonschema.Schema {
 	}
 	name = strings.ToUpper(name[:1]) + name[1:]
 	if request && !strings.HasSuffix(name, "Request") {
-		name += "Input"
+		name = strings.TrimSuffix(name, "Input") + "Input"
 	}
 	if known, ok := s.types[name]; ok && known != t {
 		panic(fmt.Sprintf("operation: %s and %s are both named %s", known, t, name))

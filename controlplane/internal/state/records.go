@@ -148,6 +148,8 @@ type Job struct {
 	// that nothing which is read by group or scraper has it.
 	Source model.Source `cbor:"40,keyasint,omitempty"`
 	Key    ids.ID       `cbor:"41,keyasint,omitempty"` // the key whose trials of the day it is one of; zero: none
+	// Rest says that its list is what a rerun left of one that was given before. Since cluster version 2.
+	Rest bool `cbor:"42,keyasint,omitempty"`
 }
 
 // Trial says whether the run is a sample or a preview: it is no part of the history or the data.

@@ -186,7 +186,7 @@ var errNoOperator = fault.New(fault.Unavailable, "this process cannot operate th
 
 func (noOperator) Backup(context.Context, io.Writer) error { return errNoOperator }
 
-func (noOperator) Restore(context.Context, io.Reader, bool) (client.Restored, error) {
+func (noOperator) Restore(context.Context, io.Reader, client.RestoreOptions) (client.Restored, error) {
 	return client.Restored{}, errNoOperator
 }
 

@@ -27,15 +27,17 @@ type Recounted struct {
 	RecountPages  uint64 // delivered, as often as charged
 	LedgerItems   uint64
 	RecountItems  uint64
+	// Undone: a restore undid the run. It has no entry; what is stored of it is read by nobody and goes after a while.
+	Undone bool
 }
 
-// Equal says whether the ledger is what the page records say.
+// Equal says whether the ledger is what the page records say. Of a run that was undone there is no ledger to be held against.
 func (r Recounted) Equal() bool {
-	return r.LedgerMicros == r.RecountMicros && r.LedgerPages == r.RecountPages && r.LedgerItems == r.RecountItems
+	return !r.Undone && r.LedgerMicros == r.RecountMicros && r.LedgerPages == r.RecountPages && r.LedgerItems == r.RecountItems
 }
 
-// Recount recomputes every closed run of the customers from page records. A run that still accrues has records that are
-// not settled yet, so it is left out.
+// Recount recomputes every closed run of the customers from page records, and what is stored of runs that a restore undid. A
+// run that still accrues has records that are not settled yet, so it is left out.
 func Recount(ctx context.Context, view *client.View, store Recounter) ([]Recounted, error) {
 	var all []Recounted
 	for _, customer := range view.Customers() {
@@ -52,6 +54,27 @@ func Recount(ctx context.Context, view *client.View, store Recounter) ([]Recount
 				return nil, err
 			}
 			all = append(all, one)
+		}
+	}
+	undone, err := recountUndone(ctx, view, store)
+	return append(all, undone...), err
+}
+
+// recountUndone counts what is stored of the runs that restores undid.
+func recountUndone(ctx context.Context, view *client.View, store Recounter) ([]Recounted, error) {
+	var all []Recounted
+	view.Undone(func(u *client.Undone) bool {
+		all = append(all, Recounted{Job: u.Job, Customer: u.Customer, Undone: true})
+		return true
+	})
+	for i := range all {
+		counted, err := store.Recount(ctx, all[i].Job)
+		if err != nil {
+			return nil, fmt.Errorf("billing: recount of run %s, which was undone: %w", all[i].Job, err)
+		}
+		all[i].RecountItems = counted.Items
+		for _, quantity := range counted.Quantity {
+			all[i].RecountPages += quantity
 		}
 	}
 	return all, nil

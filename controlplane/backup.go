@@ -20,11 +20,13 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 const (
 	restoreTries    = 20 // while servers are being changed
 	restoreGap      = 100 * time.Millisecond
+	maxUndone       = 5_000_000
 	partBytes       = 512 << 10
 	uploadIdle      = time.Minute // after which another upload takes an unfinished one's place
 	spoolPattern    = "restore-*.tmp"
@@ -74,7 +76,7 @@ func (e ending) Write(p []byte) (int, error) {
 
 // Restore implements client.Operator. The backup is kept in a file until it is known to be whole; a node that does not
 // lead sends it to the leader then.
-func (o operator) Restore(ctx context.Context, from io.Reader, force bool) (client.Restored, error) {
+func (o operator) Restore(ctx context.Context, from io.Reader, how client.RestoreOptions) (client.Restored, error) {
 	var none client.Restored
 	file, err := o.s.spool()
 	if err != nil {
@@ -88,9 +90,9 @@ func (o operator) Restore(ctx context.Context, from io.Reader, force bool) (clie
 	case err != nil:
 		return none, err
 	}
-	restored, err := o.s.restoreHere(ctx, file, header, force)
+	restored, err := o.s.restoreHere(ctx, file, header, how)
 	if errors.Is(err, raft.ErrNotLeader) {
-		restored, err = o.s.restoreThere(ctx, file, header, force)
+		restored, err = o.s.restoreThere(ctx, file, header, how)
 	}
 	var coded *fault.Error
 	if err != nil && !errors.As(err, &coded) {
@@ -129,7 +131,8 @@ func (f spool) discard() {
 }
 
 // restoreHere puts a backup's state in the place of the cluster's, when this node leads.
-func (s *Server) restoreHere(ctx context.Context, file spool, header backup.Header, force bool) (client.Restored, error) {
+func (s *Server) restoreHere(ctx context.Context, file spool, header backup.Header,
+	how client.RestoreOptions) (client.Restored, error) {
 	none := client.Restored{}
 	if s.leading.Load() == nil {
 		return none, raft.ErrNotLeader
@@ -145,20 +148,44 @@ func (s *Server) restoreHere(ctx context.Context, file spool, header backup.Head
 	if err != nil {
 		return none, fault.Wrap(fault.InvalidBackup, err, "%v", err)
 	}
-	if err := s.mayRestore(store, header, force); err != nil {
+	if err := s.mayRestore(store, header, how.Force); err != nil {
 		return none, err
 	}
-	if err := s.aside(ctx, func() error { return s.replace(ctx, store) }); err != nil {
+	restored := client.Restored{Cluster: header.Cluster, Index: header.Index, Taken: header.Taken}
+	if err := s.aside(ctx, func() (err error) { restored.Changes, err = s.replace(ctx, store, how); return err }); err != nil {
 		return none, err
 	}
+	restored.Until = s.graceOver(s.machine.fsm.Store().View().Cluster()).UnixMilli()
 	// The other nodes have the new state before they have this command, which is what they wait for who were told of its
 	// index.
 	if err := s.tick(ctx); err != nil {
 		return none, err
 	}
 	s.cfg.Logger.Warn("a backup was restored", "index", header.Index, "taken", time.UnixMilli(header.Taken).UTC(),
-		"cluster", header.Cluster, "force", force)
-	return client.Restored{Cluster: header.Cluster, Index: header.Index, Taken: header.Taken}, nil
+		"cluster", header.Cluster, "force", how.Force, "reviveKeys", how.ReviveKeys, "changes", restored.Changes)
+	return restored, nil
+}
+
+// graceOver is when what the newest restore undid goes from the row store.
+func (s *Server) graceOver(cluster *state.Cluster) time.Time {
+	if cluster == nil || cluster.Generation == nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(cluster.Generation.At).Add(s.cfg.RestoreGrace)
+}
+
+// storedSince lists the runs that the row store has pages of, from the time on at which a backup was taken. It asks the row
+// store because a state between the two, which is gone, may have launched them.
+func (s *Server) storedSince(ctx context.Context, cut int64) ([]state.Undone, error) {
+	var runs []state.Undone
+	err := s.cfg.Store.JobsSince(ctx, cut*1000, func(job rowstore.Job) error {
+		if len(runs) == maxUndone {
+			return fault.New(fault.InvalidBackup, "more than %d runs have been launched since the backup", maxUndone)
+		}
+		runs = append(runs, state.Undone{Job: job.ID, Customer: job.Customer, Group: job.Group, Scraper: job.Scraper})
+		return nil
+	})
+	return runs, err
 }
 
 // mayRestore holds a backup against the cluster.
@@ -179,17 +206,29 @@ func (s *Server) mayRestore(store *state.Store, header backup.Header, force bool
 
 // replace replaces the state by a restored one. No leadership's routines run meanwhile, so nobody is given a shard between
 // the state that the restored one succeeds and the one that it becomes.
-func (s *Server) replace(ctx context.Context, store *state.Store) error {
+func (s *Server) replace(ctx context.Context, store *state.Store, how client.RestoreOptions) (changes state.Changes, err error) {
 	term, err := askRaft(ctx, s, func(n *node) (uint64, error) { return n.CurrentTerm(), nil })
 	if err != nil {
-		return err
+		return changes, err
 	}
 	if err := s.tick(ctx); err != nil { // behind all that the routines proposed
-		return err
+		return changes, err
 	}
-	if err := store.Succeed(s.machine.fsm.Store()); err != nil {
-		return fault.Wrap(fault.InvalidBackup, err, "%v", err)
+	_, cut := store.Progress()
+	stored, err := s.storedSince(ctx, cut)
+	if err != nil {
+		return changes, err
 	}
+	changes, err = store.Succeed(s.machine.fsm.Store(),
+		state.Restoration{Generation: s.cfg.IDs.New(), Stored: stored, ReviveKeys: how.ReviveKeys})
+	if err != nil {
+		return changes, fault.Wrap(fault.InvalidBackup, err, "%v", err)
+	}
+	return changes, s.install(ctx, store, term)
+}
+
+// install has Raft put a state in the place of this one, on every node.
+func (s *Server) install(ctx context.Context, store *state.Store, term uint64) error {
 	file, err := s.spool()
 	if err != nil {
 		return err
@@ -258,6 +297,8 @@ type (
 		Size   int64         `cbor:"2,keyasint"`
 		Header backup.Header `cbor:"3,keyasint"`
 		Force  bool          `cbor:"4,keyasint,omitempty"`
+		// ReviveKeys is passed over by a leader that is older: it revives them always.
+		ReviveKeys bool `cbor:"5,keyasint,omitempty"`
 	}
 )
 
@@ -275,7 +316,8 @@ func (s *Server) restoreMethods() map[string]port.Method {
 }
 
 // restoreThere sends a backup's state to the leader in parts and has it restored.
-func (s *Server) restoreThere(ctx context.Context, file spool, header backup.Header, force bool) (client.Restored, error) {
+func (s *Server) restoreThere(ctx context.Context, file spool, header backup.Header,
+	how client.RestoreOptions) (client.Restored, error) {
 	none := client.Restored{}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return none, fmt.Errorf("controlplane: restore: %w", err)
@@ -300,7 +342,7 @@ func (s *Server) restoreThere(ctx context.Context, file spool, header backup.Hea
 	}
 	var restored client.Restored
 	err := s.forwardFor(ctx, restorePatience, methodRestore,
-		restoreRequest{Upload: upload, Size: offset, Header: header, Force: force}, &restored)
+		restoreRequest{Upload: upload, Size: offset, Header: header, Force: how.Force, ReviveKeys: how.ReviveKeys}, &restored)
 	return restored, err
 }
 
@@ -365,5 +407,5 @@ func (s *Server) serveRestore(ctx context.Context, _ identity.Peer, r restoreReq
 		return client.Restored{}, fault.New(fault.Unavailable, "the backup did not arrive at this leader; ask again")
 	}
 	defer u.forget()
-	return s.restoreHere(ctx, u.file, r.Header, r.Force)
+	return s.restoreHere(ctx, u.file, r.Header, client.RestoreOptions{Force: r.Force, ReviveKeys: r.ReviveKeys})
 }

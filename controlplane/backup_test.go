@@ -16,7 +16,9 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 )
 
 func backupOf(t *testing.T, s *running) []byte {
@@ -35,7 +37,7 @@ func TestBackupIsRestored(t *testing.T) {
 	file := backupOf(t, s)
 	openCustomer(t, s, "bob")
 	before := fresh(t, s)
-	restored, err := s.Operator().Restore(patient(t), bytes.NewReader(file), false)
+	restored, err := s.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{})
 	if err != nil || restored.Cluster != before.Cluster().ID || restored.Index == 0 {
 		t.Fatalf("%+v, %v", restored, err)
 	}
@@ -71,18 +73,18 @@ func TestWrongBackupsAreRefused(t *testing.T) {
 		"damaged":           {append(bytes.Clone(file[:len(file)-40]), make([]byte, 40)...), "invalid_backup"},
 		"another cluster's": {theirs, "other_cluster"},
 	} {
-		if _, err := s.Operator().Restore(patient(t), bytes.NewReader(c.file), false); codeOf(err) != c.want {
+		if _, err := s.Operator().Restore(patient(t), bytes.NewReader(c.file), client.RestoreOptions{}); codeOf(err) != c.want {
 			t.Errorf("%s: %v, want %s", what, err, c.want)
 		}
 	}
-	if _, err := s.Operator().Restore(patient(t), iotest.ErrReader(os.ErrDeadlineExceeded), false); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := s.Operator().Restore(patient(t), iotest.ErrReader(os.ErrDeadlineExceeded), client.RestoreOptions{}); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a broken connection: %v", err)
 	}
 	if fresh(t, s).Customer("ann") == nil {
 		t.Fatal("a refused backup changed something")
 	}
 	own := fresh(t, s).Cluster().ID
-	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(theirs), true); err != nil {
+	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(theirs), client.RestoreOptions{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	view := fresh(t, s)
@@ -141,7 +143,7 @@ func TestRestoreUnderLoad(t *testing.T) {
 	file := backupOf(t, api)
 	more(50)
 	marker := openCustomer(t, api, "undone")
-	if _, err := api.Operator().Restore(patient(t), bytes.NewReader(file), false); err != nil {
+	if _, err := api.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if view := fresh(t, api); view.Customer(marker.Ref) != nil || view.Customer("kept") == nil {
@@ -172,7 +174,7 @@ func TestRestoreKeepsWhoFetchesWhat(t *testing.T) {
 	if before.Shard(0).Owner != cfg.Node {
 		t.Fatalf("nobody has shard 0: %+v", before.Shard(0))
 	}
-	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file), false); err != nil {
+	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for ctx := patient(t); s.leading.Load() == nil || s.leading.Load() == led; {
@@ -269,7 +271,7 @@ func TestOpenRunEndsExactAfterARestore(t *testing.T) {
 	until("some links are settled", func(v *client.View) bool { return v.Job(job).Success > 0 })
 	file := backupOf(t, s)
 	first := until("the run is closed", func(v *client.View) bool { return v.Job(job).Closed })
-	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file), false); err != nil {
+	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if fresh(t, s).Job(job).Closed {
@@ -302,5 +304,54 @@ func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 		if left, err := filepath.Glob(filepath.Join(cfg.Dir, pattern)); err != nil || len(left) > 0 {
 			t.Errorf("files are left: %v, %v", left, err)
 		}
+	}
+}
+
+// What was launched after the backup stays in the row store until the grace is over, and then goes, also when the leader
+// that removes it is stopped in the middle. Lists stay as long.
+func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	store, at := cfg.Store.(*lists), clock.NewManual(time.Now())
+	cfg.Clock = at
+	s := serve(t, cfg)
+	customer, scraper := prepare(t, s, cfg)
+	kept := launch(t, s, cfg, customer, scraper, 3)
+	end := func(job ids.ID) {
+		t.Helper()
+		if _, err := s.Do(patient(t), client.StopRun{Customer: customer, Job: job}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(kept)
+	file := backupOf(t, s)
+	undone := launch(t, s, cfg, customer, scraper, 3)
+	list := fresh(t, s).Job(undone).List
+	store.mu.Lock()
+	store.records[undone] = map[model.Unit]model.Receipt{{}: {}}
+	store.mu.Unlock()
+	restored, err := s.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{})
+	if err != nil || restored.Changes.Undone != 1 || restored.Until < at.Now().Add(cfg.RestoreGrace-time.Minute).UnixMilli() {
+		t.Fatalf("%+v, %v", restored, err)
+	}
+	if jobs := fresh(t, s).UndoneIn(fresh(t, s).Scraper(scraper).Group); len(jobs) != 1 || jobs[0] != undone {
+		t.Fatalf("undone are %v", jobs)
+	}
+	emptied := func() bool {
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		return store.emptied[undone]
+	}
+	for range 30 { // half an hour, with every routine's turn
+		at.Advance(time.Minute)
+		fresh(t, s)
+	}
+	if emptied() || !store.has(list) {
+		t.Fatal("something went within the grace")
+	}
+	at.Advance(cfg.RestoreGrace)
+	until(t, "the rows' end", func() bool { at.Advance(time.Minute); return emptied() && !store.has(list) })
+	until(t, "the note's end", func() bool { at.Advance(time.Second); return fresh(t, s).UndoneRun(undone) == nil })
+	if fresh(t, s).Job(kept) == nil || store.emptied[kept] {
+		t.Fatal("a run of before the cut is gone")
 	}
 }

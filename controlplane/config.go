@@ -60,6 +60,8 @@ type Config struct {
 	FetchDeadline time.Duration // total, of one fetch
 	MarkerEvery   time.Duration
 	Snapshots     Snapshots
+	// RestoreGrace is how long the row store keeps what a restore undid.
+	RestoreGrace time.Duration
 	// ElectionTimeout is how long an election is given at least before another begins; one that needs longer gets it. At
 	// most MaxElectionTimeout; what is below MinElectionTimeout is taken for that.
 	ElectionTimeout time.Duration
@@ -101,8 +103,9 @@ func Defaults() Config {
 		DomainOf: func(url string) uint64 { return max(xxh3.HashString(model.HostOf(url)), 1) },
 		Lease:    10 * time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
 		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
-		Snapshots: Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
-		Point:     func(string) {}, BeforeWrite: func() {}, Logger: slog.Default(), patience: client.Patience,
+		Snapshots:    Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
+		RestoreGrace: 24 * time.Hour,
+		Point:        func(string) {}, BeforeWrite: func() {}, Logger: slog.Default(), patience: client.Patience,
 	}
 }
 
@@ -146,6 +149,7 @@ func (c *Config) check() error {
 	need(c.Window > 0, "Window is not above 0")
 	need(c.HostRate >= 0 && c.MaxHostRate >= 0, "HostRate or MaxHostRate is below 0")
 	need(c.Lease > 0 && c.FetchDeadline > 0 && c.MarkerEvery > 0, "Lease, FetchDeadline or MarkerEvery is not above 0")
+	need(c.RestoreGrace >= 0, "RestoreGrace is below 0")
 	need(c.Snapshots.Entries > 0 && c.Snapshots.Every > 0, "Snapshots is incomplete")
 	if c.Cluster != nil {
 		errs = append(errs, c.Cluster.check(c.Node, c.Roles))

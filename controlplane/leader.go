@@ -196,7 +196,7 @@ func (s *Server) adopt(ctx context.Context, term, began uint64) *leadership {
 	l.tracker = shards.New(shards.Config{Lease: s.cfg.Lease, Fetch: s.cfg.FetchDeadline, Now: s.cfg.Clock.Now})
 	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: s.cfg.Store,
 		Log: s.cfg.Log, IDs: s.cfg.IDs, NowMicros: func() int64 { return s.cfg.Clock.Now().UnixMicro() },
-		Point: s.cfg.Point, Counts: &s.metrics.steps, Tracer: s.cfg.Tracer}
+		Spare: s.spares, Point: s.cfg.Point, Counts: &s.metrics.steps, Tracer: s.cfg.Tracer}
 	for _, job := range view().OpenJobs() {
 		store().ReadRun(job.ID, func(run *state.Run) {
 			if run != nil {
@@ -335,7 +335,7 @@ func (l *leadership) work(ctx context.Context) {
 	var routines sync.WaitGroup
 	for name, routine := range map[string]func(context.Context) error{
 		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover, "finish": l.finish,
-		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans, "rows": l.expireRows, "autopilot": l.autopilot,
+		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans, "rows": l.expireRows, "undone": l.dropUndone, "autopilot": l.autopilot,
 		"clocks": l.compareClocks,
 	} {
 		routines.Go(func() { l.keep(ctx, name, routine) })

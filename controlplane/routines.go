@@ -8,6 +8,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -23,6 +24,9 @@ const (
 	orphanAge       = 15 * time.Minute
 	trialKept       = 2 * time.Minute // longer than a call waits for the answer that it gives
 	expireRowsEvery = 24 * time.Hour
+	finishEvery     = time.Minute
+	undoneEvery     = time.Minute
+	undoneAtOnce    = 256
 )
 
 // plan reads lists and sends units out whenever there may be room. Each routine begins by doing what may be due since
@@ -144,6 +148,7 @@ func (l *leadership) finish(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-l.finishNow:
+		case <-l.s.cfg.Clock.After(finishEvery): // what a restore had spared
 		}
 		_, err := l.steps.GiveBack(ctx)
 		if err == nil {
@@ -225,6 +230,8 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		generation := view.Cluster().Generation
+		spared := generation != nil && l.s.inGrace(view.Cluster())
 		for _, list := range lists {
 			if job := view.JobOfList(list.ID); job != nil && job.Trial() {
 				if err := l.dropTrial(ctx, job, now); err != nil {
@@ -233,6 +240,9 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 				continue
 			}
 			made := list.ID.Seconds()
+			if spared && made <= generation.At/1000+int64(orphanAge/time.Second) {
+				continue // another backup may be restored that has it
+			}
 			if made >= before.Unix() || made < view.Cluster().ID.Seconds() || view.JobOfList(list.ID) != nil || view.ClaimOfList(list.ID) != nil {
 				continue
 			}
@@ -244,6 +254,50 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 			return nil
 		}
 		boot = time.Time{}
+	}
+}
+
+// spares says whether what is stored of a run beyond its ledger stays: it was launched before the cut of the newest restore,
+// whose grace is not over.
+func (s *Server) spares(job *state.Job) bool {
+	cluster := s.machine.fsm.Store().View().Cluster()
+	return cluster.Generation != nil && job.Queued <= cluster.Generation.CutTime && s.inGrace(cluster)
+}
+
+// inGrace says whether a restore is so new that nothing of before it may go from the row store.
+func (s *Server) inGrace(cluster *state.Cluster) bool {
+	now, _ := s.safeTime()
+	return now.Before(s.graceOver(cluster))
+}
+
+// dropUndone removes what the row store has of runs that a restore undid, once its grace is over.
+func (l *leadership) dropUndone(ctx context.Context) error {
+	for {
+		if _, ok := l.awaitSafeTime(ctx); !ok {
+			return nil
+		}
+		for !l.s.inGrace(l.view().Cluster()) {
+			var jobs []ids.ID
+			l.view().Undone(func(u *state.Undone) bool {
+				jobs = append(jobs, u.Job)
+				return len(jobs) < undoneAtOnce
+			})
+			if len(jobs) == 0 {
+				break
+			}
+			for _, job := range jobs {
+				if err := l.s.cfg.Store.DeleteJob(ctx, job, true); err != nil {
+					return fmt.Errorf("delete what is stored of run %s, which a restore undid: %w", job, err)
+				}
+			}
+			l.s.cfg.Point("leader.before_forget")
+			if _, err := l.propose(ctx, command.ForgetUndonePayload{Jobs: jobs}); err != nil {
+				return err
+			}
+		}
+		if !l.s.pause(ctx, undoneEvery) {
+			return nil
+		}
 	}
 }
 

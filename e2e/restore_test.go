@@ -2,12 +2,16 @@ package e2e
 
 import (
 	"bytes"
+	"net/url"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"shoal.dev/shoal/billing"
 	"shoal.dev/shoal/controlplane"
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/pkg/model"
@@ -41,6 +45,7 @@ func TestRunsOfARestoredStateEnd(t *testing.T) {
 			web := newWeb(t, k.web)
 			c := newCluster(t, web, 1, func(settings *controlplane.Config, config *fetcher.Config) {
 				settings.HostRate, settings.MaxHostRate = pace.Rate, pace.Rate
+				settings.RestoreGrace = 0 // what is beyond the ledger goes at once
 				config.Pace, config.MaxPace = pace, pace
 			})
 			if k.poor {
@@ -69,7 +74,7 @@ func TestRunsOfARestoredStateEnd(t *testing.T) {
 				}
 			}
 			before := suite.Must(c.Report(suite.Within(t, suite.Patience), run))(t)
-			if _, err := c.saves.Restore(suite.Within(t, suite.Patience), &file, false); err != nil {
+			if _, err := c.saves.Restore(suite.Within(t, suite.Patience), &file, client.RestoreOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if job := suite.Must(c.Job(t.Context(), run))(t); job.State != string(model.Running) {
@@ -100,4 +105,138 @@ func (c *cluster) checkRestored(t *testing.T, order suite.Order, run suite.Launc
 	after.Records = suite.Must(readRecords(t.Context(), c.data, run.JobID))(t)
 	t.Log(suite.Check(t, recount.Run{Web: web, URLs: order.URLs, Pagination: order.Pagination, Price: suite.PlainPrice,
 		Free: suite.FreeGrant, Lossy: true, Partial: partial}, after))
+}
+
+// history is a cluster that is put back again and again, and what was true when the right backup was taken.
+type history struct {
+	*cluster
+	t      *testing.T
+	runs   []suite.Launched   // of before the backup
+	truth  []recount.Reported // of them
+	wallet recount.Wallet
+	rows   int // of the first one's scraper
+}
+
+func (h *history) save() []byte {
+	h.t.Helper()
+	var file bytes.Buffer
+	if err := h.saves.Backup(suite.Within(h.t, suite.Patience), &file); err != nil {
+		h.t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+func (h *history) restore(file []byte) client.Changes {
+	h.t.Helper()
+	return suite.Must(h.saves.Restore(suite.Within(h.t, suite.Patience), bytes.NewReader(file), client.RestoreOptions{}))(h.t).Changes
+}
+
+// work runs the first scraper's list again.
+func (h *history) work() {
+	h.t.Helper()
+	run := suite.Must(h.RunAgain(suite.Within(h.t, suite.Patience), h.runs[0].ScraperID, true))(h.t)
+	suite.Must(h.Report(suite.Within(h.t, suite.Patience), run))(h.t)
+}
+
+// read counts the rows of the first run's scraper, whatever their run.
+func (h *history) read() int {
+	h.t.Helper()
+	var page struct{ Items []any }
+	query := url.Values{"scraperId": {h.runs[0].ScraperID}, "limit": {"1000"}}
+	if err := h.Call(h.t.Context(), "GET", "/api/scraper/data", query, nil, &page); err != nil {
+		h.t.Fatal(err)
+	}
+	return len(page.Items)
+}
+
+// recounted wants so many runs undone, and every other one equal.
+func (h *history) recounted(undone int) {
+	h.t.Helper()
+	for _, run := range suite.Must(billing.Recount(h.t.Context(), h.control.View(), h.store))(h.t) {
+		switch {
+		case run.Undone:
+			undone--
+			if run.RecountItems == 0 {
+				h.t.Errorf("nothing is stored of the undone run %+v", run)
+			}
+		case !run.Equal():
+			h.t.Errorf("recount: %+v", run)
+		}
+	}
+	if undone != 0 {
+		h.t.Errorf("%d undone runs are missing", undone)
+	}
+}
+
+// check holds everything against what was true at the backup.
+func (h *history) check(undone int) {
+	h.t.Helper()
+	for i, run := range h.runs {
+		now := suite.Must(h.Report(suite.Within(h.t, suite.Patience), run))(h.t)
+		if diff := cmp.Diff(h.truth[i], now); diff != "" {
+			h.t.Errorf("run %d: %s", i, diff)
+		}
+	}
+	if wallet := suite.Must(h.Wallet(h.t.Context()))(h.t); !cmp.Equal(wallet, h.wallet) {
+		h.t.Errorf("wallet %+v, want %+v", wallet, h.wallet)
+	}
+	if rows := h.read(); rows != h.rows {
+		h.t.Errorf("%d rows, want %d", rows, h.rows)
+	}
+	suite.CheckWallet(h.t, h.Client)
+	h.recounted(undone)
+}
+
+// TestTheWrongFileFirstLosesNothing restores a backup that is too old, works on, and then restores the right one, twice:
+// everything is as it was when that was taken. Meanwhile nobody reads a row of what was undone.
+func TestTheWrongFileFirstLosesNothing(t *testing.T) {
+	t.Parallel()
+	pages := synthweb.Config{Seed: 7, Hosts: 40, PagesPerHost: 25, PageBytes: []int{2000}, MaxLatency: 20 * time.Millisecond,
+		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 95}, {Class: synthweb.NotFound, Weight: 5}}}
+	pace := fetcher.Pace{Rate: 6, Connections: 2}
+	web := newWeb(t, pages)
+	h := &history{t: t, cluster: newCluster(t, web, 1, func(settings *controlplane.Config, config *fetcher.Config) {
+		settings.HostRate, settings.MaxHostRate = pace.Rate, pace.Rate
+		config.Pace, config.MaxPace = pace, pace
+	})}
+	h.fill(t, 250*suite.PlainPrice)
+	urls := slices.Collect(web.URLs(pages.Hosts * pages.PagesPerHost))
+	note := func(run suite.Launched) {
+		h.runs = append(h.runs, run)
+		h.truth = append(h.truth, suite.Must(h.Report(suite.Within(t, suite.Patience), run))(t))
+	}
+	note(suite.ProductOrder(h.Client, urls[:60]).Launch(t))
+	first := h.read()
+	stopped := suite.ProductOrder(h.Client, urls).Launch(t)
+	suite.Begun(t, h.Client, stopped, 100)
+	wrong := h.save()
+	h.fill(t, suite.Plenty) // most of what the run reads is paid by it, and the wrong state does not have it
+	suite.Begun(t, h.Client, stopped, 250)
+	if err := h.StopRun(suite.Within(t, suite.Patience), stopped.ScraperID); err != nil {
+		t.Fatal(err)
+	}
+	note(stopped)
+	note(suite.Must(h.RunAgain(suite.Within(t, suite.Patience), h.runs[0].ScraperID, true))(t))
+	h.rows, h.wallet = h.read(), suite.Must(h.Wallet(t.Context()))(t)
+	right := h.save()
+	h.work()
+
+	changes := h.restore(wrong)
+	if changes.Undone != 2 || changes.Reopened != 1 || changes.Balance >= changes.BalanceBefore {
+		t.Errorf("changes: %+v", changes)
+	}
+	if rows := h.read(); rows != first || h.rows <= first {
+		t.Errorf("%d rows are read after the restore, want %d", rows, first)
+	}
+	for job := suite.Must(h.Job(t.Context(), stopped))(t); job.State == string(model.Running); { // its money ends
+		job = suite.Must(h.Job(t.Context(), stopped))(t)
+	}
+	h.recounted(2)
+	h.fill(t, suite.Plenty)
+	h.work()
+	for undone := range 2 {
+		h.restore(right)
+		h.check(2 + undone)
+		h.work()
+	}
 }

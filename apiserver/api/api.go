@@ -59,6 +59,7 @@ type Recounted struct {
 	LedgerItems   uint64 `json:"ledgerItems"`
 	RecountItems  uint64 `json:"recountItems"`
 	Equal         bool   `json:"equal"`
+	Undone        bool   `json:"undone,omitempty" doc:"A restore undid the run: it is in no ledger, and nobody reads what is stored of it"`
 }
 
 // Guard is the address check of everything that goes out (egress.Client).

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
 )
 
 // standard is the name of standard input and output.
@@ -87,13 +89,17 @@ type clusterRestoreCommand struct {
 	connectFlags
 	File  string `arg:"" help:"File that 'shoal cluster backup' wrote, '-' for standard input." type:"existingfile" placeholder:"FILE"`
 	Force bool   `help:"Take another cluster's backup, too."`
+
+	ReviveKeys bool `help:"Let keys that were revoked since the backup be valid again; without it they stay revoked."`
 }
 
 // Help teaches the command.
 func (*clusterRestoreCommand) Help() string {
 	return `The state of the backup takes the place of the cluster's on every node, while the cluster works. What has happened since
-is undone: top-ups and new customers are gone, too. Rows stay; runs that were open at the backup go on, and pages that were
-stored meanwhile are charged once and not stored again. A file that is not whole is refused before anything changes.
+is undone: top-ups and new customers are gone, too. Runs that were open at the backup go on, and pages that were stored
+meanwhile are charged once and not stored again. Rows of runs that were launched since are read no more; they go a day
+later, so that after the wrong file the right one still brings everything back. Keys that were revoked since stay revoked.
+A file that is not whole is refused before anything changes.
 
 Example:
 
@@ -120,10 +126,34 @@ func (c *clusterRestoreCommand) Run(ctx context.Context, t *terminal) error {
 		}
 		saved, length = file, info.Size()
 	}
-	restored, err := client.Restore(ctx, saved, length, c.Force)
+	restored, err := client.Restore(ctx, saved, length, c.Force, c.ReviveKeys)
 	if err != nil {
 		return err
 	}
 	t.notef("the state of %s (index %d) is restored", restored.TakenAt, restored.Index)
+	for _, line := range changesOf(&restored) {
+		t.notef("%s", line)
+	}
 	return nil
+}
+
+// changesOf is what a restore changed, a line each.
+func changesOf(r *api.Restored) (lines []string) {
+	tell := func(n int, noun, text string) {
+		if n > 0 {
+			lines = append(lines, plural(int64(n), noun)+" "+text)
+		}
+	}
+	tell(r.RunsUndone, "run", "launched since: undone; what is stored of them is read no more and kept until "+r.RowsUntil)
+	tell(r.RunsReopened, "run", "that had ended: open again, settled from what is stored")
+	tell(r.KeysRevoked, "key", "revoked since: still revoked (--revive-keys makes them valid again)")
+	tell(r.KeysRevived, "key", "revoked since: valid again")
+	tell(r.KeysGone, "key", "made since: not valid any more")
+	tell(r.CustomersGone, "customer", "who came since: gone")
+	tell(r.ScrapersGone, "scraper", "made since: gone")
+	tell(r.ScrapersBack, "scraper", "changed since: as it was, under new revisions from its next change on")
+	if r.BalanceMicros != r.BeforeMicros {
+		lines = append(lines, fmt.Sprintf("balances: %s in all, %s before", euros(r.BalanceMicros), euros(r.BeforeMicros)))
+	}
+	return lines
 }

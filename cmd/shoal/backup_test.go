@@ -34,7 +34,9 @@ func TestBackupIsSentWhole(t *testing.T) {
 	if err := os.WriteFile(file, []byte("the state"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.shoal("cluster", "restore", file).want(t, exitOK, "2026-11-02T03:04:05.000Z", "index 42")
+	b.shoal("cluster", "restore", file).want(t, exitOK, "2026-11-02T03:04:05.000Z", "index 42", "3 runs launched since: undone",
+		"kept until 2026-11-03T03:04:05.000Z", "1 key revoked since: still revoked", "balances: 0.50 EUR in all, 2.50 EUR before")
+	b.shoal("cluster", "restore", "--revive-keys", file).want(t, exitOK)
 	const call = "POST /api/admin/restore"
 	if b.api.bodies[call] != "the state" || b.api.types[call] != "application/octet-stream" {
 		t.Errorf("sent %q as %q", b.api.bodies[call], b.api.types[call])

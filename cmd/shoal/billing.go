@@ -32,10 +32,15 @@ func (c *recountCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	var total int64
+	var total, undone int64
 	var differ []string
 	rows := make([][]string, len(runs))
 	for i, run := range runs {
+		if run.Undone {
+			undone++
+			rows[i] = []string{run.JobID, "none", plural(int64(run.RecountItems), "row") + " stored", "undone by a restore"}
+			continue
+		}
 		total += run.LedgerMicros
 		equal := "equal"
 		if !run.Equal {
@@ -56,6 +61,9 @@ func (c *recountCommand) Run(ctx context.Context, t *terminal) error {
 		return &exitError{code: exitFailed, text: fmt.Sprintf("%s of %d: ledger and page records differ: %s",
 			plural(int64(len(differ)), "run"), len(runs), strings.Join(differ, ", "))}
 	}
-	t.notef("%s, %s: the ledger equals the page records", plural(int64(len(runs)), "run"), euros(total))
+	t.notef("%s, %s: the ledger equals the page records", plural(int64(len(runs))-undone, "run"), euros(total))
+	if undone > 0 {
+		t.notef("%s: undone by a restore; nobody reads what is stored, and it goes when the restore's grace is over", plural(undone, "run"))
+	}
 	return nil
 }

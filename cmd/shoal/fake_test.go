@@ -204,7 +204,8 @@ func (f *fakeAPI) answer(r *http.Request, name string, body []byte) any {
 	case "GET /api/admin/backup":
 		return json.RawMessage(`"the state"`)
 	case "POST /api/admin/restore":
-		return map[string]any{"clusterId": "66f0c2a1b7d4e8f901234567", "index": 42, "takenAt": "2026-11-02T03:04:05.000Z"}
+		return map[string]any{"clusterId": "66f0c2a1b7d4e8f901234567", "index": 42, "takenAt": "2026-11-02T03:04:05.000Z",
+			"runsUndone": 3, "rowsUntil": "2026-11-03T03:04:05.000Z", "keysRevoked": 1, "balanceMicros": 500_000, "beforeMicros": 2_500_000}
 	case "POST /api/admin/billing/recount":
 		return json.RawMessage(f.recounts)
 	}

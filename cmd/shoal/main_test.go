@@ -286,6 +286,9 @@ func TestRecountFailsOnADifference(t *testing.T) {
 	b := newBench(t)
 	b.api.recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true}]`
 	b.shoal("billing", "recount").want(t, exitOK, "1 run, 0.00015 EUR: the ledger equals the page records")
+	b.api.recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true},
+		{"jobId":"j2","recountItems":7,"undone":true}]`
+	b.shoal("billing", "recount").want(t, exitOK, "1 run, 0.00015 EUR: the ledger equals", "7 rows stored", "1 run: undone by a restore")
 	b.api.recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":300,"equal":false}]`
 	b.shoal("billing", "recount", "--json").want(t, exitFailed, "differ: j1", `"recountMicros": 300`)
 }

@@ -375,7 +375,7 @@ func (n *node) recount(ctx context.Context, view *controlclient.View) ([]apiserv
 	for i, c := range counted {
 		runs[i] = apiserver.Recounted{JobID: c.Job, CustomerRef: c.Customer, EntryID: c.Entry, LedgerMicros: c.LedgerMicros,
 			RecountMicros: c.RecountMicros, LedgerPages: c.LedgerPages, RecountPages: c.RecountPages,
-			LedgerItems: c.LedgerItems, RecountItems: c.RecountItems, Equal: c.Equal()}
+			LedgerItems: c.LedgerItems, RecountItems: c.RecountItems, Equal: c.Equal(), Undone: c.Undone}
 	}
 	return runs, err
 }

@@ -33,6 +33,8 @@ type (
 	Claim      = state.Claim
 	Node       = state.Node
 	Shard      = state.Shard
+	Undone     = state.Undone
+	Changes    = state.Changes
 )
 
 // The commands that roles propose. Each one's comment names its result and its faults.

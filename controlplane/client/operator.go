@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -13,18 +14,27 @@ type Operator interface {
 	// fails in the middle, what was written is refused by Restore. Faults: unavailable.
 	Backup(ctx context.Context, to io.Writer) error
 	// Restore reads a backup to its end and, when it is whole, puts it in the place of the state on every node. What has
-	// happened since the backup is undone, but for the cluster's id, its nodes, and who fetches what. Another cluster's
-	// backup is taken with force alone. Faults: invalid_backup, other_cluster, unavailable: the outcome is not known then,
+	// happened since the backup is undone, but for the cluster's id, its nodes, and who fetches what. Runs that were launched
+	// since are not read any more; what the row store has of them goes when the grace is over, so that a second restore may
+	// bring them back until then. Faults: invalid_backup, other_cluster, unavailable: the outcome is not known then,
 	// and may be learnt by comparing State hashes, or made certain by asking again.
-	Restore(ctx context.Context, from io.Reader, force bool) (Restored, error)
+	Restore(ctx context.Context, from io.Reader, how RestoreOptions) (Restored, error)
 	// RemoveNode takes a node that is gone out of the cluster. It may come back as a new one. Faults: not_found,
 	// node_alive, quorum_at_risk: without it there would be no majority.
 	RemoveNode(ctx context.Context, node string) error
 }
 
-// Restored says what a backup was of.
+// RestoreOptions say how a backup is restored.
+type RestoreOptions struct {
+	Force      bool // another cluster's backup is taken, too
+	ReviveKeys bool // keys that were revoked since the backup are valid again
+}
+
+// Restored says what a backup was of, and what came of restoring it.
 type Restored struct {
 	Cluster ids.ID
 	Index   uint64 // Raft index of the newest command in it
 	Taken   int64  // Unix milliseconds
+	Until   int64  // when what was undone goes from the row store, Unix milliseconds
+	Changes state.Changes
 }

@@ -102,6 +102,9 @@ type Pages interface {
 	Sealed(ctx context.Context, job ids.ID) (bool, error)
 	// DeleteJob removes a job's rows and, with records, its page records too. Idempotent.
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
+	// JobsSince calls visit for every job that pages were put of and that started at a time (Unix microseconds) or later, in
+	// no order, until visit fails.
+	JobsSince(ctx context.Context, started int64, visit func(Job) error) error
 	// Expire removes the rows of the jobs that started before a time, whatever their state. Page records stay: they explain
 	// the ledger. It may take long, delays no other call and is to be called again after an error. Idempotent.
 	Expire(ctx context.Context, before time.Time) error

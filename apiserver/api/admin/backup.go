@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -34,7 +35,8 @@ type restoreRequest struct {
 }
 
 type restoreBody struct {
-	Force bool `json:"force" doc:"Take another cluster's backup, too"`
+	Force      bool `json:"force" doc:"Take another cluster's backup, too"`
+	ReviveKeys bool `json:"reviveKeys" doc:"Let keys that were revoked since the backup be valid again; without it they stay revoked"`
 }
 
 // Validate implements operation.Validator.
@@ -45,11 +47,30 @@ func (r *restoreRequest) Validate() fault.List {
 	return nil
 }
 
-// Restored says what a backup was of.
+// Restored says what a backup was of, and what came of restoring it. Money is in micros.
 type Restored struct {
-	ClusterID ids.ID   `json:"clusterId" doc:"Of the cluster that it was taken of"`
-	Index     uint64   `json:"index" doc:"Raft index of its newest command"`
-	TakenAt   api.Time `json:"takenAt"`
+	ClusterID     ids.ID   `json:"clusterId" doc:"Of the cluster that it was taken of"`
+	Index         uint64   `json:"index" doc:"Raft index of its newest command"`
+	TakenAt       api.Time `json:"takenAt"`
+	RunsUndone    int      `json:"runsUndone" doc:"Runs that were launched after the backup. Nobody reads their rows any more"`
+	RowsUntil     api.Time `json:"rowsUntil" doc:"Until then their rows are kept, so that another restore may bring them back"`
+	RunsReopened  int      `json:"runsReopened" doc:"Runs that had ended and are open again"`
+	KeysRevoked   int      `json:"keysRevoked" doc:"Keys of the backup that were revoked since, and stay revoked"`
+	KeysRevived   int      `json:"keysRevived" doc:"Keys that were revoked since and are valid again"`
+	KeysGone      int      `json:"keysGone" doc:"Keys that were made since, and are not valid any more"`
+	CustomersGone int      `json:"customersGone" doc:"Customers who came since"`
+	ScrapersGone  int      `json:"scrapersGone" doc:"Scrapers that were made since"`
+	ScrapersBack  int      `json:"scrapersBack" doc:"Scrapers that were changed since, and are as they were"`
+	BalanceMicros int64    `json:"balanceMicros" doc:"Of all customers together, as it was"`
+	BeforeMicros  int64    `json:"beforeMicros" doc:"Of all customers together before the restore"`
+}
+
+func restoredOf(r client.Restored) Restored {
+	c := r.Changes
+	return Restored{ClusterID: r.Cluster, Index: r.Index, TakenAt: api.Time(r.Taken), RunsUndone: c.Undone, RowsUntil: api.Time(r.Until),
+		RunsReopened: c.Reopened, KeysRevoked: c.KeysKept, KeysRevived: c.KeysRevived, KeysGone: c.KeysGone,
+		CustomersGone: c.CustomersGone, ScrapersGone: c.ScrapersGone, ScrapersBack: c.ScrapersBack, BalanceMicros: c.Balance,
+		BeforeMicros: c.BalanceBefore}
 }
 
 // Restore is POST /api/admin/restore.
@@ -58,12 +79,14 @@ func Restore(s api.Services) *operation.Operation {
 		ID: "svc_admin_restore", Routes: operation.Routes("POST /api/admin/restore"), Group: group,
 		Summary: "Puts a backup in the place of the replicated state, on every node",
 		Description: "Everything since the backup is undone, but for rows, for the cluster's nodes and for who fetches what. " +
-			"Runs that were open then go on: what was stored meanwhile is settled and not stored again. The backup is checked " +
-			"whole before anything changes.",
+			"Runs that were open then go on: what was stored meanwhile is settled and not stored again. Runs that were launched " +
+			"since are read no more, and what is stored of them goes a day later; until then another backup may bring them back. " +
+			"The backup is checked whole before anything changes.",
 		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
 		Errors: []fault.Code{fault.InvalidBackup, fault.OtherCluster},
 	}, func(ctx context.Context, _ *operation.Caller, in *restoreRequest) (Restored, error) {
-		restored, err := s.Operator.Restore(ctx, in.Stream, in.Body.Force)
-		return Restored{ClusterID: restored.Cluster, Index: restored.Index, TakenAt: api.Time(restored.Taken)}, err
+		restored, err := s.Operator.Restore(ctx, in.Stream,
+			client.RestoreOptions{Force: in.Body.Force, ReviveKeys: in.Body.ReviveKeys})
+		return restoredOf(restored), err
 	})
 }

@@ -17,10 +17,10 @@ import (
 
 // cluster is an operator of nothing.
 type cluster struct {
-	state  string
-	fails  error // of a backup, before anything is written
-	breaks error // after all is written
-	forced bool
+	state           string
+	fails           error // of a backup, before anything is written
+	breaks          error // after all is written
+	forced, revived bool
 }
 
 func (c *cluster) Backup(_ context.Context, to io.Writer) error {
@@ -33,18 +33,18 @@ func (c *cluster) Backup(_ context.Context, to io.Writer) error {
 	return c.breaks
 }
 
-func (c *cluster) Restore(_ context.Context, from io.Reader, force bool) (client.Restored, error) {
+func (c *cluster) Restore(_ context.Context, from io.Reader, how client.RestoreOptions) (client.Restored, error) {
 	data, err := io.ReadAll(from)
 	switch {
 	case err != nil:
 		return client.Restored{}, err
-	case string(data) == "other" && !force:
+	case string(data) == "other" && !how.Force:
 		return client.Restored{}, fault.New(fault.OtherCluster, "another cluster's")
 	case string(data) == "cut off":
 		return client.Restored{}, fault.New(fault.InvalidBackup, "it is cut off")
 	}
-	c.state, c.forced = string(data), force
-	return client.Restored{Cluster: ids.ID{1}, Index: 7, Taken: 1_000}, nil
+	c.state, c.forced, c.revived = string(data), how.Force, how.ReviveKeys
+	return client.Restored{Cluster: ids.ID{1}, Index: 7, Taken: 1_000, Until: 2_000, Changes: client.Changes{Undone: 1, KeysKept: 2}}, nil
 }
 
 func (c *cluster) RemoveNode(_ context.Context, node string) error {
@@ -122,10 +122,11 @@ func TestRestore(t *testing.T) {
 		apitest.Scenario{Name: "another cluster's", As: apitest.Admin, Do: path, Header: bytes, Body: "other", Status: 409,
 			Code: "other_cluster"},
 		apitest.Scenario{Name: "whole", As: apitest.Admin, Do: path, Header: bytes, Body: "new", Status: 200,
-			Has: map[string]any{"clusterId": ids.ID{1}.String(), "index": 7, "takenAt": "1970-01-01T00:00:01.000Z"}},
-		apitest.Scenario{Name: "forced", As: apitest.Admin, Do: path + "?force=true", Header: bytes, Body: "other", Status: 200},
+			Has: map[string]any{"clusterId": ids.ID{1}.String(), "index": 7, "takenAt": "1970-01-01T00:00:01.000Z",
+				"runsUndone": 1, "rowsUntil": "1970-01-01T00:00:02.000Z", "keysRevoked": 2}},
+		apitest.Scenario{Name: "forced", As: apitest.Admin, Do: path + "?force=true&reviveKeys=true", Header: bytes, Body: "other", Status: 200},
 	)
-	if c.state != "other" || !c.forced {
+	if c.state != "other" || !c.forced || !c.revived {
 		t.Fatalf("restored: %+v", c)
 	}
 	none := apitest.Start(t)

@@ -88,5 +88,5 @@ func scope(v *client.View, customer string, group, scraper ids.ID) (rowstore.Sco
 			return rowstore.Scope{}, err
 		}
 	}
-	return rowstore.Scope{Group: group, Scraper: scraper}, nil
+	return rowstore.Scope{Group: group, Scraper: scraper, Without: v.UndoneIn(group)}, nil
 }

@@ -109,7 +109,7 @@ func (in *readRequest) scan(ctx context.Context, s api.Services, from *operation
 	groups, jobs := in.groups(from.View, q.Scope.Group), q.Scope.Jobs
 	n := max(slices.Index(groups, at.Group), 0)
 	for rows = []json.RawMessage{}; ; n++ {
-		at.Group, q.Scope.Group = groups[n], groups[n]
+		at.Group, q.Scope.Group, q.Scope.Without = groups[n], groups[n], from.View.UndoneIn(groups[n])
 		if in.IsLastRun {
 			q.Scope.Jobs = intersect(jobs, latestRuns(from.View, groups[n], q.Scope.Scraper, at.Newest))
 		}

@@ -29,6 +29,7 @@ const (
 	Settle        Number = 43
 	Redispatch    Number = 44
 	CloseRun      Number = 45
+	ForgetUndone  Number = 46 // since cluster version 2
 	AdjustWallet  Number = 50
 	PutPrices     Number = 51
 	PutSchema     Number = 60

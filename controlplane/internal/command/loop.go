@@ -174,3 +174,11 @@ type CloseRunPayload struct {
 
 // Number implements Payload.
 func (CloseRunPayload) Number() Number { return CloseRun }
+
+// ForgetUndonePayload forgets runs that a restore undid and of which the row store has nothing any more. Result: nil.
+type ForgetUndonePayload struct {
+	Jobs []ids.ID `cbor:"1,keyasint"`
+}
+
+// Number implements Payload.
+func (ForgetUndonePayload) Number() Number { return ForgetUndone }

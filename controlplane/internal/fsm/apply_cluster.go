@@ -103,7 +103,11 @@ func putPrices(tx *state.Tx, p command.PutPricesPayload) (state.PriceTable, erro
 	if current == nil {
 		return state.PriceTable{}, fault.New(fault.Unavailable, "the cluster has not been created yet")
 	}
-	next := state.PriceTable{Version: current.Version + 1, Rows: p.Rows}
+	newest := current.Version
+	if generation := tx.Cluster().Generation; generation != nil {
+		newest = max(newest, generation.Prices) // of before a restore
+	}
+	next := state.PriceTable{Version: newest + 1, Rows: p.Rows}
 	tx.PutPrices(&next)
 	return next, nil
 }

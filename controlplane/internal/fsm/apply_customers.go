@@ -61,6 +61,7 @@ func revokeKey(tx *state.Tx, p command.RevokeKeyPayload) (state.Key, error) {
 		return state.Key{}, fault.Invalid(fault.KeyNotFound, "id", "no key has this id")
 	}
 	tx.RemoveKey(key)
+	tx.PutRevoked(&state.Revoked{Key: key.ID, At: tx.Now})
 	return *key, nil
 }
 

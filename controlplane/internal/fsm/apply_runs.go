@@ -234,3 +234,12 @@ func closeRun(tx *state.Tx, p command.CloseRunPayload) (None, error) {
 	books.save()
 	return None{}, nil
 }
+
+func forgetUndone(tx *state.Tx, p command.ForgetUndonePayload) (None, error) {
+	for _, job := range p.Jobs {
+		if undone := tx.UndoneRun(job); undone != nil {
+			tx.RemoveUndone(undone)
+		}
+	}
+	return None{}, nil
+}

@@ -78,9 +78,18 @@ func revise(tx *state.Tx, scraper *state.Scraper) error {
 		return fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there")
 	}
 	if kept := tx.Recipe(scraper.ID, scraper.Revision); kept == nil || !sameRecipe(kept.Recipe, recipe) {
-		scraper.Revision++
+		scraper.Revision = nextRevision(tx, scraper.Revision)
 	}
 	return nil
+}
+
+// nextRevision is the revision after one. It is above all that a scraper had before a restore: what a fetcher, or a run that
+// was undone, knows under a number is never another recipe.
+func nextRevision(tx *state.Tx, revision uint32) uint32 {
+	if cluster := tx.Cluster(); cluster != nil && cluster.Generation != nil && revision > 0 {
+		revision = max(revision, cluster.Generation.Revisions)
+	}
+	return revision + 1
 }
 
 // saveScraper writes a checked record with its recipe, and keeps the members of groups counted.

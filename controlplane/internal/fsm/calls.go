@@ -13,6 +13,7 @@ const (
 	claimKeptMillis   = 24 * 60 * 60 * 1000
 	claimHeldMillis   = 2 * 60 * 1000
 	resultKeptMillis  = 15 * 60 * 1000
+	revokedKeptMillis = 400 * 24 * 60 * 60 * 1000
 	maxClaims         = 10_000 // per customer
 	maxExpiredPerTick = 5_000
 )
@@ -177,6 +178,21 @@ func renewClaims(tx *state.Tx, p command.RenewClaimsPayload) (None, error) {
 
 func releaseClaim(*state.Tx, command.ReleaseClaimPayload) (None, error) { return None{}, nil }
 
+// expireRevoked forgets revocations that are older than any backup that is restored, a bounded number at a time.
+func expireRevoked(tx *state.Tx) {
+	var old []*state.Revoked
+	tx.RevokedByAge(func(r *state.Revoked) bool {
+		if r.At > tx.Now-revokedKeptMillis || len(old) == maxExpiredPerTick {
+			return false
+		}
+		old = append(old, r)
+		return true
+	})
+	for _, r := range old {
+		tx.RemoveRevoked(r)
+	}
+}
+
 // tick removes what has come due, a bounded number at a time.
 func tick(tx *state.Tx, _ command.TickPayload) (None, error) {
 	var claims []*state.Claim
@@ -203,5 +219,6 @@ func tick(tx *state.Tx, _ command.TickPayload) (None, error) {
 	}
 	expirePreviews(tx)
 	expireDailies(tx)
+	expireRevoked(tx)
 	return None{}, nil
 }

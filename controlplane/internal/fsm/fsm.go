@@ -112,6 +112,7 @@ func registerAll(m *FSM) {
 	register(m, false, settle)
 	register(m, false, redispatch)
 	register(m, false, closeRun)
+	register(m, false, forgetUndone)
 	register(m, true, adjustWallet)
 	register(m, true, putPrices)
 	register(m, true, putSchema)

@@ -37,6 +37,7 @@ type Store interface {
 	LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error)
 	PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error)
 	Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error)
+	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
 	Sealed(ctx context.Context, job ids.ID) (bool, error)
 }
@@ -53,7 +54,11 @@ type Leader struct {
 	// NowMicros is the leader's clock in Unix microseconds.
 	NowMicros func() int64
 	// Point is called at named places, for crash tests; never nil.
-	Point  func(name string)
+	Point func(name string)
+	// Spare says whether what is stored of a run and not settled is to stay for now: a restore may bring back the state that
+	// had it settled. Nil: never.
+	Spare  func(job *state.Job) bool
+	spared map[ids.ID]bool   // with records that are not settled
 	Counts *Counts           // never nil
 	Tracer *telemetry.Tracer // nil: no traces
 }
@@ -408,6 +413,11 @@ func (l *Leader) Close(ctx context.Context) (bool, error) {
 		if job == nil {
 			continue
 		}
+		if wait, err := l.waits(ctx, job); err != nil {
+			return true, err
+		} else if wait {
+			continue
+		}
 		l.Point("leader.before_seal")
 		if err := l.Store.Seal(ctx, id, l.settled(job)); err != nil {
 			return true, fmt.Errorf("leader: seal run %s: %w", id, err)
@@ -419,6 +429,31 @@ func (l *Leader) Close(ctx context.Context) (bool, error) {
 		l.Point("leader.after_close")
 	}
 	return len(jobs) > 0, nil
+}
+
+// waits says whether an ended run is not to be closed yet, because that would remove what is to be spared. Nothing of it is
+// out, so that what is stored beyond its ledger stays the same.
+func (l *Leader) waits(ctx context.Context, job *state.Job) (bool, error) {
+	if l.Spare == nil || !job.State.Final() || !l.Spare(job) {
+		delete(l.spared, job.ID)
+		return false, nil
+	}
+	if _, known := l.spared[job.ID]; !known {
+		beyond := false
+		settled := l.settled(job)
+		err := l.Store.EachRecord(ctx, job.ID, func(r rowstore.Record) error {
+			beyond = beyond || !settled(r.Unit, r.Last)
+			return nil
+		})
+		if err != nil {
+			return false, fmt.Errorf("leader: what is stored of run %s: %w", job.ID, err)
+		}
+		if l.spared == nil {
+			l.spared = map[ids.ID]bool{}
+		}
+		l.spared[job.ID] = beyond
+	}
+	return l.spared[job.ID], nil
 }
 
 // settled says of each record of a run, asked in the order of units, whether its unit is settled: all up to the last page

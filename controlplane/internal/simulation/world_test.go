@@ -329,7 +329,7 @@ func (w *world) restore() error {
 	if err != nil {
 		return err
 	}
-	if err := store.Succeed(w.machine.Store()); err != nil {
+	if _, err := store.Succeed(w.machine.Store(), state.Restoration{Generation: ids.ID{1}}); err != nil {
 		return err
 	}
 	var file bytes.Buffer
@@ -438,6 +438,15 @@ func (s *memoryStore) units(job ids.ID) []model.Unit {
 		return int(a.Page) - int(b.Page)
 	})
 	return units
+}
+
+func (s *memoryStore) EachRecord(_ context.Context, job ids.ID, visit func(rowstore.Record) error) error {
+	for _, unit := range s.units(job) {
+		if err := visit(rowstore.Record{Unit: unit, Last: s.records[job][unit].Last}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *memoryStore) Sealed(_ context.Context, job ids.ID) (bool, error) { return s.sealed[job], nil }

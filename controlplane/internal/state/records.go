@@ -276,6 +276,35 @@ type Cluster struct {
 	// process's own, or not known yet.
 	Log  string `cbor:"6,keyasint,omitempty"`
 	Rows string `cbor:"7,keyasint,omitempty"`
+	// Generation is what the newest restore began; nil: none was restored. Since cluster version 2.
+	Generation *Generation `cbor:"8,keyasint,omitempty"`
+}
+
+// Generation is the time of a cluster's state from one restore to the next.
+type Generation struct {
+	ID      ids.ID `cbor:"1,keyasint"`
+	Parent  ids.ID `cbor:"2,keyasint,omitempty"` // that the backup was taken in; zero: the first
+	Cut     uint64 `cbor:"3,keyasint"`           // index of the backup's newest command
+	CutTime int64  `cbor:"4,keyasint"`           // state time of the backup
+	At      int64  `cbor:"5,keyasint"`           // state time of the restore
+	// Revisions and Prices are the greatest revision of a scraper and version of the prices that states before this one had.
+	Revisions uint32 `cbor:"6,keyasint,omitempty"`
+	Prices    uint32 `cbor:"7,keyasint,omitempty"`
+}
+
+// Undone is a run that a restore undid: it was launched after the cut. What the row store has of it is read by nobody, and
+// goes when the restore's grace is over.
+type Undone struct {
+	Job      ids.ID `cbor:"1,keyasint"`
+	Customer string `cbor:"2,keyasint"`
+	Group    ids.ID `cbor:"3,keyasint"`
+	Scraper  ids.ID `cbor:"4,keyasint"`
+}
+
+// Revoked is a key that was revoked, so that a restore does not make it valid again.
+type Revoked struct {
+	Key ids.ID `cbor:"1,keyasint"`
+	At  int64  `cbor:"2,keyasint"`
 }
 
 // Books are the system's accounts of the ledger; the customers' stand in their wallets. Every movement is between two

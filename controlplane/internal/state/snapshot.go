@@ -87,6 +87,9 @@ func writeTable(enc *cbor.Encoder, v *View, name string) error {
 	for raw := rows.Next(); raw != nil; raw = rows.Next() {
 		count++
 	}
+	if count == 0 && sinceVersion2(name) {
+		return nil // nodes of before read what holds nothing of it
+	}
 	if err := enc.Encode(section{Name: name, Count: count}); err != nil {
 		return err
 	}
@@ -113,6 +116,7 @@ func decoders() map[string]func() any {
 		"claims": func() any { return new(Claim) }, "results": func() any { return new(StoredResult) },
 		"books": func() any { return new(Books) }, "schemas": func() any { return new(Schema) },
 		"previews": func() any { return new(Preview) }, "dailies": func() any { return new(Daily) },
+		"undone": func() any { return new(Undone) }, "revoked": func() any { return new(Revoked) },
 	}
 }
 

@@ -1,27 +1,58 @@
 package state
 
-import "fmt"
+import (
+	"fmt"
+
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Restoration is what a restore adds to the two states.
+type Restoration struct {
+	Generation ids.ID // a new one
+	// Stored are the runs that the row store has pages of and that started at the backup's state time or later.
+	Stored []Undone
+	// ReviveKeys makes keys valid again that were revoked since the backup.
+	ReviveKeys bool
+}
+
+// Changes is how a restored state differs from the one that it follows. Money is in micros.
+type Changes struct {
+	Undone        int   // runs that were launched after the backup
+	Reopened      int   // runs that had ended and are open again
+	KeysKept      int   // keys of the backup that were revoked since, and stay so
+	KeysRevived   int   // keys that were revoked since and are valid again
+	KeysGone      int   // keys that were made since
+	CustomersGone int   // customers who came since
+	ScrapersGone  int   // scrapers that were made since
+	ScrapersBack  int   // scrapers that were changed since
+	Balance       int64 // of all wallets now
+	BalanceBefore int64
+}
 
 // Succeed makes a restored state fit to follow another one in its cluster: it takes over from it what is about machines,
 // not about customers. That is the cluster's id and services, the nodes, and who fetches which shard, because a fetcher at work holds a
-// lease by the state of today; the number of the newest dispatch and the index, which never count back; and the time. It
-// fails when the states have different numbers of shards.
-func (s *Store) Succeed(before *Store) error {
+// lease by the state of today; the number of the newest dispatch and the index, which never count back; and the time. The
+// runs that were launched behind the cut are undone, revisions go on above all there were, and revoked keys stay revoked.
+// It fails when the states have different numbers of shards.
+func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
 	old, index, now, dispatched := before.View(), before.index, before.now, before.dispatched
 	before.mu.RUnlock()
 	mine := s.View()
 	if mine.Cluster() == nil || old.Cluster() == nil || mine.Cluster().Shards != old.Cluster().Shards {
-		return fmt.Errorf("state: the numbers of shards differ")
+		return Changes{}, fmt.Errorf("state: the numbers of shards differ")
 	}
 	s.mu.Lock()
+	f := follower{Restoration: r, old: old, mine: mine, cut: s.now, cutIndex: s.index,
+		descends: sameGeneration(mine.Cluster(), old.Cluster()) && s.index <= index}
 	s.dispatched = max(s.dispatched, dispatched)
 	index = max(s.index, index)
 	s.mu.Unlock()
-	return s.Update(index, now, func(tx *Tx) error {
-		cluster := *mine.Cluster()
-		cluster.ID, cluster.Log, cluster.Rows = old.Cluster().ID, old.Cluster().Log, old.Cluster().Rows
-		tx.PutCluster(&cluster)
+	err := s.Update(index, now, func(tx *Tx) error {
+		f.compare()
+		f.begin(tx)
+		f.undo(tx)
+		f.revoke(tx)
 		for _, node := range mine.Nodes() {
 			tx.RemoveNode(node)
 		}
@@ -33,4 +64,118 @@ func (s *Store) Succeed(before *Store) error {
 		}
 		return nil
 	})
+	return f.changes, err
+}
+
+func sameGeneration(a, b *Cluster) bool {
+	if a.ID != b.ID || (a.Generation == nil) != (b.Generation == nil) {
+		return false
+	}
+	return a.Generation == nil || a.Generation.ID == b.Generation.ID
+}
+
+// follower is one restore.
+type follower struct {
+	Restoration
+	old, mine *View // as they were
+	cut       int64 // state time of the backup
+	cutIndex  uint64
+	descends  bool // the old state went on from the backup: what it lacks was removed since
+	changes   Changes
+}
+
+// begin begins the generation.
+func (f *follower) begin(tx *Tx) {
+	old, cluster := f.old.Cluster(), *f.mine.Cluster()
+	next := Generation{ID: f.Generation, Cut: f.cutIndex, CutTime: f.cut, At: tx.Now}
+	if was := cluster.Generation; was != nil {
+		next.Parent, next.Revisions, next.Prices = was.ID, was.Revisions, was.Prices
+	}
+	if was := old.Generation; was != nil {
+		next.Revisions, next.Prices = max(next.Revisions, was.Revisions), max(next.Prices, was.Prices)
+	}
+	f.old.EachScraper(func(s *Scraper) bool { next.Revisions = max(next.Revisions, s.Revision); return true })
+	if prices := f.old.CurrentPrices(); prices != nil {
+		next.Prices = max(next.Prices, prices.Version)
+	}
+	cluster.ID, cluster.Log, cluster.Rows, cluster.Generation = old.ID, old.Log, old.Rows, &next
+	tx.PutCluster(&cluster)
+}
+
+// undo notes the runs that were launched after the cut: those of the old state, and those that a state before it left in
+// the row store. The cut decides, so that a run which has left the state by its age is none of them.
+func (f *follower) undo(tx *Tx) {
+	note := func(u Undone) {
+		if f.mine.Job(u.Job) == nil && tx.UndoneRun(u.Job) == nil {
+			tx.PutUndone(&u)
+			f.changes.Undone++
+		}
+	}
+	f.old.JobsAfter(ids.ID{}, func(job *Job) bool {
+		if job.Queued >= f.cut {
+			note(Undone{Job: job.ID, Customer: job.Customer, Group: job.Group, Scraper: job.Scraper})
+		}
+		return true
+	})
+	for _, stored := range f.Stored {
+		note(stored)
+	}
+}
+
+// revoke takes the revocations over, and revokes the backup's keys by them.
+func (f *follower) revoke(tx *Tx) {
+	f.old.RevokedByAge(func(r *Revoked) bool { tx.PutRevoked(r); return true })
+	f.mine.EachKey(func(key *Key) bool {
+		if tx.Revoked(key.ID) == nil && (!f.descends || f.old.Key(key.ID) != nil) {
+			return true
+		}
+		if f.ReviveKeys {
+			if revoked := tx.Revoked(key.ID); revoked != nil {
+				tx.RemoveRevoked(revoked)
+			}
+			f.changes.KeysRevived++
+			return true
+		}
+		tx.RemoveKey(key)
+		if tx.Revoked(key.ID) == nil {
+			tx.PutRevoked(&Revoked{Key: key.ID, At: tx.Now})
+		}
+		f.changes.KeysKept++
+		return true
+	})
+}
+
+// compare counts what is gone and what is back.
+func (f *follower) compare() {
+	f.old.EachKey(func(key *Key) bool {
+		if f.mine.Key(key.ID) == nil {
+			f.changes.KeysGone++
+		}
+		return true
+	})
+	for _, customer := range f.old.Customers() {
+		if f.mine.Customer(customer.Ref) == nil {
+			f.changes.CustomersGone++
+		}
+	}
+	f.old.EachScraper(func(s *Scraper) bool {
+		switch kept := f.mine.Scraper(s.ID); {
+		case kept == nil:
+			f.changes.ScrapersGone++
+		case kept.Revision < s.Revision:
+			f.changes.ScrapersBack++
+		}
+		return true
+	})
+	for _, job := range f.mine.OpenJobs() {
+		if was := f.old.Job(job.ID); was != nil && was.Closed {
+			f.changes.Reopened++
+		}
+	}
+	for _, wallet := range f.mine.Wallets() {
+		f.changes.Balance += wallet.Balance()
+	}
+	for _, wallet := range f.old.Wallets() {
+		f.changes.BalanceBefore += wallet.Balance()
+	}
 }

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"bytes"
+	"slices"
 	"testing"
 
 	"shoal.dev/shoal/pkg/ids"
@@ -29,7 +31,7 @@ func TestSucceedKeepsWhatIsAboutMachines(t *testing.T) {
 	restored := clusterState(t, 5, 100, ids.ID{1}, 4, "old")
 	today := clusterState(t, 9, 900, ids.ID{2}, 4, "new")
 	today.dispatched = 77
-	if err := restored.Succeed(today); err != nil {
+	if _, err := restored.Succeed(today, Restoration{}); err != nil {
 		t.Fatal(err)
 	}
 	view := restored.View()
@@ -51,7 +53,7 @@ func TestSucceedKeepsWhatIsAboutMachines(t *testing.T) {
 		t.Errorf("index %d, time %d, dispatch %d: something counts back", index, now, restored.dispatched)
 	}
 	newer := clusterState(t, 50, 5000, ids.ID{1}, 4, "old")
-	if err := newer.Succeed(today); err != nil {
+	if _, err := newer.Succeed(today, Restoration{}); err != nil {
 		t.Fatal(err)
 	}
 	if index, now := newer.Progress(); index != 50 || now != 5000 {
@@ -61,7 +63,166 @@ func TestSucceedKeepsWhatIsAboutMachines(t *testing.T) {
 
 func TestSucceedRefusesOtherShards(t *testing.T) {
 	today := clusterState(t, 9, 900, ids.ID{2}, 4, "new")
-	if clusterState(t, 5, 100, ids.ID{1}, 8, "old").Succeed(today) == nil || NewStore().Succeed(today) == nil {
-		t.Fatal("a state with other shards, or none, is taken")
+	for _, s := range []*Store{clusterState(t, 5, 100, ids.ID{1}, 8, "old"), NewStore()} {
+		if _, err := s.Succeed(today, Restoration{}); err == nil {
+			t.Fatal("a state with other shards, or none, is taken")
+		}
+	}
+}
+
+// timeline is a state that goes on, is saved and is put back.
+type timeline struct {
+	t     *testing.T
+	now   *Store
+	count uint64
+}
+
+// do applies a command a second later.
+func (l *timeline) do(apply func(*Tx)) {
+	l.t.Helper()
+	l.count++
+	index, now := l.now.Progress()
+	if err := l.now.Update(index+1, now+1000, func(tx *Tx) error { apply(tx); return nil }); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *timeline) launch(id byte) { l.do(func(tx *Tx) { tx.PutJob(sampleJob(id, tx.Now)) }) }
+
+func sampleJob(id byte, at int64) *Job {
+	return &Job{ID: ids.ID{id}, List: ids.ID{id}, Customer: "ann", Group: ids.ID{100}, Queued: at, Started: at}
+}
+
+func (l *timeline) mint(id byte) {
+	l.do(func(tx *Tx) { tx.PutKey(&Key{ID: ids.ID{id}, Customer: "ann", Prefix: string(id)}) })
+}
+
+func (l *timeline) revoke(id byte) {
+	l.do(func(tx *Tx) {
+		tx.RemoveKey(tx.Key(ids.ID{id}))
+		tx.PutRevoked(&Revoked{Key: ids.ID{id}, At: tx.Now})
+	})
+}
+
+func (l *timeline) save() []byte { return write(l.t, l.now) }
+
+// restore puts a saved state back. The row store has all runs that there ever were.
+func (l *timeline) restore(file []byte, revive bool, stored ...byte) Changes {
+	l.t.Helper()
+	next, err := Restore(bytes.NewReader(file))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.count++
+	r := Restoration{Generation: ids.ID{200, byte(l.count)}, ReviveKeys: revive}
+	for _, id := range stored {
+		r.Stored = append(r.Stored, Undone{Job: ids.ID{id}, Customer: "ann", Group: ids.ID{100}})
+	}
+	changes, err := next.Succeed(l.now, r)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.now = next
+	return changes
+}
+
+func (l *timeline) wantUndone(jobs ...byte) {
+	l.t.Helper()
+	var want []ids.ID
+	for _, id := range jobs {
+		want = append(want, ids.ID{id})
+	}
+	if got := l.now.View().UndoneIn(ids.ID{100}); !slices.Equal(got, want) {
+		l.t.Fatalf("undone are %v, want %v", got, want)
+	}
+}
+
+func TestTheCutDecidesWhatIsUndone(t *testing.T) {
+	l := &timeline{t: t, now: clusterState(t, 5, 100_000, ids.ID{1}, 4, "n")}
+	l.launch(1)
+	older := l.save() // knows run 1
+	l.launch(2)
+	a := l.save() // knows 1 and 2
+	l.launch(3)
+	if changes := l.restore(older, false); changes.Undone != 2 { // the wrong file
+		t.Errorf("changes: %+v", changes)
+	}
+	l.wantUndone(2, 3)
+	l.launch(4)
+	l.restore(a, false, 3, 4) // pages of 2 are there too, but it started before the cut
+	l.wantUndone(3, 4)
+	l.launch(5)
+	b := l.save()
+	l.launch(6)
+	l.restore(a, false, 3, 4, 5, 6)
+	l.wantUndone(3, 4, 5, 6)
+	l.restore(b, false, 6)
+	l.wantUndone(3, 4, 6)
+	generation := l.now.View().Cluster().Generation
+	if generation == nil || generation.ID.IsZero() || generation.Parent.IsZero() || generation.CutTime >= generation.At {
+		t.Errorf("generation %+v", generation)
+	}
+	// A run that has left the state by its age, on both sides, is before the cut and none of the undone.
+	l.do(func(tx *Tx) { tx.txn.DeleteAll("jobs", "id", ids.ID{1}) })
+	l.restore(l.save(), false)
+	l.wantUndone(3, 4, 6)
+}
+
+func TestRevokedKeysStayRevoked(t *testing.T) {
+	l := &timeline{t: t, now: clusterState(t, 5, 100_000, ids.ID{1}, 4, "n")}
+	valid := func(id byte, want bool) {
+		t.Helper()
+		if l.now.View().Key(ids.ID{id}) != nil != want {
+			t.Fatalf("key %d is valid: %v", id, !want)
+		}
+	}
+	first := l.save()
+	l.mint(1)
+	l.mint(2)
+	a := l.save()
+	l.revoke(1)
+	l.mint(3)
+	if changes := l.restore(a, false); changes.KeysKept != 1 || changes.KeysGone != 1 {
+		t.Errorf("changes: %+v", changes)
+	}
+	valid(1, false)
+	valid(2, true)
+	l.restore(first, false) // the wrong file has none of the keys, which were not revoked for that
+	valid(2, false)
+	l.restore(a, false)
+	valid(1, false)
+	valid(2, true)
+	if changes := l.restore(a, true); changes.KeysRevived != 1 {
+		t.Errorf("changes: %+v", changes)
+	}
+	valid(1, true)
+	l.restore(a, false)
+	valid(1, true) // it was made valid again
+	// A key that an older binary revoked left no trace but that it is not there.
+	l.restore(first, false)
+	l.mint(7)
+	b := l.save()
+	l.do(func(tx *Tx) { tx.RemoveKey(tx.Key(ids.ID{7})) })
+	l.restore(b, false)
+	valid(7, false)
+}
+
+func TestRevisionsGoOnAboveAllThereWere(t *testing.T) {
+	l := &timeline{t: t, now: clusterState(t, 5, 100_000, ids.ID{1}, 4, "n")}
+	put := func(revision, prices uint32) {
+		l.do(func(tx *Tx) {
+			tx.PutScraper(&Scraper{ID: ids.ID{1}, Customer: "ann", Revision: revision})
+			tx.PutPrices(&PriceTable{Version: prices})
+		})
+	}
+	put(1, 1)
+	a := l.save()
+	put(9, 4)
+	l.restore(a, false)
+	none := clusterState(t, 3, 50, ids.ID{1}, 4, "n")
+	l.restore(write(t, none), false) // it knows neither
+	l.restore(a, false)
+	if g := l.now.View().Cluster().Generation; g.Revisions != 9 || g.Prices != 4 {
+		t.Errorf("generation %+v", g)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // Bounds of the wait for inserts that began before a fence.
@@ -180,6 +181,28 @@ func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 	}
 	if err != nil {
 		return fmt.Errorf("row store: delete %s: %w", job, err)
+	}
+	return nil
+}
+
+// JobsSince is rowstore.Pages.
+func (s *Store) JobsSince(ctx context.Context, started int64, visit func(rowstore.Job) error) error {
+	jobs, err := read(ctx, s, fmt.Sprintf(`SELECT job, max(customer) AS whose, max(grp), max(scraper), max(started) AS begun FROM %s
+		GROUP BY job HAVING begun >= %d AND whose <> ''`, s.table("jobs"), started), func(rows driver.Rows) (job rowstore.Job, err error) {
+		var id, group, scraper string
+		err = rows.Scan(&id, &job.Customer, &group, &scraper, &job.Started)
+		copy(job.ID[:], id)
+		copy(job.Group[:], group)
+		copy(job.Scraper[:], scraper)
+		return job, err
+	})
+	if err != nil {
+		return fmt.Errorf("row store: jobs of late: %w", err)
+	}
+	for _, job := range jobs {
+		if err := visit(job); err != nil {
+			return fmt.Errorf("row store: jobs of late: %w", err)
+		}
 	}
 	return nil
 }

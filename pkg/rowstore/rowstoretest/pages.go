@@ -307,6 +307,32 @@ func testDeleteJob(s *suite) {
 	s.equal("rows after a removal", []string{`{"v":2}`}, texts(docs))
 }
 
+// testJobsSince: a job is there from its first page on, whatever became of its rows; one that was only sealed is not.
+func testJobsSince(s *suite) {
+	cut := s.job().Started
+	want := map[ids.ID]rowstore.Job{}
+	for i, off := range []int64{-1, 0, 1, 1_000_000} {
+		job := s.job()
+		job.Started = cut + off
+		s.put(s.delivered(job, 0, 0, `{}`), s.errored(job, 1, 0, "timeout", 0))
+		if off >= 0 {
+			want[job.ID] = job
+		}
+		if i%2 == 0 {
+			s.ok(s.store.Seal(s.ctx, job.ID, nil))
+			s.ok(s.store.DeleteJob(s.ctx, job.ID, true))
+		}
+	}
+	s.ok(s.store.Seal(s.ctx, s.ids.New(), nil))
+	got := map[ids.ID]rowstore.Job{}
+	s.ok(s.store.JobsSince(s.ctx, cut, func(job rowstore.Job) error { got[job.ID] = job; return nil }))
+	s.equal("jobs since the cut", want, got)
+	failed := errors.New("no more")
+	if err := s.store.JobsSince(s.ctx, cut, func(rowstore.Job) error { return failed }); !errors.Is(err, failed) {
+		s.Fatalf("a visit that fails ends with %v", err)
+	}
+}
+
 // testExpire: the start of the job decides, and only rows go.
 func testExpire(s *suite) {
 	cut := time.UnixMicro(s.job().Started)

@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) rowstore.Store) {
 		{"SealUnknown", testSealUnknown},
 		{"SealWhilePagesCome", testSealRace},
 		{"DeleteJob", testDeleteJob},
+		{"JobsSince", testJobsSince},
 		{"Expire", testExpire},
 		{"PagesModel", testPagesModel},
 		{"Recount", testRecount},

@@ -377,6 +377,24 @@ func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 	return nil
 }
 
+// JobsSince is rowstore.Pages.
+func (s *Store) JobsSince(ctx context.Context, started int64, visit func(rowstore.Job) error) error {
+	rows, err := s.loop.QueryContext(ctx, `SELECT job, customer, grp, scraper, started FROM jobs WHERE started >= ? AND customer <> ''`, started)
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var id, group, scraper sql.RawBytes
+		var job rowstore.Job
+		if err := rows.Scan(&id, &job.Customer, &group, &scraper, &job.Started); err != nil {
+			return err
+		}
+		job.ID, job.Group, job.Scraper = ids.ID(id), ids.ID(group), ids.ID(scraper)
+		return visit(job)
+	})
+	if err != nil {
+		return fmt.Errorf("row store: jobs of late: %w", err)
+	}
+	return nil
+}
+
 // Expire is rowstore.Pages. It goes job by job.
 func (s *Store) Expire(ctx context.Context, before time.Time) error {
 	var jobs []ids.ID

@@ -304,16 +304,20 @@ func (c Client) Status(ctx context.Context) (Status, error) {
 	return out, err
 }
 
-// RecountOfProduct asks the product for its own recount of all runs; it returns how many differ.
+// RecountOfProduct asks the product for its own recount of all runs that no restore undid; it returns how many differ.
 func (c Client) RecountOfProduct(ctx context.Context) (runs, differ int, err error) {
-	var out []struct{ Equal bool }
+	var out []struct{ Equal, Undone bool }
 	err = c.Call(ctx, "POST", "/api/admin/billing/recount", nil, nil, &out)
 	for _, run := range out {
+		if run.Undone {
+			continue
+		}
+		runs++
 		if !run.Equal {
 			differ++
 		}
 	}
-	return len(out), differ, err
+	return runs, differ, err
 }
 
 // Node is a node as an operator sees it.

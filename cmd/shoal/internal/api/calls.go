@@ -154,6 +154,8 @@ type Recount struct {
 	LedgerMicros  int64  `json:"ledgerMicros"`
 	RecountMicros int64  `json:"recountMicros"`
 	Equal         bool   `json:"equal"`
+	Undone        bool   `json:"undone,omitempty"`
+	RecountItems  uint64 `json:"recountItems"`
 }
 
 // page is envelope A, and of envelope B what it shares with it.
@@ -445,13 +447,25 @@ type Restored struct {
 	ClusterID string `json:"clusterId"`
 	Index     uint64 `json:"index"`
 	TakenAt   string `json:"takenAt"`
+
+	RunsUndone    int    `json:"runsUndone"`
+	RowsUntil     string `json:"rowsUntil"`
+	RunsReopened  int    `json:"runsReopened"`
+	KeysRevoked   int    `json:"keysRevoked"`
+	KeysRevived   int    `json:"keysRevived"`
+	KeysGone      int    `json:"keysGone"`
+	CustomersGone int    `json:"customersGone"`
+	ScrapersGone  int    `json:"scrapersGone"`
+	ScrapersBack  int    `json:"scrapersBack"`
+	BalanceMicros int64  `json:"balanceMicros"`
+	BeforeMicros  int64  `json:"beforeMicros"`
 }
 
 // Restore puts a backup in the place of the cluster's state; the credential must be an administrator's.
-func (c *Client) Restore(ctx context.Context, from io.Reader, length int64, force bool) (Restored, error) {
+func (c *Client) Restore(ctx context.Context, from io.Reader, length int64, force, reviveKeys bool) (Restored, error) {
 	var restored Restored
 	answer, err := c.do(ctx, request{method: http.MethodPost, path: "/api/admin/restore",
-		query: url.Values{"force": {strconv.FormatBool(force)}}, body: from, length: length,
+		query: url.Values{"force": {strconv.FormatBool(force)}, "reviveKeys": {strconv.FormatBool(reviveKeys)}}, body: from, length: length,
 		header:      http.Header{"Idempotency-Key": {uuid.NewString()}},
 		contentType: "application/octet-stream"})
 	if err != nil {

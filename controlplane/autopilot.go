@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -93,6 +94,7 @@ func (l *leadership) situation(ctx context.Context, n *node, servers raft.Config
 			ask[string(server.ID)] = string(server.Address)
 		}
 	}
+	s.Members = l.applicable(ctx, s.Members, servers)
 	s.Progress = l.progress(ctx, ask)
 	s.Index = n.LastIndex()
 	for _, node := range l.view().Nodes() {
@@ -100,6 +102,32 @@ func (l *leadership) situation(ctx context.Context, n *node, servers raft.Config
 	}
 	s.Now = l.s.cfg.Clock.Now()
 	return s
+}
+
+// applicable leaves out the members that are no servers and say that they cannot apply the cluster's version: an older
+// binary that joined would go on with another state.
+func (l *leadership) applicable(ctx context.Context, members []quorum.Member, servers raft.Configuration) []quorum.Member {
+	active := l.view().ClusterVersion()
+	newcomers := map[string]string{}
+	for _, member := range members {
+		isServer := func(server raft.Server) bool { return string(server.ID) == member.Name }
+		if !slices.ContainsFunc(servers.Servers, isServer) {
+			newcomers[member.Name] = member.Address
+		}
+	}
+	if active <= 1 || len(newcomers) == 0 {
+		return members
+	}
+	answers := l.s.statuses(ctx, newcomers)
+	return slices.DeleteFunc(members, func(member quorum.Member) bool {
+		answer, answered := answers[member.Name]
+		older := answered && max(answer.Applies, 1) < active
+		if older {
+			l.s.cfg.Logger.Warn("a node cannot join: its binary is older than the cluster's version", "node", member.Name, "applies",
+				max(answer.Applies, 1), "active", active)
+		}
+		return older
+	})
 }
 
 // progress asks servers how far they are.

@@ -137,6 +137,9 @@ func (s *Server) restoreHere(ctx context.Context, file spool, header backup.Head
 	if s.leading.Load() == nil {
 		return none, raft.ErrNotLeader
 	}
+	if s.machine.fsm.Store().View().ClusterVersion() < 2 { // nodes of before could not read the state
+		return none, fault.New(fault.Unavailable, "the cluster is being upgraded: a backup is restored once all its nodes run the new version")
+	}
 	if !s.restoring.TryLock() {
 		return none, fault.New(fault.Unavailable, "another backup is being restored")
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // forwardPatience is how long one attempt to have the leader do something may take. A leader that is gone is noticed
@@ -86,5 +88,9 @@ func (s *Server) forwardFor(ctx context.Context, patience time.Duration, method 
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	defer context.AfterFunc(tenure, cancel)()
-	return n.port.CallVoter(ctx, string(leader), method, request, answer)
+	err = n.port.CallVoter(ctx, string(leader), method, request, answer)
+	if fault.CodeOf(err) == fault.NotSupported { // a leader of an older version knows neither the command nor the method
+		err = fault.Wrap(fault.Unavailable, err, olderLeader)
+	}
+	return err
 }

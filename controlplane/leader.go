@@ -130,7 +130,7 @@ func (s *Server) createCluster(ctx context.Context) (*state.Cluster, error) {
 	secret := s.cfg.IDs.New()
 	first := command.CreateClusterPayload{ID: id, Shards: s.cfg.Shards, FreeGrant: s.cfg.FreeGrant,
 		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: s.cfg.Prices,
-		Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows}
+		Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows, Version: command.Newest}
 	if _, err := s.proposeHere(ctx, first); err != nil {
 		return nil, nil //nolint:nilerr // leadership is over, or ends
 	}
@@ -335,8 +335,8 @@ func (l *leadership) work(ctx context.Context) {
 	var routines sync.WaitGroup
 	for name, routine := range map[string]func(context.Context) error{
 		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover, "finish": l.finish,
-		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans, "rows": l.expireRows, "undone": l.dropUndone, "autopilot": l.autopilot,
-		"clocks": l.compareClocks,
+		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans, "rows": l.expireRows, "undone": l.dropUndone,
+		"autopilot": l.autopilot, "clocks": l.compareClocks, "version": l.activateVersion,
 	} {
 		routines.Go(func() { l.keep(ctx, name, routine) })
 	}

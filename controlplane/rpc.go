@@ -79,13 +79,17 @@ type (
 		Silence   time.Duration `cbor:"4,keyasint"`           // since it heard of the leader; 0 on the leader
 		Servers   []string      `cbor:"5,keyasint,omitempty"` // of Raft, as it knows them
 		Clock     int64         `cbor:"6,keyasint,omitempty"` // its clock, Unix milliseconds; 0: a version that does not tell
+		Applies   uint32        `cbor:"7,keyasint,omitempty"` // the cluster version up to which it can apply commands; 0: 1
 	}
 )
+
+// olderLeader is said while a cluster is being upgraded: its next leader may know the command.
+const olderLeader = "the cluster is being upgraded: its leader does not know this yet"
 
 func (s *Server) servePropose(ctx context.Context, from identity.Peer, p proposal) (position, error) {
 	payload, err := s.machine.fsm.DecodePayload(p.Number, p.Body)
 	if err != nil {
-		return position{}, fault.Wrap(fault.NotSupported, err, "the leader's version does not know the command")
+		return position{}, fault.Wrap(fault.Unavailable, err, olderLeader)
 	}
 	if why := mayNotPropose(from, payload); why != "" {
 		return position{}, port.NotAllowed(from, why)
@@ -178,7 +182,7 @@ func (s *Server) serveStatus(_ context.Context, _ identity.Peer, _ nothing) (nod
 		return nodeStatus{}, err
 	}
 	defer s.gate.leave()
-	answer := nodeStatus{Status: status, LastIndex: n.LastIndex(), Clock: s.cfg.Clock.Now().UnixMilli()}
+	answer := nodeStatus{Status: status, LastIndex: n.LastIndex(), Clock: s.cfg.Clock.Now().UnixMilli(), Applies: command.Newest}
 	if n.State() != raft.Leader {
 		answer.Silence = max(time.Since(n.LastContact()), 1)
 	}

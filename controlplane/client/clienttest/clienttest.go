@@ -37,7 +37,7 @@ type Client struct {
 func New(t testing.TB, c clock.Clock) *Client {
 	t.Helper()
 	fake := &Client{clock: c, fsm: fsm.New()}
-	fake.Must(t, command.CreateClusterPayload{ID: ids.ID{1}, Shards: 4, FreeGrant: FreeGrant,
+	fake.Must(t, command.CreateClusterPayload{Version: command.Newest, ID: ids.ID{1}, Shards: 4, FreeGrant: FreeGrant,
 		Prices: append([]model.Price{{RowKey: model.Plain.PriceRow(), Kind: "TIER", Label: "Plain", Micros: 150},
 			{RowKey: model.Render.PriceRow(), Kind: "TIER", Label: "Render", Micros: 750}}, extract.Prices()...)})
 	return fake

@@ -135,8 +135,8 @@ type LaunchRunPayload struct {
 	Trial  *Trial            `cbor:"20,keyasint,omitempty"`
 	// Search is the engine of a scraper of the type SEARCH_ENGINE_SEARCH as it is now: the scraper keeps it with its recipe.
 	Search *model.SearchEngine `cbor:"21,keyasint,omitempty"`
-	// Rest says that the list is what a rerun left of one that was given before. Since cluster version 2.
-	Rest bool `cbor:"22,keyasint,omitempty"`
+	// Rest says that the list is what a rerun left of one that was given before.
+	Rest bool `cbor:"22,keyasint,omitempty" since:"2"`
 }
 
 // Trial makes the run a sample or a preview. It runs a recipe of its own beside whatever runs Scraper has; Scraper, which

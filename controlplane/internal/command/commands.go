@@ -14,27 +14,29 @@ const (
 	Tick          Number = 4
 	RemoveNode    Number = 5
 	DrainNode     Number = 6
-	OpenCustomer  Number = 10
-	MintKey       Number = 11
-	RevokeKey     Number = 12
-	TouchKeys     Number = 13
-	PutGroup      Number = 20
-	PutScraper    Number = 21
-	ClaimCall     Number = 30
-	RenewClaims   Number = 31
-	ReleaseClaim  Number = 32
-	LaunchRun     Number = 40
-	StopRun       Number = 41
-	ExtendWindow  Number = 42
-	Settle        Number = 43
-	Redispatch    Number = 44
-	CloseRun      Number = 45
-	ForgetUndone  Number = 46 // since cluster version 2
-	AdjustWallet  Number = 50
-	PutPrices     Number = 51
-	PutSchema     Number = 60
-	DeleteSchema  Number = 61
-	PreviewDelete Number = 62
+	// ActivateVersion raises the cluster's version.
+	ActivateVersion Number = 7
+	OpenCustomer    Number = 10
+	MintKey         Number = 11
+	RevokeKey       Number = 12
+	TouchKeys       Number = 13
+	PutGroup        Number = 20
+	PutScraper      Number = 21
+	ClaimCall       Number = 30
+	RenewClaims     Number = 31
+	ReleaseClaim    Number = 32
+	LaunchRun       Number = 40
+	StopRun         Number = 41
+	ExtendWindow    Number = 42
+	Settle          Number = 43
+	Redispatch      Number = 44
+	CloseRun        Number = 45
+	ForgetUndone    Number = 46
+	AdjustWallet    Number = 50
+	PutPrices       Number = 51
+	PutSchema       Number = 60
+	DeleteSchema    Number = 61
+	PreviewDelete   Number = 62
 )
 
 // Payload is a command without its envelope.

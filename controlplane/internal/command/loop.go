@@ -16,10 +16,20 @@ type CreateClusterPayload struct {
 	Prices     []model.Price `cbor:"5,keyasint"`           // the first price table
 	Log        string        `cbor:"6,keyasint,omitempty"` // the leader's, as in RegisterNodePayload
 	Rows       string        `cbor:"7,keyasint,omitempty"`
+	// Version is the cluster's from its beginning.
+	Version uint32 `cbor:"8,keyasint,omitempty" since:"2"`
 }
 
 // Number implements Payload.
 func (CreateClusterPayload) Number() Number { return CreateCluster }
+
+// ActivateVersionPayload raises the cluster's version, which never falls. Result: nil.
+type ActivateVersionPayload struct {
+	Version uint32 `cbor:"1,keyasint"`
+}
+
+// Number implements Payload.
+func (ActivateVersionPayload) Number() Number { return ActivateVersion }
 
 // RegisterNodePayload makes a started process known; claims of its earlier starts are dropped. Result: nil. One that works
 // on another log or row store than the cluster (the first node's) is refused with other_services: what it fetches and

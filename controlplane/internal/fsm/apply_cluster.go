@@ -11,10 +11,19 @@ func createCluster(tx *state.Tx, p command.CreateClusterPayload) (None, error) {
 		return None{}, nil
 	}
 	tx.PutCluster(&state.Cluster{ID: p.ID, Shards: p.Shards, FreeGrant: p.FreeGrant, CreatedAt: tx.Now, HashSecret: p.HashSecret,
-		Log: p.Log, Rows: p.Rows})
+		Log: p.Log, Rows: p.Rows, Version: p.Version})
 	tx.PutPrices(&state.PriceTable{Version: 1, Rows: p.Prices})
 	for number := range p.Shards {
 		tx.PutShard(&state.Shard{Number: number})
+	}
+	return None{}, nil
+}
+
+func activateVersion(tx *state.Tx, p command.ActivateVersionPayload) (None, error) {
+	if known := tx.Cluster(); known != nil && p.Version > known.Version {
+		raised := *known
+		raised.Version = p.Version
+		tx.PutCluster(&raised)
 	}
 	return None{}, nil
 }

@@ -61,7 +61,9 @@ func revokeKey(tx *state.Tx, p command.RevokeKeyPayload) (state.Key, error) {
 		return state.Key{}, fault.Invalid(fault.KeyNotFound, "id", "no key has this id")
 	}
 	tx.RemoveKey(key)
-	tx.PutRevoked(&state.Revoked{Key: key.ID, At: tx.Now})
+	if tx.ClusterVersion() >= 2 {
+		tx.PutRevoked(&state.Revoked{Key: key.ID, At: tx.Now})
+	}
 	return *key, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"sync/atomic"
 
 	"shoal.dev/shoal/controlplane/internal/codec"
@@ -56,6 +58,8 @@ func (m *FSM) Applied() uint64 { return m.applied.Load() }
 
 // entry is what the registry knows of a command.
 type entry struct {
+	grew   bool // version 1 had not all that its payload holds
+	free   bool // its payload may be nested to any depth
 	keep   bool // results of API commands are kept by command id
 	decode func(*codec.Codec, []byte) (command.Payload, error)
 	load   func(*codec.Codec, []byte) (any, error) // a stored result
@@ -70,7 +74,7 @@ func register[P command.Payload, R any](m *FSM, keep bool, apply func(*state.Tx,
 		panic(fmt.Sprintf("fsm: command %d is registered twice", number))
 	}
 	m.registry[number] = entry{
-		keep: keep,
+		keep: keep, grew: command.Grew(reflect.TypeFor[P]()), free: holdsAnything(reflect.TypeFor[P](), nil),
 		decode: func(c *codec.Codec, body []byte) (command.Payload, error) {
 			var payload P
 			err := c.Unmarshal(body, &payload)
@@ -97,6 +101,7 @@ func registerAll(m *FSM) {
 	register(m, false, tick)
 	register(m, false, removeNode)
 	register(m, false, drainNode)
+	register(m, false, activateVersion)
 	register(m, true, openCustomer)
 	register(m, true, mintKey)
 	register(m, true, revokeKey)
@@ -120,16 +125,61 @@ func registerAll(m *FSM) {
 	register(m, true, previewDelete)
 }
 
+// fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot apply the command yet.
+func (m *FSM) fit(payload command.Payload) (command.Payload, error) {
+	version, founded := m.Store().ClusterVersion()
+	switch number := payload.Number(); {
+	case !founded || version >= command.Newest:
+		return payload, nil
+	case command.Since(number) > version && number != command.ActivateVersion:
+		return nil, fault.New(fault.Unavailable,
+			"the cluster is being upgraded: this is there once all its nodes run the new version (%d)", command.Since(number))
+	case m.registry[number].grew:
+		return command.Trim(payload, version), nil
+	}
+	return payload, nil
+}
+
 // EncodePayload makes the body of a command, which every node can decode. Its errors are coded.
 func (m *FSM) EncodePayload(payload command.Payload) ([]byte, error) {
+	payload, err := m.fit(payload)
+	if err != nil {
+		return nil, err
+	}
 	body, err := m.commands.Marshal(payload)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, fmt.Errorf("fsm: encode command %d: %w", payload.Number(), err), "")
 	}
-	if _, err := m.DecodePayload(payload.Number(), body); err != nil {
-		return nil, refuse(err)
+	if m.registry[payload.Number()].free {
+		if _, err := m.DecodePayload(payload.Number(), body); err != nil {
+			return nil, refuse(err)
+		}
 	}
 	return body, nil
+}
+
+// holdsAnything says whether values of a type may be nested to any depth: they hold an interface, or their like. Whatever
+// else is encoded can be decoded, since text is mended before.
+func holdsAnything(t reflect.Type, within []reflect.Type) bool {
+	if slices.Contains(within, t) {
+		return true
+	}
+	within = append(slices.Clip(within), t)
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return holdsAnything(t.Elem(), within)
+	case reflect.Map:
+		return holdsAnything(t.Key(), within) || holdsAnything(t.Elem(), within)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if field := t.Field(i); field.IsExported() && holdsAnything(field.Type, within) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // DecodePayload is the payload of a body.
@@ -149,9 +199,13 @@ func (m *FSM) decodePayload(c *codec.Codec, number command.Number, body []byte) 
 	return payload, nil
 }
 
-// Encode makes a command for the log. It is decoded as Apply does it: what is committed cannot be taken back. Its errors
-// are coded.
+// Encode makes a command for the log. What may be nested to any depth is decoded as Apply does it: what is committed cannot
+// be taken back. Its errors are coded.
 func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *command.Call) ([]byte, error) {
+	payload, err := m.fit(payload)
+	if err != nil {
+		return nil, err
+	}
 	body, err := m.commands.Marshal(payload)
 	var data []byte
 	if err == nil {
@@ -160,8 +214,10 @@ func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *comm
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, fmt.Errorf("fsm: encode command %d: %w", payload.Number(), err), "")
 	}
-	if _, _, err := m.decode(m.commands, data); err != nil {
-		return nil, refuse(err)
+	if m.registry[payload.Number()].free {
+		if _, _, err := m.decode(m.commands, data); err != nil {
+			return nil, refuse(err)
+		}
 	}
 	return data, nil
 }

@@ -175,7 +175,7 @@ func TestSameLogSameState(t *testing.T) {
 		}
 		log = append(log, data)
 	}
-	add(command.CreateClusterPayload{Shards: 4, FreeGrant: 5})
+	add(command.CreateClusterPayload{Version: command.Newest, Shards: 4, FreeGrant: 5})
 	for n := range 20 {
 		ref := fmt.Sprint("c", n%5)
 		add(command.OpenCustomerPayload{Customer: ref, Entry: seq.New()})

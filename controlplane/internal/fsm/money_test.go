@@ -70,7 +70,7 @@ func newMoney(t *rapid.T) *money {
 func newMoneyAt(t *rapid.T, prices []model.Price) *money {
 	d := &money{m: New(), now: 1, scrapers: map[ids.ID]ids.ID{}, delivered: map[ids.ID]map[model.Unit]bool{},
 		lines: map[ids.ID]map[string]state.Line{}, dishonest: map[ids.ID]bool{}}
-	d.must(t, command.CreateClusterPayload{ID: d.ids.New(), Shards: 1, FreeGrant: 5, Prices: prices})
+	d.must(t, command.CreateClusterPayload{Version: command.Newest, ID: d.ids.New(), Shards: 1, FreeGrant: 5, Prices: prices})
 	d.must(t, command.OpenCustomerPayload{Customer: customer, Entry: d.ids.New()})
 	return d
 }

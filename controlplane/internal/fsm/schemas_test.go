@@ -23,7 +23,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, m: New(), now: 1}
-	b.must(command.CreateClusterPayload{ID: b.ids.New(), Shards: 1, FreeGrant: 5, Prices: testPrices})
+	b.must(command.CreateClusterPayload{Version: command.Newest, ID: b.ids.New(), Shards: 1, FreeGrant: 5, Prices: testPrices})
 	for _, ref := range []string{"a", "b"} {
 		b.must(command.OpenCustomerPayload{Customer: ref, Entry: b.ids.New()})
 	}

@@ -22,7 +22,7 @@ type trials struct {
 
 func newTrials(t *testing.T) *trials {
 	b := &trials{T: t, m: New(), now: 1}
-	b.must(command.CreateClusterPayload{ID: b.ids.New(), Shards: 1, FreeGrant: 5, Prices: testPrices})
+	b.must(command.CreateClusterPayload{Version: command.Newest, ID: b.ids.New(), Shards: 1, FreeGrant: 5, Prices: testPrices})
 	b.must(command.OpenCustomerPayload{Customer: customer, Entry: b.ids.New()})
 	b.must(command.OpenCustomerPayload{Customer: "other", Entry: b.ids.New()})
 	b.must(command.AdjustWalletPayload{Customer: customer, Entry: b.ids.New(), Amount: 1_000_000})

@@ -100,7 +100,7 @@ func newLoop(t testing.TB, links uint32) *loop {
 	group, scraper := source.New(), source.New()
 	l.job = source.New()
 	for _, payload := range []command.Payload{
-		command.CreateClusterPayload{ID: source.New(), Shards: loopShards, Prices: []model.Price{{RowKey: "tier:plain", Micros: 150}}},
+		command.CreateClusterPayload{Version: command.Newest, ID: source.New(), Shards: loopShards, Prices: []model.Price{{RowKey: "tier:plain", Micros: 150}}},
 		command.OpenCustomerPayload{Customer: "c", Entry: source.New()},
 		command.AdjustWalletPayload{Customer: "c", Entry: source.New(), Amount: 1 << 50},
 		command.PutGroupPayload{Create: true, ID: group, Customer: "c", Name: "g"},

@@ -133,7 +133,7 @@ func newWorld(seed uint64) (*world, error) {
 	for s := range shards {
 		w.open[s] = map[seqKey]*openTask{}
 	}
-	_, err := w.propose(context.Background(), command.CreateClusterPayload{ID: w.ids.New(), Shards: shards,
+	_, err := w.propose(context.Background(), command.CreateClusterPayload{Version: command.Newest, ID: w.ids.New(), Shards: shards,
 		FreeGrant: int64(w.r.IntN(4)), Prices: prices})
 	if err != nil {
 		return nil, err

@@ -13,8 +13,19 @@ func clusterTable() *memdb.TableSchema {
 // Cluster is nil before the cluster's first command.
 func (v *View) Cluster() *Cluster { return first[Cluster](v, "cluster", "id", "cluster") }
 
+// ClusterVersion is the version that all members can apply, 1 or more.
+func (v *View) ClusterVersion() uint32 {
+	if cluster := v.Cluster(); cluster != nil {
+		return max(cluster.Version, 1)
+	}
+	return 1
+}
+
 // PutCluster sets it.
-func (t *Tx) PutCluster(c *Cluster) { put(t, "cluster", c) }
+func (t *Tx) PutCluster(c *Cluster) {
+	put(t, "cluster", c)
+	t.cluster = c
+}
 
 func nodesTable() *memdb.TableSchema {
 	return table("nodes", index("id", true, func(n *Node) []any { return []any{n.Name} }))

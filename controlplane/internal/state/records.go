@@ -148,8 +148,8 @@ type Job struct {
 	// that nothing which is read by group or scraper has it.
 	Source model.Source `cbor:"40,keyasint,omitempty"`
 	Key    ids.ID       `cbor:"41,keyasint,omitempty"` // the key whose trials of the day it is one of; zero: none
-	// Rest says that its list is what a rerun left of one that was given before. Since cluster version 2.
-	Rest bool `cbor:"42,keyasint,omitempty"`
+	// Rest says that its list is what a rerun left of one that was given before.
+	Rest bool `cbor:"42,keyasint,omitempty" since:"2"`
 }
 
 // Trial says whether the run is a sample or a preview: it is no part of the history or the data.
@@ -276,8 +276,10 @@ type Cluster struct {
 	// process's own, or not known yet.
 	Log  string `cbor:"6,keyasint,omitempty"`
 	Rows string `cbor:"7,keyasint,omitempty"`
-	// Generation is what the newest restore began; nil: none was restored. Since cluster version 2.
-	Generation *Generation `cbor:"8,keyasint,omitempty"`
+	// Generation is what the newest restore began; nil: none was restored.
+	Generation *Generation `cbor:"8,keyasint,omitempty" since:"2"`
+	// Version is what all members can apply (package command); 0 is 1, too.
+	Version uint32 `cbor:"9,keyasint,omitempty" since:"2"`
 }
 
 // Generation is the time of a cluster's state from one restore to the next.

@@ -13,8 +13,10 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// SnapshotVersion is the version that is written. Every version ever released stays readable (testdata).
-const SnapshotVersion = 1
+// SnapshotVersion is the newest version that is read. Every version ever released stays readable (testdata). What is written
+// is the cluster's version: a binary that cannot apply what made the state refuses it, and does not drop what it does not
+// know.
+const SnapshotVersion = 2
 
 // Snapshot is the whole state at one moment.
 type Snapshot struct {
@@ -42,8 +44,9 @@ const runsSection = "runs"
 func (s *Store) Snapshot() *Snapshot {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	snap := &Snapshot{view: s.View(),
-		header: snapshotHeader{Version: SnapshotVersion, Index: s.index, Now: s.now, Dispatched: s.dispatched}}
+	view := s.View()
+	snap := &Snapshot{view: view,
+		header: snapshotHeader{Version: int(view.ClusterVersion()), Index: s.index, Now: s.now, Dispatched: s.dispatched}}
 	for _, id := range slices.SortedFunc(maps.Keys(s.runs), func(a, b ids.ID) int { return slices.Compare(a[:], b[:]) }) {
 		snap.runs = append(snap.runs, s.runs[id].clone())
 	}
@@ -146,6 +149,9 @@ func Restore(r io.Reader) (*Store, error) {
 				return nil, err
 			}
 			txn.Commit()
+			if view := s.View(); view.Cluster() != nil {
+				s.version.Store(view.ClusterVersion())
+			}
 			return s, nil
 		}
 		maker, known := makers[head.Name]

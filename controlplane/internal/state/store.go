@@ -6,6 +6,7 @@ package state
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-memdb"
 
@@ -14,7 +15,8 @@ import (
 
 // Store is one node's copy of the state. Writes come from one goroutine, the state machine's; reads from any.
 type Store struct {
-	db *memdb.MemDB
+	db      *memdb.MemDB
+	version atomic.Uint32 // the cluster's; 0: there is no cluster yet
 
 	mu         sync.RWMutex // guards what follows; the state machine holds it while it applies a command
 	runs       map[ids.ID]*Run
@@ -71,9 +73,10 @@ func (s *Store) View() *View { return &View{txn: s.db.Txn(false)} }
 // place, so a command refuses what it must refuse before it touches them.
 type Tx struct {
 	View
-	store *Store
-	Index uint64 // Raft index of the command
-	Now   int64  // state time, Unix milliseconds
+	store   *Store
+	cluster *Cluster // as the command puts it; nil: it does not
+	Index   uint64   // Raft index of the command
+	Now     int64    // state time, Unix milliseconds
 }
 
 // Update applies one command under the store's lock: state time becomes the larger of its last value and stamp. When
@@ -88,7 +91,17 @@ func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 		return err
 	}
 	t.txn.Commit()
+	if t.cluster != nil {
+		s.version.Store(max(t.cluster.Version, 1))
+	}
 	return nil
+}
+
+// ClusterVersion is the version that all members can apply, 1 or more. Before the cluster's first command there is none:
+// whoever founds it decides.
+func (s *Store) ClusterVersion() (version uint32, founded bool) {
+	version = s.version.Load()
+	return max(version, 1), version > 0
 }
 
 // LastDispatch is the number of the newest dispatch.

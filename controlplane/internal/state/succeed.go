@@ -99,6 +99,7 @@ func (f *follower) begin(tx *Tx) {
 		next.Prices = max(next.Prices, prices.Version)
 	}
 	cluster.ID, cluster.Log, cluster.Rows, cluster.Generation = old.ID, old.Log, old.Rows, &next
+	cluster.Version = max(cluster.Version, old.Version)
 	tx.PutCluster(&cluster)
 }
 

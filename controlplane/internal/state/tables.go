@@ -16,7 +16,7 @@ func tableList() []*memdb.TableSchema {
 		recipesTable(), jobsTable(), pricesTable(), walletsTable(), entriesTable(), claimsTable(), resultsTable(), booksTable(),
 		schemasTable(), previewsTable(),
 		dailiesTable(),
-		undoneTable(), revokedTable(), // since cluster version 2
+		undoneTable(), revokedTable(),
 	}
 }
 

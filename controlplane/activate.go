@@ -1,0 +1,75 @@
+package controlplane
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+)
+
+// activateEvery is how often it is looked whether all members can apply the next version.
+const activateEvery = 5 * time.Second
+
+// activateVersion raises the cluster's version to this binary's, once every server of Raft and every registered node can
+// apply it. A node that is gone and registered holds it up: it may come back with the binary that it had.
+func (l *leadership) activateVersion(ctx context.Context) error {
+	told := ""
+	for {
+		active := l.view().ClusterVersion()
+		if active >= command.Newest {
+			<-ctx.Done() // another binary's leadership goes on from here
+			return nil
+		}
+		behind, err := l.behindVersion(ctx, command.Newest)
+		if err != nil {
+			return err
+		}
+		if len(behind) == 0 {
+			if _, err := l.propose(ctx, command.ActivateVersionPayload{Version: command.Newest}); err != nil {
+				return err
+			}
+			l.s.cfg.Logger.Info("the cluster's version is active: older binaries cannot join any more", "version", command.Newest)
+			continue
+		}
+		if names := strings.Join(behind, ", "); names != told {
+			told = names
+			l.s.cfg.Logger.Info("the cluster's version waits for nodes of an older one, or that do not answer",
+				"active", active, "next", command.Newest, "nodes", names)
+		}
+		if !l.s.pause(ctx, activateEvery) {
+			return nil
+		}
+	}
+}
+
+// behindVersion are the members that do not say that they can apply a version.
+func (l *leadership) behindVersion(ctx context.Context, version uint32) ([]string, error) {
+	configuration, err := askRaft(ctx, l.s, func(n *node) (raft.ConfigurationFuture, error) {
+		future := n.GetConfiguration()
+		return future, future.Error()
+	})
+	if err != nil {
+		return nil, err
+	}
+	ask := map[string]string{}
+	for _, node := range l.view().Nodes() {
+		ask[node.Name] = node.Address
+	}
+	for _, server := range configuration.Configuration().Servers {
+		ask[string(server.ID)] = string(server.Address)
+	}
+	delete(ask, l.s.cfg.Node)
+	answers := l.s.statuses(ctx, ask)
+	var behind []string
+	for name := range ask {
+		if answers[name].Applies < version {
+			behind = append(behind, name)
+		}
+	}
+	slices.Sort(behind)
+	return behind, ctx.Err()
+}

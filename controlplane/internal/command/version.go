@@ -1,0 +1,110 @@
+package command
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// # Versions of the cluster
+//
+// A command does the same on every node, or the nodes' states part for ever. So what a release adds waits until every
+// member can apply it. The state has the active version, 1 for what came before there were versions; the leader raises it
+// (ActivateVersion) once every server and every registered node says that it can apply the next.
+//
+//   - A new command has its version in Since. It is refused until then, as unavailable.
+//   - A new member of a payload has the tag since:"N". It is left out until then, so its zero value has to do.
+//   - A new member of a record has the tag, too; only commands and members of its version may set it.
+//   - What a known command does in another way asks tx.ClusterVersion.
+//
+// Tests hold all payloads and records against the lists of version 1 (testdata/version-1).
+
+// Newest is the version up to which this binary can apply.
+const Newest uint32 = 2
+
+// Since is the version that has a command.
+func Since(number Number) uint32 {
+	if slices.Contains([]Number{ActivateVersion, ForgetUndone}, number) {
+		return 2
+	}
+	return 1
+}
+
+// sinceOf is the version that has a member of a struct.
+func sinceOf(field reflect.StructField) uint32 {
+	tag, tagged := field.Tag.Lookup("since")
+	if !tagged {
+		return 1
+	}
+	version, err := strconv.ParseUint(tag, 10, 32)
+	if err != nil || version < 2 {
+		panic("command: " + field.Name + " has no version: " + tag) // a programmer's slip
+	}
+	return uint32(version)
+}
+
+// Grew says whether a payload of the type, or what it holds, has members that version 1 had not.
+func Grew(t reflect.Type) bool { return grew(t, nil) }
+
+func grew(t reflect.Type, within []reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return grew(t.Elem(), within)
+	case reflect.Struct:
+		if slices.Contains(within, t) {
+			return false
+		}
+		within = append(slices.Clip(within), t)
+		for i := range t.NumField() {
+			if field := t.Field(i); field.IsExported() && (sinceOf(field) > 1 || grew(field.Type, within)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Trim is a payload without the members that a version has not. The payload itself stays as it is.
+func Trim(payload Payload, version uint32) Payload {
+	trimmed := reflect.New(reflect.TypeOf(payload)).Elem()
+	trimmed.Set(reflect.ValueOf(payload))
+	trim(trimmed, version)
+	return trimmed.Interface().(Payload)
+}
+
+// trim changes a value that can be set; what it refers to is copied before.
+func trim(v reflect.Value, version uint32) {
+	if !grew(v.Type(), nil) {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			switch field := v.Type().Field(i); {
+			case !field.IsExported():
+			case sinceOf(field) > version:
+				v.Field(i).SetZero()
+			default:
+				trim(v.Field(i), version)
+			}
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			pointee := reflect.New(v.Type().Elem())
+			pointee.Elem().Set(v.Elem())
+			trim(pointee.Elem(), version)
+			v.Set(pointee)
+		}
+	case reflect.Slice:
+		if !v.IsNil() {
+			items := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+			reflect.Copy(items, v)
+			for i := range items.Len() {
+				trim(items.Index(i), version)
+			}
+			v.Set(items)
+		}
+	default:
+		panic("command: members of a version cannot stand in a " + v.Type().String()) // a programmer's slip
+	}
+}

@@ -1,0 +1,147 @@
+package fsm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/controlplane/internal/codec/codectest"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// TestVersionOneStaysAsItIs holds commands and their payloads against what the release before versions had: whatever is new
+// says since which version it is there. The list is never changed.
+func TestVersionOneStaysAsItIs(t *testing.T) {
+	m := New()
+	var got []string
+	for number, payload := range samples(t, m) {
+		if command.Since(number) > 1 {
+			continue
+		}
+		got = append(got, fmt.Sprintf("command %d %T", number, payload))
+		got = append(got, codectest.Members(reflect.TypeOf(payload), 1)...)
+	}
+	slices.Sort(got)
+	got = slices.Compact(got)
+	listed, err := os.ReadFile(filepath.Join("testdata", "version-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := strings.Split(strings.TrimSpace(string(listed)), "\n")
+	for _, line := range got {
+		if !slices.Contains(known, line) {
+			t.Errorf("%s: it is new; say since which version it is there (package command)", line)
+		}
+	}
+	for _, line := range known {
+		if !slices.Contains(got, line) {
+			t.Errorf("%s: it was in version 1, whose logs must stay readable", line)
+		}
+	}
+}
+
+// founded is a state machine with a cluster of a version.
+func founded(t *testing.T, version uint32) *FSM {
+	t.Helper()
+	m := New()
+	data, err := m.Encode(ids.ID{1}, 1, command.CreateClusterPayload{ID: ids.ID{1}, Shards: 1, Version: version}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Apply(1, data).Err; err != nil {
+		t.Fatal(err)
+	}
+	if active, known := m.Store().ClusterVersion(); !known || active != max(version, 1) {
+		t.Fatalf("version %d is active, want %d", active, version)
+	}
+	return m
+}
+
+// TestMembersWaitForTheirVersion: until the version is active, what a leader appends has none of what it brings, and does on
+// every node, older ones too, what it says.
+func TestMembersWaitForTheirVersion(t *testing.T) {
+	m := founded(t, 0)
+	payload := command.LaunchRunPayload{Links: 7, Rest: true, NewScraper: &command.PutScraperPayload{Customer: "ann"}}
+	rest := func() bool {
+		t.Helper()
+		data, err := m.Encode(ids.ID{2}, 2, payload, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, decoded, err := m.decode(m.commands, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		launch := decoded.(command.LaunchRunPayload)
+		if launch.Links != 7 || launch.NewScraper.Customer != "ann" {
+			t.Errorf("%+v", launch)
+		}
+		return launch.Rest
+	}
+	if rest() {
+		t.Error("version 1 is active, and the member is proposed")
+	}
+	if !payload.Rest {
+		t.Error("the caller's payload was changed")
+	}
+	data, err := m.Encode(ids.ID{3}, 3, command.ActivateVersionPayload{Version: command.Newest}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Apply(2, data)
+	if !rest() {
+		t.Error("the version is active, and the member is left out")
+	}
+	lower, err := m.Encode(ids.ID{4}, 4, command.ActivateVersionPayload{Version: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Apply(3, lower)
+	if active := m.Store().View().ClusterVersion(); active != command.Newest {
+		t.Errorf("the version fell to %d", active)
+	}
+}
+
+// TestCommandsWaitForTheirVersion: every command that is younger than the active version is refused, so that the caller comes
+// again, and nothing is appended.
+func TestCommandsWaitForTheirVersion(t *testing.T) {
+	m := founded(t, 0)
+	for number, payload := range samples(t, m) {
+		_, err := m.Encode(ids.ID{2}, 2, payload, nil)
+		_, forwarded := m.EncodePayload(payload)
+		young := command.Since(number) > 1 && number != command.ActivateVersion
+		if refused := fault.CodeOf(err) == fault.Unavailable; refused != young {
+			t.Errorf("%T: %v, want refused: %v", payload, err, young)
+		}
+		if refused := fault.CodeOf(forwarded) == fault.Unavailable; refused != young {
+			t.Errorf("%T, forwarded: %v, want refused: %v", payload, forwarded, young)
+		}
+	}
+}
+
+// TestSnapshotsAreOfTheActiveVersion: a binary of before refuses the state of an activated cluster, and reads any other.
+func TestSnapshotsAreOfTheActiveVersion(t *testing.T) {
+	before, after := written(t, founded(t, 0).Snapshot()), written(t, founded(t, command.Newest).Snapshot())
+	for text, version := range map[string]int{before: 1, after: int(command.Newest)} {
+		restored := New()
+		if err := restored.Restore(strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+		if active, _ := restored.Store().ClusterVersion(); int(active) != version {
+			t.Errorf("version %d is restored, want %d", active, version)
+		}
+		var header struct {
+			Version int `cbor:"1,keyasint"`
+		}
+		_, decoder := New().codec.Modes()
+		if err := decoder.NewDecoder(strings.NewReader(text)).Decode(&header); err != nil || header.Version != version {
+			t.Errorf("the snapshot's version is %d %v, want %d", header.Version, err, version)
+		}
+	}
+}

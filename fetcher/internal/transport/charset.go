@@ -3,7 +3,6 @@ package transport
 import (
 	"bytes"
 	"fmt"
-	"mime"
 	"strings"
 	"unicode/utf8"
 
@@ -22,10 +21,14 @@ func toUTF8(body []byte, contentType string) ([]byte, error) {
 	mark := []byte("\ufeff")
 	body, marked := bytes.CutPrefix(body, mark)
 	valid := utf8.Valid(body)
-	if valid && (marked || declaresUTF8(contentType) || isPlainASCII(body)) {
+	if valid && (marked || contentType == "text/html; charset=utf-8") {
 		return body, nil
 	}
-	encoding, name, certain := charset.DetermineEncoding(body, contentType)
+	declared := headerCharset(contentType)
+	if valid && (declared == "utf-8" || isPlainASCII(body)) {
+		return body, nil
+	}
+	encoding, name, certain := charset.DetermineEncoding(body, "text/html; charset="+declared)
 	// Windows-1252 is also the guess for want of anything better, made from the first kilobyte.
 	if valid && (name == "utf-8" || name == "windows-1252" && !certain) {
 		return body, nil
@@ -51,12 +54,27 @@ func isText(contentType string) bool {
 		strings.HasSuffix(media, "xml") || strings.HasSuffix(media, "json") || strings.HasSuffix(media, "javascript")
 }
 
-func declaresUTF8(contentType string) bool {
-	if contentType == "text/html; charset=utf-8" {
-		return true
+// headerCharset names the encoding that a Content-Type declares, whatever slips are around it; "" where it names none
+// that is known.
+func headerCharset(contentType string) string {
+	rest := strings.ToLower(contentType)
+	for {
+		var found bool
+		if _, rest, found = strings.Cut(rest, "charset"); !found {
+			return ""
+		}
+		label := strings.TrimLeft(rest, " \t")
+		if label == "" || label[0] != '=' && label[0] != ':' {
+			continue
+		}
+		label = strings.TrimLeft(label[1:], " \t\"'")
+		if end := strings.IndexAny(label, " \t\"';,"); end >= 0 {
+			label = label[:end]
+		}
+		if _, name := charset.Lookup(label); name != "" {
+			return name
+		}
 	}
-	_, params, err := mime.ParseMediaType(contentType)
-	return err == nil && (strings.EqualFold(params["charset"], "utf-8") || strings.EqualFold(params["charset"], "utf8"))
 }
 
 // isPlainASCII says whether all encodings of the web read the bytes alike: ASCII without the NUL of UTF-16 and the

@@ -50,9 +50,13 @@ var languages = []struct {
 }{
 	{"windows-1251", among(cyrillic), 0.6},
 	{"koi8-r", among(cyrillic), 0.6},
-	{"windows-1253", among("αοιετσνηυρπκμλς"), 0.55},
+	{"iso-8859-5", among(cyrillic), 0.6},
+	{"ibm866", among(cyrillic), 0.6},
+	{"x-mac-cyrillic", among(cyrillic), 0.6},
+	{"windows-1253", among("αοιετσνηυρπκμλςάίόέή"), 0.6},
 	{"windows-1255", among("יוהלארמתבשנ"), 0.55},
 	{"windows-1256", among("اليمنوترب"), 0.5},
+	{"iso-8859-6", among("اليمنوترب"), 0.5},
 	{"windows-874", among("านรกอเงมยลวดทตส่้ี"), 0.55},
 	{"shift_jis", among(japanese), 0.25},
 	{"euc-jp", among(japanese), 0.25},
@@ -66,7 +70,7 @@ func among(frequent string) func(r rune) bool {
 }
 
 // guess names the encoding under which a text has most of what is typical of a language: utf-8 where only a few bytes
-// are broken, windows-1252 where nothing fits, or where what is not ASCII stands alone, as accents do.
+// are broken, one of Latin script where nothing fits, or where what is not ASCII stands alone, as accents do.
 func guess(body []byte) string {
 	start := 0
 	for start < len(body) && body[start] < utf8.RuneSelf {
@@ -77,21 +81,29 @@ func guess(body []byte) string {
 	if whole > broken {
 		return "utf-8"
 	}
-	best, most := "windows-1252", 1.0
 	if !standsTogether(text) {
-		return best
+		return guessLatin(text)
 	}
+	best, most := "", 1.0
 	for _, l := range languages {
-		e, _ := charset.Lookup(l.encoding)
-		decoded, _, err := transform.Bytes(e.NewDecoder(), text)
-		if err != nil {
-			continue
-		}
-		if share := typicalShare(string(decoded), l.typical); share > most*l.share {
+		if share := typicalShare(decode(l.encoding, text), l.typical); share > most*l.share {
 			best, most = l.encoding, share/l.share
 		}
 	}
+	if best == "" {
+		return guessLatin(text)
+	}
 	return best
+}
+
+// decode is a text as an encoding of the web reads it, "" if that cannot.
+func decode(name string, text []byte) string {
+	e, _ := charset.Lookup(name)
+	decoded, _, err := transform.Bytes(e.NewDecoder(), text)
+	if err != nil {
+		return ""
+	}
+	return string(decoded)
 }
 
 // countUTF8 counts the characters beyond ASCII, and the bytes that are part of none.

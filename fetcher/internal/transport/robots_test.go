@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -288,6 +289,22 @@ func TestEscapesCompareAlike(t *testing.T) {
 	} {
 		if got := found.allow(path); got != want {
 			t.Errorf("%s: %v", path, got)
+		}
+	}
+}
+
+// Rules and addresses may write what is no character of an address as it is or as an escape.
+func TestUnusualCharactersCompareAlike(t *testing.T) {
+	const unusual = "{}<>\"^`|\\\x7f\u00fc"
+	for _, c := range unusual {
+		plain, escaped := "/a"+string(c)+"b", "/a"+url.PathEscape(string(c))+"b"
+		for _, rule := range []string{plain, escaped, strings.ToLower(escaped), "/*" + string(c), "/*" + string(c) + "b$"} {
+			found := parseRules("User-agent: *\nDisallow: "+rule+"\n", "Shoal")
+			for _, path := range []string{plain, escaped, strings.ToLower(escaped)} {
+				if found.allow(path) || !found.allow("/a_b") {
+					t.Errorf("%q does not tell %q from /a_b", rule, path)
+				}
+			}
 		}
 	}
 }

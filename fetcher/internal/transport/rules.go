@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -47,7 +48,7 @@ func (r *rules) allow(path string) bool {
 	if len(r.lines) == 0 || path == "/robots.txt" {
 		return true
 	}
-	path = sameEscapes(path)
+	path = sameEscapes(escape(path))
 	allowed, forbidden := 0, 0
 	for i := range r.lines {
 		line := &r.lines[i]
@@ -61,6 +62,7 @@ func (r *rules) allow(path string) bool {
 }
 
 func (r *rules) add(allow bool, pattern string) {
+	pattern = escape(pattern)
 	line := rule{allow: allow, priority: len(pattern)}
 	pattern, line.anchored = strings.CutSuffix(strings.Clone(pattern), "$")
 	line.parts = strings.Split(pattern, "*")
@@ -90,6 +92,29 @@ func (l *rule) matches(path string) bool {
 	}
 	return strings.Contains(rest, l.parts[last])
 }
+
+// escape writes as percent escapes what addresses cannot have otherwise, as both clients and sites may have done.
+func escape(s string) string {
+	plain := 0
+	for plain < len(s) && isInAddress(s[plain]) {
+		plain++
+	}
+	if plain == len(s) {
+		return s
+	}
+	out := make([]byte, 0, len(s)+8)
+	for i := range len(s) {
+		if isInAddress(s[i]) {
+			out = append(out, s[i])
+		} else {
+			out = fmt.Appendf(out, "%%%02X", s[i])
+		}
+	}
+	return string(out)
+}
+
+// isInAddress says whether a character of an address stands for itself: the unreserved, the reserved, and the percent.
+func isInAddress(c byte) bool { return isUnreserved(c) || strings.IndexByte("%:/?#[]@!$&'()*+,;=", c) >= 0 }
 
 // sameEscapes writes percent escapes in one way, as RFC 9309 compares them: unreserved characters plain, the others in
 // upper case.

@@ -144,7 +144,7 @@ func TestBuilderIsXNetHTML(t *testing.T) {
 // markup is pieces of pages.
 func markup() []string {
 	pieces := []string{" ", "x", "&amp;", "long-class", "<i class=long-class>", "<div id='long-i&#100;'>", "<em title=\"a long-class b\">", "<!-- c -->", "<br>", "<img src=a>", "<input type=hidden>", "<script>a<b</script>",
-		"<title>t</title>", "<textarea>a</textarea>", "<template><p>x</template>", "<svg><path/></svg>", "<link rel=x>",
+		"<title>t</title>", "</head> <title>t</title>", "<svg><noscript><g>x</g></noscript>", "<svg><iframe>x<g>y", "<textarea>a</textarea>", "<template><p>x</template>", "<svg><path/></svg>", "<link rel=x>",
 		"<hr>", "</br>", "</p>", "<!doctype html>"}
 	for _, name := range []string{"html", "head", "body", "div", "p", "span", "a", "b", "i", "li", "ul", "dl", "dt", "dd",
 		"table", "tbody", "thead", "tr", "td", "th", "caption", "colgroup", "col", "form", "button", "select", "option",
@@ -166,7 +166,9 @@ func TestBuilderIsXNetHTMLAtRandom(t *testing.T) {
 // place is how an element is reached from the root, with its attributes; elements that come to nothing may be dropped.
 func place(d *Document, e Elem) (path string) {
 	if e != None {
-		path = fmt.Sprintf(" %q", d.attrs[d.elems[e].attrs:d.elems[e].attrsEnd])
+		for i := d.elems[e].attrs; i < d.elems[e].attrsEnd; i++ {
+			path += fmt.Sprintf(" %s=%q", d.attrs[i].name, d.value(i))
+		}
 	}
 	for ; e != None; e = d.elems[e].parent {
 		path = fmt.Sprintf("/%s[%d]%s", d.elems[e].name(), d.elems[e].index, path)
@@ -207,7 +209,7 @@ func TestEnoughOfAPageIsAllOfIt(t *testing.T) {
 		for range rapid.IntRange(1, 3).Draw(rt, "selectors") {
 			s, err := CompileSelector(rapid.SampledFrom([]string{"p", "div", "b", "li", "a", ".c", "b div", "a > b", "p + b",
 				"p ~ a", "td", "li:nth-child(2)", "*:not(html, body, head)", "svg *", "div:is(.c, #i)",
-				".long-class", "#long-id", "p .long-class, b#long-id", "em[title~=long-class]", "b.missing-class"}).Draw(rt, "selector"))
+				"head", "html", "title", "head > link", "link", "svg", ".long-class", "#long-id", "p .long-class, b#long-id", "em[title~=long-class]", "b.missing-class"}).Draw(rt, "selector"))
 			if err != nil {
 				rt.Fatal(err)
 			}

@@ -261,11 +261,12 @@ func (b *builder) addForeign() {
 	}
 }
 
-// startForeign places a start tag inside SVG. HTML in it, by escape or by invitation, is odd, and so is an element in a
-// style sheet or a script.
+// startForeign places a start tag inside SVG. HTML in it, by escape or by invitation, is odd, and so is an element in
+// what hides its contents.
 func (b *builder) startForeign() {
-	switch b.d.elems[b.top().elem].name() {
-	case "desc", "foreignobject", "title", "style", "script":
+	top := b.top()
+	switch name := b.d.elems[top.elem].name(); {
+	case top.tag.is(hidden), name == "desc", name == "foreignobject", name == "title":
 		b.odd = true
 		return
 	}

@@ -95,6 +95,15 @@ func (b *builder) startAfterHead() (done bool) {
 	case tBase, tBasefont, tBgsound, tLink, tMeta, tNoframes, tScript, tStyle, tTemplate, tTitle:
 		// Nothing but white space has come since the head, so it can be opened again.
 		head := &b.d.elems[b.head]
+		if len(b.d.texts) > int(head.textEnd) {
+			b.odd = true // white space that is not the head's would stand among its texts
+			return true
+		}
+		for _, found := range b.d.found {
+			if found == b.head {
+				b.within++
+			}
+		}
 		kids, last := head.kids, None
 		for e := b.head + 1; e < Elem(len(b.d.elems)); e = b.d.elems[e].end {
 			last = e

@@ -211,7 +211,7 @@ func TestListRunStreams(t *testing.T) {
 	plain, lines := media("text/uri-list; charset=utf-8"), media("application/x-ndjson")
 	for name, sc := range map[string]apitest.Scenario{
 		"uri-list": {Header: plain, Body: "\xef\xbb\xbf# shops\r\nhttps://shop.test/1\r\n\r\n  https://shop.test/2\t\r\n#\r\nhttps://shop.test/1"},
-		"ndjson": {Header: lines, Body: `{"url":"https://shop.test/1"}` + "\n\n" + ` { "url" : "https:\/\/shop.test/2" } ` + "\r\n" +
+		"ndjson": {Header: lines, Body: "\xef\xbb\xbf" + `{"url":"https://shop.test/1"}` + "\n\n" + ` { "url" : "https:\/\/shop.test/2" } ` + "\r\n" +
 			`{"url":"https://shop.test/1"}`},
 	} {
 		sc.Name, sc.As, sc.Do, sc.Status = name, apitest.User, r.stream(name)+"&type=MULTIPLE_PRODUCTS&maxChargeMicros=7", 200

@@ -89,8 +89,9 @@ func reason(err error) string {
 	return "is malformed"
 }
 
-// decodeBody reads a whole JSON document.
+// decodeBody reads a whole JSON document, with or without a byte order mark.
 func (s shapes) decodeBody(data []byte, v reflect.Value, p *problems) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(data)) == 0 {
 		p.add(fault.InvalidBody, "", "a JSON body is needed")
 		return

@@ -65,6 +65,19 @@ func decodeSample(t testing.TB, id string, query map[string][]string, body strin
 
 const anID = "0123456789abcdef01234567"
 
+func TestDecodeByteOrderMark(t *testing.T) {
+	const mark = "\xef\xbb\xbf"
+	got, err := decodeSample(t, anID, nil, mark+`{"tags":["`+mark+`x"]}`)
+	if err != nil || len(got.Body.Tags) != 1 || got.Body.Tags[0] != mark+"x" {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, body := range []string{mark, mark + mark + `{}`, mark + " "} {
+		if _, err := decodeSample(t, anID, nil, body); err == nil {
+			t.Errorf("%q is a body", body)
+		}
+	}
+}
+
 func TestDecode(t *testing.T) {
 	got, err := decodeSample(t, anID, map[string][]string{"page": {"3"}, "size": {"900"}, "only": {"a", "b"}, "when": {"true"}},
 		`{"id":"`+anID+`","count":null,"items":[{"name":"é","kind":null},{"name":"abc","kind":"B"}],"tags":["x"],"labels":{"a":"b"},

@@ -63,9 +63,26 @@ func (m *microdata) element(n *html.Node, it *Item) {
 	m.children(n, scope)
 	m.referred(n, scope)
 	if it != nil {
+		if len(props) > 0 {
+			m.nameByText(n, scope)
+		}
 		for _, name := range props {
 			m.add(it, local(name), Value{Kind: Entity, Item: scope})
 		}
+	}
+}
+
+// nameByText gives an item that says nothing but its text this text as its name.
+func (r *reader) nameByText(n *html.Node, it *Item) {
+	if len(it.Props) > 0 || it.ID != "" {
+		return
+	}
+	text, ok := lookAttr(n, "content")
+	if !ok {
+		text = r.textOf(n)
+	}
+	if text = strings.TrimSpace(text); text != "" {
+		r.add(it, "name", Value{Kind: String, Text: text})
 	}
 }
 
@@ -174,6 +191,9 @@ func (r *reader) rdfa(n *html.Node, s scope) {
 		}
 		r.rdfaChildren(n, s)
 		if outer != nil {
+			if len(property) > 0 {
+				r.nameByText(n, it)
+			}
 			for _, name := range property {
 				r.add(outer, name, Value{Kind: Entity, Item: it})
 			}

@@ -114,6 +114,11 @@ func TestItems(t *testing.T) {
 			[]string{`microdata Product{name="A" sku="1"|"1"}`}},
 		{"scopes without a property stand alone", `<div itemscope itemtype="Product"><b itemprop="name">A</b><div itemscope itemtype="Review"><b itemprop="author">B</b></div></div><i itemprop="x">-</i>`,
 			[]string{`microdata Product{name="A"}`, `microdata Review{author="B"}`}},
+		{"the text of a nested item", `<div itemscope itemtype="Article"><a itemprop="author" itemscope itemtype="Person" href="/j"> Jane <b>Doe</b></a>
+			<meta itemprop="editor" itemscope itemtype="Person" content="Jim"><i itemprop="publisher" itemscope itemid="#p">P</i><i itemprop="x" itemscope></i></div>`,
+			[]string{`microdata Article{author=Person{name="Jane Doe"} editor=Person{name="Jim"} publisher=##p{} x={}}`}},
+		{"the text of a nested item in RDFa", `<div vocab="https://schema.org/" typeof="Article"><span property="author" typeof="Person">Jane Doe</span></div>`,
+			[]string{`RDFa Article{author=Person{name="Jane Doe"}}`}},
 		{"RDFa Lite", `<div vocab="https://schema.org/" typeof="Product" resource="#p"><span property="name">A</span><img property="image" src="i.jpg">
 			<div property="offers" typeof="Offer"><meta property="price" content="1.20"><link property="availability" href="https://schema.org/InStock"></div></div>`,
 			[]string{`RDFa Product##p{name="A" image="https://shop.example/p/i.jpg" offers=Offer{price="1.20" availability="https://schema.org/InStock"}}`}},

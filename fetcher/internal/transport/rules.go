@@ -114,7 +114,9 @@ func escape(s string) string {
 }
 
 // isInAddress says whether a character of an address stands for itself: the unreserved, the reserved, and the percent.
-func isInAddress(c byte) bool { return isUnreserved(c) || strings.IndexByte("%:/?#[]@!$&'()*+,;=", c) >= 0 }
+func isInAddress(c byte) bool {
+	return isUnreserved(c) || strings.IndexByte("%:/?#[]@!$&'()*+,;=", c) >= 0
+}
 
 // sameEscapes writes percent escapes in one way, as RFC 9309 compares them: unreserved characters plain, the others in
 // upper case.

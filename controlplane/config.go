@@ -13,6 +13,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
@@ -21,6 +22,16 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
 )
+
+// Store is what a node needs of the row store.
+type Store interface {
+	leader.Store
+	AllLists(ctx context.Context) ([]rowstore.ListInfo, error)
+	DropList(ctx context.Context, list ids.ID) error
+	JobsSince(ctx context.Context, started int64, visit func(rowstore.Job) error) error
+	DeleteJob(ctx context.Context, job ids.ID, records bool) error
+	Expire(ctx context.Context, before time.Time) error
+}
 
 // Config makes a node. Begin with Defaults; what they leave empty has none.
 type Config struct {
@@ -39,7 +50,7 @@ type Config struct {
 	Clock clock.Clock
 	IDs   ids.Source
 	Log   stream.Log // has one partition per shard
-	Store rowstore.Store
+	Store Store
 
 	// What a cluster is created with; later starts find it in the state.
 	Shards    uint16

@@ -1,8 +1,10 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -17,7 +19,6 @@ import (
 
 // lists is a row store with link lists and page records alone.
 type lists struct {
-	rowstore.Store
 	mu      sync.Mutex
 	links   map[ids.ID][]rowstore.Link
 	records map[ids.ID]map[model.Unit]model.Receipt
@@ -142,6 +143,22 @@ func (l *lists) Records(_ context.Context, job ids.ID, seq, from uint32, most in
 		found = append(found, r)
 	}
 	return found, nil
+}
+
+func (l *lists) EachRecord(_ context.Context, job ids.ID, visit func(rowstore.Record) error) error {
+	l.mu.Lock()
+	records := slices.Collect(maps.Values(l.records[job]))
+	l.mu.Unlock()
+	slices.SortFunc(records, func(a, b model.Receipt) int {
+		return cmp.Or(cmp.Compare(a.Unit.Seq, b.Unit.Seq), cmp.Compare(a.Unit.Page, b.Unit.Page))
+	})
+	for _, r := range records {
+		record := rowstore.Record{Unit: r.Unit, Outcome: r.Outcome, PriceRow: r.PriceRow, Quantity: r.Quantity, Items: r.Items, Last: r.Last}
+		if err := visit(record); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *lists) Seal(_ context.Context, job ids.ID, _ func(model.Unit, bool) bool) error {

@@ -14,7 +14,6 @@ import (
 
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
 )
 
@@ -25,7 +24,7 @@ type reef struct {
 	t         *testing.T
 	authority *identity.Authority
 	log       stream.Log
-	store     rowstore.Store
+	store     Store
 	nodes     map[string]*running
 	configs   map[string]Config
 	listening map[string]string // where nodes take calls, by name

@@ -24,14 +24,11 @@ func (l *leadership) activateVersion(ctx context.Context) error {
 			<-ctx.Done() // another binary's leadership goes on from here
 			return nil
 		}
-		behind, err := l.behindVersion(ctx, command.Newest)
+		behind, err := l.raiseVersion(ctx, command.Newest)
 		if err != nil {
 			return err
 		}
 		if len(behind) == 0 {
-			if _, err := l.propose(ctx, command.ActivateVersionPayload{Version: command.Newest}); err != nil {
-				return err
-			}
 			l.s.cfg.Logger.Info("the cluster's version is active: older binaries cannot join any more", "version", command.Newest)
 			continue
 		}
@@ -44,6 +41,17 @@ func (l *leadership) activateVersion(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// raiseVersion activates a version unless some members are behind, whom it names.
+func (l *leadership) raiseVersion(ctx context.Context, version uint32) (behind []string, err error) {
+	l.admission.Lock()
+	defer l.admission.Unlock()
+	if behind, err = l.behindVersion(ctx, version); err != nil || len(behind) > 0 {
+		return behind, err
+	}
+	_, err = l.propose(ctx, command.ActivateVersionPayload{Version: version})
+	return nil, err
 }
 
 // behindVersion are the members that do not say that they can apply a version.

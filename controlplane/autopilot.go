@@ -51,6 +51,8 @@ func (l *leadership) autopilot(ctx context.Context) error {
 
 // adjust makes the next change that is due. It reports whether it made one: then there may be another.
 func (l *leadership) adjust(ctx context.Context, n *node, planner *quorum.Planner) (changed bool, err error) {
+	l.admission.Lock()
+	defer l.admission.Unlock()
 	configuration, err := askRaft(ctx, l.s, func(n *node) (raft.ConfigurationFuture, error) {
 		future := n.GetConfiguration()
 		return future, future.Error()
@@ -121,12 +123,12 @@ func (l *leadership) applicable(ctx context.Context, members []quorum.Member, se
 	answers := l.s.statuses(ctx, newcomers)
 	return slices.DeleteFunc(members, func(member quorum.Member) bool {
 		answer, answered := answers[member.Name]
-		older := answered && max(answer.Applies, 1) < active
-		if older {
+		older := max(answer.Applies, 1) < active
+		if older && answered {
 			l.s.cfg.Logger.Warn("a node cannot join: its binary is older than the cluster's version", "node", member.Name, "applies",
 				max(answer.Applies, 1), "active", active)
 		}
-		return older
+		return older // who does not answer is asked again at the next look
 	})
 }
 

@@ -37,6 +37,9 @@ type leadership struct {
 	tracker    *shards.Tracker
 	returned   chan model.Marker
 	turns      turns // of heartbeats
+	// admission is held while it is seen what members can apply, until what follows from it is done: a server is added, or the
+	// version raised.
+	admission sync.Mutex
 
 	planNow     signal // a command made room, brought work or money
 	planLater   signal // the leader's own steps may have made room

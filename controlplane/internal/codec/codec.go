@@ -16,7 +16,9 @@ import (
 // format: every version must have the same ones.
 const (
 	// CommandLevels is of commands with their envelopes: the 32 of a request's body, and as many for what is around it.
-	CommandLevels = 64 // since cluster version 2; 32 before
+	CommandLevels = 64
+	// FirstCommandLevels is what nodes of cluster version 1 read of commands.
+	FirstCommandLevels = 32
 	// StateLevels is of everything else. What commands bring gets a record, a result or a message around it.
 	StateLevels = 96
 )
@@ -33,6 +35,9 @@ func New() *Codec { return newCodec(StateLevels, cbor.UTF8RejectInvalid) }
 
 // NewForCommands makes the codec of what stands in the log.
 func NewForCommands() *Codec { return newCodec(CommandLevels, cbor.UTF8RejectInvalid) }
+
+// NewForFirstCommands makes the codec by which nodes of cluster version 1 read the log.
+func NewForFirstCommands() *Codec { return newCodec(FirstCommandLevels, cbor.UTF8RejectInvalid) }
 
 // NewLenient makes a codec that reads what earlier versions wrote and could not read: text that is not UTF-8, and
 // nesting to 65,535 levels. Nothing that it reads may become state.

@@ -25,6 +25,7 @@ type Observer func(payload command.Payload, result any)
 type FSM struct {
 	codec    *codec.Codec // of results
 	commands *codec.Codec // of the log
+	first    *codec.Codec // of the log as nodes of cluster version 1 read it
 	lenient  *codec.Codec // of what older versions left in the log
 	registry map[command.Number]entry
 	store    atomic.Pointer[state.Store]
@@ -34,7 +35,7 @@ type FSM struct {
 
 // New makes a state machine over an empty store.
 func New() *FSM {
-	m := &FSM{codec: codec.New(), commands: codec.NewForCommands(), lenient: codec.NewLenient(),
+	m := &FSM{codec: codec.New(), commands: codec.NewForCommands(), first: codec.NewForFirstCommands(), lenient: codec.NewLenient(),
 		registry: map[command.Number]entry{}}
 	m.store.Store(state.NewStore())
 	registerAll(m)
@@ -151,11 +152,19 @@ func (m *FSM) EncodePayload(payload command.Payload) ([]byte, error) {
 		return nil, fault.Wrap(fault.Internal, fmt.Errorf("fsm: encode command %d: %w", payload.Number(), err), "")
 	}
 	if m.registry[payload.Number()].free {
-		if _, err := m.DecodePayload(payload.Number(), body); err != nil {
+		if _, err := m.decodePayload(m.reader(), payload.Number(), body); err != nil {
 			return nil, refuse(err)
 		}
 	}
 	return body, nil
+}
+
+// reader is the codec by which every member can read an entry that is appended now.
+func (m *FSM) reader() *codec.Codec {
+	if version, founded := m.Store().ClusterVersion(); founded && version < 2 {
+		return m.first
+	}
+	return m.commands
 }
 
 // holdsAnything says whether values of a type may be nested to any depth: they hold an interface, or their like. Whatever
@@ -215,7 +224,7 @@ func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *comm
 		return nil, fault.Wrap(fault.Internal, fmt.Errorf("fsm: encode command %d: %w", payload.Number(), err), "")
 	}
 	if m.registry[payload.Number()].free {
-		if _, _, err := m.decode(m.commands, data); err != nil {
+		if _, _, err := m.decode(m.reader(), data); err != nil {
 			return nil, refuse(err)
 		}
 	}

@@ -125,6 +125,34 @@ func TestCommandsWaitForTheirVersion(t *testing.T) {
 	}
 }
 
+// TestNodesOfBeforeCanReadWhatIsAppended: they read 32 levels, and an entry with more would stop each of them for good.
+func TestNodesOfBeforeCanReadWhatIsAppended(t *testing.T) {
+	appended := 0
+	for levels := range 70 {
+		m := founded(t, 0)
+		for number, sample := range samples(t, m) {
+			if !m.registry[number].free || command.Since(number) > 1 {
+				continue
+			}
+			payload := hostile(sample, "x", nested(levels))
+			data, err := m.Encode(ids.ID{9}, 2, payload, nil)
+			if err != nil {
+				continue
+			}
+			appended++
+			if _, _, err := m.decode(m.first, data); err != nil {
+				t.Errorf("%T with %d levels is appended: %v", sample, levels, err)
+			}
+			if _, err := m.EncodePayload(payload); err != nil {
+				t.Errorf("%T with %d levels is appended, and not forwarded: %v", sample, levels, err)
+			}
+		}
+	}
+	if appended == 0 {
+		t.Error("nothing is appended at all")
+	}
+}
+
 // TestSnapshotsAreOfTheActiveVersion: a binary of before refuses the state of an activated cluster, and reads any other.
 func TestSnapshotsAreOfTheActiveVersion(t *testing.T) {
 	before, after := written(t, founded(t, 0).Snapshot()), written(t, founded(t, command.Newest).Snapshot())

@@ -31,6 +31,7 @@ func backupOf(t *testing.T, s *running) []byte {
 }
 
 func TestBackupIsRestored(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	s := serve(t, cfg)
 	openCustomer(t, s, "ann")
@@ -56,6 +57,7 @@ func TestBackupIsRestored(t *testing.T) {
 }
 
 func TestWrongBackupsAreRefused(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	s := serve(t, cfg)
 	openCustomer(t, s, "ann")
@@ -97,6 +99,7 @@ func TestWrongBackupsAreRefused(t *testing.T) {
 }
 
 func TestBackupThatCannotBeWrittenFails(t *testing.T) {
+	t.Parallel()
 	s := serve(t, testConfig(t, t.TempDir()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -108,6 +111,7 @@ func TestBackupThatCannotBeWrittenFails(t *testing.T) {
 // A backup is restored through a node that does not lead while a client writes through every node. Afterwards all nodes
 // have one state: that of the backup, with what was written since the restore.
 func TestRestoreUnderLoad(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.autopilot.NonvoterGrace = time.Hour
 	r.found("a")
@@ -163,6 +167,7 @@ func TestRestoreUnderLoad(t *testing.T) {
 
 // What a restore must not bring back: who fetched what, and numbers of dispatches that were used since.
 func TestRestoreKeepsWhoFetchesWhat(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	s := serve(t, cfg)
 	file := backupOf(t, s)
@@ -199,6 +204,7 @@ func TestRestoreKeepsWhoFetchesWhat(t *testing.T) {
 
 // Two nodes send backups at once: one is taken, and the other told so.
 func TestOneUploadAtATime(t *testing.T) {
+	t.Parallel()
 	s := serve(t, testConfig(t, t.TempDir()))
 	peer := identity.Peer{Node: "x"}
 	part := func(upload ids.ID, offset int64) string {
@@ -227,6 +233,7 @@ func TestOneUploadAtATime(t *testing.T) {
 }
 
 func TestRemovedNodeIsForgotten(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	s := serve(t, cfg)
 	gone := command.RegisterNodePayload{Name: "gone", Boot: ids.ID{7}, Roles: []string{"fetcher"}}
@@ -250,6 +257,7 @@ func TestRemovedNodeIsForgotten(t *testing.T) {
 // A run that was open at the backup goes on after the restore and ends as it did the first time: what was stored
 // meanwhile is settled from its records, nothing is charged twice.
 func TestOpenRunEndsExactAfterARestore(t *testing.T) {
+	t.Parallel()
 	const links = 300
 	cfg := testConfig(t, t.TempDir())
 	cfg.Window, cfg.MarkerEvery = 8, 50*time.Millisecond
@@ -289,6 +297,7 @@ func TestOpenRunEndsExactAfterARestore(t *testing.T) {
 
 // TestWhatAKilledProcessLeftIsRemoved: Raft itself never removes a snapshot that it was writing.
 func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	half := filepath.Join(cfg.Dir, raftFolder, "snapshots", "2-42-1700000000000.tmp")
 	if err := os.MkdirAll(half, 0o700); err != nil {
@@ -310,6 +319,7 @@ func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 // What was launched after the backup stays in the row store until the grace is over, and then goes, also when the leader
 // that removes it is stopped in the middle. Lists stay as long.
 func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	store, at := cfg.Store.(*lists), clock.NewManual(time.Now())
 	cfg.Clock = at

@@ -40,6 +40,7 @@ func until(t *testing.T, what string, ok func() bool) {
 }
 
 func TestALeaderWithAWrongClockStampsByTheOthers(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 3, 0)
 	const by = 30 * time.Minute
 	c.kill(1)
@@ -71,6 +72,7 @@ func TestALeaderWithAWrongClockStampsByTheOthers(t *testing.T) {
 }
 
 func TestTheClockOfALoneNodeThatJumps(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	offset := filepath.Join(t.TempDir(), "offset")
 	cfg.Clock = skew.FromEnv(func(string) string { return offset })
@@ -98,6 +100,7 @@ func TestTheClockOfALoneNodeThatJumps(t *testing.T) {
 
 // A node that stood still for days begins where its clock is: there is nobody to ask.
 func TestTimeAfterALongPause(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	cfg.Clock = wrong{by: -48 * time.Hour}
 	serve(t, cfg).stop()
@@ -113,6 +116,7 @@ func TestTimeAfterALongPause(t *testing.T) {
 }
 
 func TestIdleStateTimeFollowsTheClock(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	manual := clock.NewManual(time.Now())
 	cfg.Clock = manual
@@ -128,6 +132,7 @@ func TestIdleStateTimeFollowsTheClock(t *testing.T) {
 // TestTheFirstCommandOfAllHasATime: Raft makes a node the leader before its leadership has begun, and takes commands then. In
 // an empty state there is no time that could stand, and what was made in 1970 would have expired a moment later.
 func TestTheFirstCommandOfAllHasATime(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	s, err := New(cfg)
 	if err != nil {

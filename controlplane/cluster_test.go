@@ -22,6 +22,7 @@ import (
 )
 
 func TestEveryNodeWritesAndReads(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 3, 2)
 	for n := range c.configs {
 		ref := fmt.Sprint("customer-", n)
@@ -54,6 +55,7 @@ func TestEveryNodeWritesAndReads(t *testing.T) {
 
 // A key's call is one step wherever it is made, and under one ticket.
 func TestIdempotencyHoldsBetweenNodes(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 1, 2)
 	ctx := patient(t)
 	openCustomer(t, c.at(1), "ann")
@@ -89,6 +91,7 @@ func TestIdempotencyHoldsBetweenNodes(t *testing.T) {
 // A write whose outcome cannot be learnt fails after a while with a code that says so. What it did is done, and is not
 // done again when the same call comes again.
 func TestWriteOfUnknownOutcome(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 3, 1)
 	openCustomer(t, c.at(3), "ann")
 	balance := func() int64 { return c.at(c.leader()).View().Wallet("ann").Balance() }
@@ -130,6 +133,7 @@ func TestWriteOfUnknownOutcome(t *testing.T) {
 }
 
 func TestFetchersHoldShardsThroughAnyNode(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 3, 1)
 	r := c.at(3)
 	beat := client.Heartbeat{Node: r.cfg.Node, Boot: r.cfg.Boot}
@@ -169,6 +173,7 @@ func TestFetchersHoldShardsThroughAnyNode(t *testing.T) {
 
 // A heartbeat that was given up and arrives late is not heard.
 func TestLateHeartbeatsAreRefused(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 1, 1)
 	leader, node := c.at(0), c.configs[1].Node
 	send := func(order uint64) error {
@@ -187,6 +192,7 @@ func TestLateHeartbeatsAreRefused(t *testing.T) {
 }
 
 func TestRolesDecideWhatIsForwarded(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 1, 0)
 	cfg := c.config("f-1", identity.Fetcher)
 	cfg.Log, cfg.Store = c.configs[0].Log, c.store
@@ -218,6 +224,7 @@ func TestRolesDecideWhatIsForwarded(t *testing.T) {
 func second[A any](_ A, err error) error { return err }
 
 func TestEveryCommandHasAProposer(t *testing.T) {
+	t.Parallel()
 	all := identity.Peer{Node: "a", Roles: identity.Roles()}
 	own := map[command.Number]bool{command.CreateCluster: true, command.AssignShards: true, command.Tick: true,
 		command.ExtendWindow: true, command.Redispatch: true, command.CloseRun: true}
@@ -231,6 +238,7 @@ func TestEveryCommandHasAProposer(t *testing.T) {
 }
 
 func TestDirectoryIsOneNodes(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 1, 0)
 	c.at(0).stop()
 	other := c.config("voter-1", identity.ControlPlane)
@@ -245,6 +253,7 @@ func TestDirectoryIsOneNodes(t *testing.T) {
 }
 
 func TestIdentityMustFit(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 1, 0)
 	for want, change := range map[string]func(*Config){
 		"that of node":                       func(cfg *Config) { cfg.Node = "other" },
@@ -276,6 +285,7 @@ func (l later) Now() time.Time { return time.Now().Add(48 * time.Hour) }
 
 // Nodes compute the same state, whether they applied every command, or began with a snapshot.
 func TestStateIsTheSameOnEveryNode(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 3, 2)
 	random := rand.New(rand.NewPCG(1, 2))
 	var work sync.WaitGroup
@@ -348,6 +358,7 @@ func randomCommands(t *testing.T, r *running, random *rand.Rand, count int) {
 
 // A restore of a backup on a running cluster ends the leadership, and another begins with what was restored.
 func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 3, 1)
 	openCustomer(t, c.at(3), "before")
 	var meta *raft.SnapshotMeta
@@ -411,6 +422,7 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 
 // Stopping a leader hands leadership over: callers elsewhere see a short delay and no error, whatever they ask.
 func TestStoppingLeadersHandOver(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 3, 1)
 	done := make(chan struct{})
 	var work sync.WaitGroup

@@ -13,6 +13,7 @@ import (
 
 // One election takes some six writes in sequence, so that with such a disk none ends within Raft's own time.
 func TestLeaderIsElectedOnSlowDisks(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 3, 0)
 	n := c.untilLed()
 	c.net.cut(c.configs[n].Node)
@@ -37,6 +38,7 @@ func newElections() (*elections, *disk, *clock.Manual, map[string]int) {
 }
 
 func TestElectionTimes(t *testing.T) {
+	t.Parallel()
 	e, d, now, ended := newElections()
 	due := func(want time.Duration, when string) {
 		t.Helper()
@@ -76,6 +78,7 @@ func TestElectionTimes(t *testing.T) {
 
 // A round that never comes to asking for votes tells nothing of disks: the voters are gone, or another one leads.
 func TestPollsDoNotCount(t *testing.T) {
+	t.Parallel()
 	e, _, _, ended := newElections()
 	for range 10 {
 		e.became(raft.Candidate)
@@ -101,6 +104,7 @@ func (v voter) RequestPreVote(raft.ServerID, raft.ServerAddress, *raft.RequestPr
 }
 
 func TestVotesAreAskedForAsLongAsTheyAreOfUse(t *testing.T) {
+	t.Parallel()
 	errSilent := errors.New("no answer")
 	for _, c := range []struct {
 		what    string
@@ -135,6 +139,7 @@ func TestVotesAreAskedForAsLongAsTheyAreOfUse(t *testing.T) {
 }
 
 func TestSlowWritesAreForgotten(t *testing.T) {
+	t.Parallel()
 	now := clock.NewManual(time.Unix(1e9, 0))
 	takes := 2 * time.Second
 	var seconds []float64

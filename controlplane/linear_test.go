@@ -199,6 +199,7 @@ func (c *nodes) pauseAny(t testing.TB) {
 // Concurrent clients at every node, voters or not, while leaders are killed and restarted and cut off: no write that was
 // acknowledged is lost, no fresh read is stale, and a change of leaders is a delay and no error.
 func TestHistoriesAreLinearizableWhileLeadersGo(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 3, 2)
 	customers := []string{"ann", "bob"}
 	for _, ref := range customers {
@@ -268,6 +269,7 @@ func TestHistoriesAreLinearizableWhileLeadersGo(t *testing.T) {
 }
 
 func TestTheCheckFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	add := func(from, until int64, out outcome) porcupine.Operation {
 		return porcupine.Operation{Input: op{customer: "a", kind: "add", amount: 2}, Call: from, Output: out, Return: until}
 	}

@@ -7,6 +7,7 @@ import (
 
 // TestElectionsAreLogged: who asks for votes, who gets them and who leads is in the log of every process.
 func TestElectionsAreLogged(t *testing.T) {
+	t.Parallel()
 	j := &journal{}
 	cfg := testConfig(t, t.TempDir())
 	cfg.Logger = slog.New(slog.NewTextHandler(j, nil))
@@ -19,6 +20,7 @@ func TestElectionsAreLogged(t *testing.T) {
 }
 
 func TestLevelsOfRaftsLines(t *testing.T) {
+	t.Parallel()
 	j := &journal{}
 	to := slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	log := raftLogger(to, slog.LevelInfo)

@@ -137,6 +137,7 @@ func finished(t *testing.T, r *running, id ids.ID) *client.Job {
 }
 
 func TestRunIsDispatchedSettledAndClosed(t *testing.T) {
+	t.Parallel()
 	for name, drop := range map[string]int{"nothing lost": 0, "tasks lost": 3} {
 		t.Run(name, func(t *testing.T) {
 			cfg := testConfig(t, t.TempDir())
@@ -161,6 +162,7 @@ func TestRunIsDispatchedSettledAndClosed(t *testing.T) {
 
 // A run whose link list is gone ends, whether the leader had read of it or not, and holds up no other.
 func TestRunWithoutAListEnds(t *testing.T) {
+	t.Parallel()
 	for name, restarted := range map[string]bool{"the same leader": false, "another leader": true} {
 		t.Run(name, func(t *testing.T) {
 			cfg := testConfig(t, t.TempDir())

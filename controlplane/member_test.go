@@ -19,6 +19,7 @@ import (
 const controlPlane = identity.ControlPlane
 
 func TestNodesJoinOneByOne(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.found("a")
 	r.untilServers("a*")
@@ -40,6 +41,7 @@ func TestNodesJoinOneByOne(t *testing.T) {
 
 // Without a majority a node tells by itself who is there.
 func TestNodesWithoutALeader(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.found("a")
 	r.add("b", controlPlane)
@@ -66,6 +68,7 @@ func TestNodesWithoutALeader(t *testing.T) {
 }
 
 func TestDeadVoterIsReplaced(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.autopilot.VoterGrace = 500 * time.Millisecond
 	r.found("a")
@@ -88,6 +91,7 @@ func TestDeadVoterIsReplaced(t *testing.T) {
 }
 
 func TestDeadLeaderIsReplaced(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.autopilot.VoterGrace = 500 * time.Millisecond
 	r.found("a")
@@ -108,6 +112,7 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 
 // A node that is gone for a short time is left alone, whatever address it comes back with.
 func TestRestartsChangeNothing(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.autopilot.NonvoterGrace = time.Hour
 	r.found("a")
@@ -127,6 +132,7 @@ func TestRestartsChangeNothing(t *testing.T) {
 
 // All voters stop and come back elsewhere: Raft's configuration is wrong about everybody, and they find each other.
 func TestWholeClusterMoves(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.found("a")
 	for _, name := range []string{"b", "c"} {
@@ -153,9 +159,10 @@ func TestWholeClusterMoves(t *testing.T) {
 
 // Nodes that all may found a cluster, and start at once, found one.
 func TestOneClusterIsFounded(t *testing.T) {
+	t.Parallel()
 	for round := range 3 {
 		r := newReef(t)
-		addresses := freePorts(t, 3)
+		addresses := []string{freeAddress(t), freeAddress(t), freeAddress(t)}
 		for i, name := range []string{"a", "b", "c"} {
 			cfg := r.config(name, identity.Roles(), addresses...)
 			cfg.Cluster.Bootstrap, cfg.Cluster.GossipListen = true, addresses[i]
@@ -180,6 +187,7 @@ func TestOneClusterIsFounded(t *testing.T) {
 
 // Two clusters that were founded apart under one authority know of each other, and never mix.
 func TestTwoFoundedClustersStayApart(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	first := r.found("a")
 	other := newReef(t)
@@ -208,6 +216,7 @@ func TestTwoFoundedClustersStayApart(t *testing.T) {
 
 // A node that was founder and lost its directory joins: the others are there.
 func TestFounderThatLostItsDataJoins(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.found("a")
 	for _, name := range []string{"b", "c"} {
@@ -232,6 +241,7 @@ func TestFounderThatLostItsDataJoins(t *testing.T) {
 // does not know: with its vote a node would lead that lacks what was written. It has none until those who remember have
 // taken it away, and then joins like any other.
 func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.found("a")
 	for _, name := range []string{"b", "c"} {
@@ -277,6 +287,7 @@ func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
 
 // A second node with a copy of another one's identity never becomes part of the cluster.
 func TestSecondNodeOfANameIsNotAdmitted(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.found("a")
 	f := r.add("f", identity.Fetcher)
@@ -297,6 +308,7 @@ func TestSecondNodeOfANameIsNotAdmitted(t *testing.T) {
 }
 
 func TestNodeLeavesWhenItStops(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.autopilot.NonvoterGrace = time.Hour
 	r.found("a")
@@ -322,6 +334,7 @@ func TestNodeLeavesWhenItStops(t *testing.T) {
 
 // A node whose removal does not reach it learns of it all the same, and need not wait.
 func TestNodeLeavesUnheard(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.autopilot.NonvoterGrace = time.Hour
 	raft := &network{names: map[string]string{}} // from the leader alone
@@ -343,6 +356,7 @@ func TestNodeLeavesUnheard(t *testing.T) {
 }
 
 func TestOperatorRemovesNodes(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.autopilot.NonvoterGrace = time.Hour
 	a := r.found("a")
@@ -369,6 +383,7 @@ func TestOperatorRemovesNodes(t *testing.T) {
 
 // A client writes all the time while every voter is restarted, and none of its calls fails.
 func TestRollingRestartFailsNoCall(t *testing.T) {
+	t.Parallel()
 	r := newReef(t)
 	r.autopilot.NonvoterGrace = time.Hour
 	r.found("a")

@@ -15,6 +15,7 @@ import (
 )
 
 func TestSettledPagesAreCounted(t *testing.T) {
+	t.Parallel()
 	m := newMetrics(&Config{Clock: clock.System{}})
 	m.applied(fsm.Result{Value: command.Settled{Delivered: 3, Errored: 1, Other: 2}}, m.now())
 	m.applied(fsm.Result{Value: fsm.None{}}, m.now())
@@ -26,6 +27,7 @@ func TestSettledPagesAreCounted(t *testing.T) {
 
 // TestLeaderChangesAreCountedInPassing: Raft must never wait for an observer.
 func TestLeaderChangesAreCountedInPassing(t *testing.T) {
+	t.Parallel()
 	to := telemetry.NewMetrics()
 	m := newMetrics(&Config{Clock: clock.System{}, Metrics: to})
 	if m.leaderChanges() == nil {
@@ -63,6 +65,7 @@ func TestLeaderChangesAreCountedInPassing(t *testing.T) {
 
 // TestLeadershipsAreCountedOnce: a leader that is lost from sight and seen again has not changed.
 func TestLeadershipsAreCountedOnce(t *testing.T) {
+	t.Parallel()
 	to := telemetry.NewMetrics()
 	m := newMetrics(&Config{Clock: clock.System{}, Metrics: to})
 	for _, seen := range []leaderOf{{"a", 1}, {"", 1}, {"a", 1}, {"", 2}, {"b", 2}, {"", 2}, {"a", 3}, {"a", 3}, {"a", 4}} {
@@ -75,6 +78,7 @@ func TestLeadershipsAreCountedOnce(t *testing.T) {
 }
 
 func TestCountedWriterCounts(t *testing.T) {
+	t.Parallel()
 	var to strings.Builder
 	w := countedWriter{to: &to}
 	for _, part := range []string{"ab", "", "cde"} {

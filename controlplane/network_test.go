@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -77,15 +79,24 @@ func (c *nodes) config(name string, roles ...string) Config {
 	return cfg
 }
 
-// freeAddress is one that nobody listens on.
+// handedOut counts the ports that tests of this process were given.
+var handedOut atomic.Uint32
+
+// freeAddress is one that nobody listens on, and that no other test gets: tests run side by side, and stop nodes that come
+// back to their address. It lies below the ports that systems give to connections.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, count = 10_000, 11_000
+	for range count {
+		port := first + (uint32(os.Getpid())*97+handedOut.Add(1))%count
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			_ = listener.Close()
+			return address
+		}
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	t.Fatal("no free ports")
+	return ""
 }
 
 func (c *nodes) start(n int) {

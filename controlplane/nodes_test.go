@@ -72,6 +72,7 @@ func drain(t *testing.T, r *running, name string, draining bool) {
 }
 
 func TestNodesAndDrain(t *testing.T) {
+	t.Parallel()
 	r := serve(t, testConfig(t, t.TempDir()))
 	if _, err := r.Do(t.Context(), client.DrainNode{Name: "nobody", Draining: true}, nil); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("drain of an unknown node: %v", err)
@@ -121,6 +122,7 @@ func TestNodesAndDrain(t *testing.T) {
 
 // A node says itself how many entries it lags behind; of one that cannot be asked that is not known.
 func TestLag(t *testing.T) {
+	t.Parallel()
 	c := newNodes(t, 3, 1)
 	const still = 3
 	asker := c.leader()
@@ -171,6 +173,7 @@ func TestLag(t *testing.T) {
 
 // What a node is told to hold stays its own until it is heard again, whatever is planned at that moment.
 func TestAnswersAreNotOvertaken(t *testing.T) {
+	t.Parallel()
 	r := serve(t, testConfig(t, t.TempDir()))
 	a, b := join(t, r, "a", 1), join(t, r, "b", 1)
 	ctx, cancel := context.WithCancel(t.Context())

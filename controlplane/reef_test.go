@@ -3,7 +3,6 @@ package controlplane
 import (
 	"log/slog"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -275,21 +274,6 @@ func (r *reef) sameState() string {
 		return len(hashes) == 1
 	})
 	return hash
-}
-
-// freePorts are addresses that nobody listens on.
-func freePorts(t *testing.T, number int) []string {
-	t.Helper()
-	var addresses []string
-	for range number {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = listener.Close() }()
-		addresses = append(addresses, listener.Addr().String())
-	}
-	return addresses
 }
 
 func codeOf(err error) string {

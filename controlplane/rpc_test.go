@@ -21,6 +21,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // Nodes of two versions speak with each other during an upgrade: what one sent the other reads.
 func TestGoldenMessages(t *testing.T) {
+	t.Parallel()
 	call := &command.Call{Customer: "ann", Operation: "run", Key: "k", Request: 7, Ticket: ids.ID{3}}
 	messages := []struct {
 		name    string

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,7 +24,13 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// The tests wait for timers, not for processors. A -parallel of the command line goes before.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func openCustomer(t *testing.T, c client.Client, ref string) client.Customer {
 	t.Helper()
@@ -44,6 +51,7 @@ func fresh(t *testing.T, c client.Client) *client.View {
 }
 
 func TestStateOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	first := serve(t, cfg)
 	opened := openCustomer(t, first, "ann")
@@ -63,6 +71,7 @@ func TestStateOutlivesARestart(t *testing.T) {
 
 // A cluster that is older than an endpoint gets its price; what an operator took away does not come back.
 func TestPricesOfNewEndpoints(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	has := func(c client.Client, rowKey string) bool {
 		return slices.ContainsFunc(fresh(t, c).CurrentPrices().Rows, func(p model.Price) bool { return p.RowKey == rowKey })
@@ -86,6 +95,7 @@ func TestPricesOfNewEndpoints(t *testing.T) {
 
 // What is on disk while the server works is what a kill leaves.
 func TestStateOutlivesAKill(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	first := serve(t, cfg)
 	for n := range 50 {
@@ -102,6 +112,7 @@ func TestStateOutlivesAKill(t *testing.T) {
 }
 
 func TestStateOutlivesSnapshots(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	cfg.Snapshots = Snapshots{Entries: 8, Keep: 2, Every: 5 * time.Millisecond}
 	taken := make(chan struct{}, 1)
@@ -134,6 +145,7 @@ func TestStateOutlivesSnapshots(t *testing.T) {
 }
 
 func TestDirectoryIsOneProcessAtATime(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	serve(t, cfg)
 	second, err := New(cfg)
@@ -149,6 +161,7 @@ func TestDirectoryIsOneProcessAtATime(t *testing.T) {
 }
 
 func TestSettingsAreChecked(t *testing.T) {
+	t.Parallel()
 	if _, err := New(Config{}); err == nil {
 		t.Fatal("an empty configuration is taken")
 	}
@@ -162,6 +175,7 @@ func TestSettingsAreChecked(t *testing.T) {
 }
 
 func TestCommandIDIsAppliedOnce(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	r := serve(t, cfg)
 	openCustomer(t, r, "ann")
@@ -184,6 +198,7 @@ func TestCommandIDIsAppliedOnce(t *testing.T) {
 }
 
 func TestClaimIsCompletedUnderItsTicket(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	r := serve(t, cfg)
 	customer, scraper := prepare(t, r, cfg)
@@ -222,6 +237,7 @@ func TestClaimIsCompletedUnderItsTicket(t *testing.T) {
 }
 
 func TestOrphanedListsAreDropped(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	store := cfg.Store.(*lists)
 	first := serve(t, cfg)
@@ -252,6 +268,7 @@ func TestOrphanedListsAreDropped(t *testing.T) {
 
 // The rows and the list of a trial go once its caller has had the time to read them.
 func TestTrialsAreCleanedUp(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	store := cfg.Store.(*lists)
 	first := serve(t, cfg)
@@ -305,6 +322,7 @@ func TestTrialsAreCleanedUp(t *testing.T) {
 }
 
 func TestLargeSettleIsSplit(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	r := serve(t, cfg)
 	receipts := make([]model.Receipt, 4096)
@@ -319,6 +337,7 @@ func TestLargeSettleIsSplit(t *testing.T) {
 
 // Nothing assumes one voter: three of them, and the leader goes again and again while commands are proposed.
 func TestLeadershipMovesUnderProposals(t *testing.T) {
+	t.Parallel()
 	nodes, transports := cluster(t, 3)
 	leads := func(r *running) bool { return r.leading.Load() != nil }
 	done := make(chan struct{})
@@ -436,6 +455,7 @@ func cluster(t *testing.T, size int) ([]*running, []*raft.InmemTransport) {
 }
 
 func TestFreshHoldsWhatWasAppliedBefore(t *testing.T) {
+	t.Parallel()
 	r := serve(t, testConfig(t, t.TempDir()))
 	ctx := patient(t)
 	var work sync.WaitGroup
@@ -459,6 +479,7 @@ func TestFreshHoldsWhatWasAppliedBefore(t *testing.T) {
 
 // Only who votes alone may confirm its leadership by itself.
 func TestConfirmedAlone(t *testing.T) {
+	t.Parallel()
 	alone := serve(t, testConfig(t, t.TempDir()))
 	if _, err := alone.Do(patient(t), client.TouchKeys{}, nil); err != nil {
 		t.Fatal(err)
@@ -486,6 +507,7 @@ func TestConfirmedAlone(t *testing.T) {
 // A node that nobody else can join shows what it has applied, without waiting for what it is applying: nobody was told of
 // that.
 func TestFreshOfTheOnlyNode(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	var held atomic.Bool
 	applying, apply := make(chan struct{}), make(chan struct{})
@@ -517,6 +539,7 @@ func TestFreshOfTheOnlyNode(t *testing.T) {
 }
 
 func TestConfirmationStartsAfterTheRequest(t *testing.T) {
+	t.Parallel()
 	var c confirmer
 	started, proceed := make(chan struct{}), make(chan struct{})
 	asked := 0
@@ -564,6 +587,7 @@ func TestConfirmationStartsAfterTheRequest(t *testing.T) {
 }
 
 func TestStoppedServerIsUnavailable(t *testing.T) {
+	t.Parallel()
 	r := serve(t, testConfig(t, t.TempDir()))
 	r.stop()
 	if _, err := r.Do(patient(t), client.OpenCustomer{Customer: "ann"}, nil); fault.CodeOf(err) != fault.Unavailable {

@@ -11,6 +11,7 @@ import (
 
 // What a node stores elsewhere would be charged and never be seen.
 func TestNodeOfOtherServicesEnds(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	with := func(log, rows string, rebind bool) Config {
 		other := cfg
@@ -43,6 +44,7 @@ func TestNodeOfOtherServicesEnds(t *testing.T) {
 
 // Two clusters on one log or row store would take each other's pages.
 func TestServicesOfAnotherCluster(t *testing.T) {
+	t.Parallel()
 	var mark ids.ID
 	cfg := testConfig(t, t.TempDir())
 	cfg.Services = Services{Log: "kafka a", Rows: "rows a", Claim: func(_ context.Context, cluster ids.ID, take bool) error {
@@ -87,6 +89,7 @@ func TestServicesOfAnotherCluster(t *testing.T) {
 
 // A crash between the mark and the cluster must not leave a cluster that is a stranger to its own services.
 func TestClusterIDOutlivesACrash(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, t.TempDir())
 	ctx, cancel := context.WithCancel(patient(t))
 	var marked []ids.ID

@@ -143,8 +143,7 @@ func (r *reader) text(f *field, v structured.Value, machine bool) string {
 	case link:
 		return r.link(text)
 	case currency:
-		lang := r.data.Lang
-		return currencyOf(text, lang)
+		return currencyOf(text, r.amounts(false))
 	case code:
 		return checked(text)
 	case stock:
@@ -206,15 +205,11 @@ func (r *reader) number(f *field, v structured.Value, machine, whole bool) strin
 		return ""
 	}
 	if v.Kind != structured.Number {
-		lang := r.data.Lang
-		if machine {
-			lang = ""
-		}
 		kind := f.kind
-		if whole {
+		if whole && kind != money {
 			kind = count
 		}
-		text = number(text, kind, machine, lang)
+		text = number(text, kind, r.amounts(machine), f.isMost())
 	}
 	if before, after, ok := strings.Cut(text, "."); whole && ok {
 		if strings.Trim(after, "0") != "" {

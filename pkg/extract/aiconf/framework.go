@@ -175,7 +175,7 @@ func (r *reader) asShown(whole string) string {
 					continue
 				}
 				for _, amount := range amounts.FindAllString(n.Data, -1) {
-					if sum := number(strings.TrimSpace(amount), money, false, r.data.Lang); sum != "" {
+					if sum := number(strings.TrimSpace(amount), money, r.amounts(false), false); sum != "" {
 						b.shown[strings.TrimSuffix(sum, ".00")] = true
 					}
 				}

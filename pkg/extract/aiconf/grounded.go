@@ -42,13 +42,18 @@ func (r *reader) ground() *ground {
 	for _, written := range digits.FindAllString(g.links, -1) {
 		for _, f := range [...]form{money, quantity, count} {
 			for _, machine := range [...]bool{false, true} {
-				if n, err := strconv.ParseFloat(number(written, f, machine, r.data.Lang), 64); err == nil {
+				if n, err := strconv.ParseFloat(number(written, f, r.amounts(machine), false), 64); err == nil {
 					g.numbers[n] = true
 				}
 			}
 		}
 		for part := range strings.FieldsFuncSeq(written, func(c rune) bool { return !unicode.IsDigit(c) }) {
 			g.parts[strings.TrimLeft(part, "0")] = true
+		}
+	}
+	for line := range strings.SplitSeq(g.links, "\n") { // what the page's way of writing sums adds: 5€50
+		if n, err := strconv.ParseFloat(number(line, money, r.amounts(false), false), 64); err == nil {
+			g.numbers[n] = true
 		}
 	}
 	r.shownTo = g

@@ -222,10 +222,7 @@ func lettersIn(text string) int {
 // isSum says whether a text is one sum of money, more than nothing.
 func isSum(text string) bool {
 	p, ok := price.Parse(text)
-	if !ok || strings.Trim(p.Amount, "0.") == "" || strings.Contains(text, "%") || lettersIn(text) > 12 {
-		return false
-	}
-	return price.Is(text) || number(text, money, false, "") != ""
+	return ok && (p.Sole || p.Named && p.Max != "") && strings.Trim(p.Amount, "0.") != "" && !strings.Contains(text, "%") && lettersIn(text) <= 12
 }
 
 // innermost leaves out the elements that hold others: they hold more than the value.

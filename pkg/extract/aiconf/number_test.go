@@ -1,8 +1,14 @@
 package aiconf
 
 import (
+	"bufio"
 	"encoding/json"
+	"flag"
+	"os"
+	"strconv"
 	"testing"
+
+	"shoal.dev/shoal/pkg/extract/internal/price"
 )
 
 func TestNumber(t *testing.T) {
@@ -32,13 +38,25 @@ func TestNumber(t *testing.T) {
 		{"1.234.567", quantity, false, "", "1234567"},
 		{"1,234,567.89", quantity, false, "", "1234567.89"},
 		{"12.34.56", quantity, false, "", ""},
-		{"1,23,456", quantity, false, "", ""},
+		{"1,23,456", quantity, false, "", "123456"},
 		{"1.2,3.4", quantity, false, "", ""},
 		{"ab 12,99 €", money, false, "de", "12.99"},
 		{"129,- €", money, false, "de", "129"},
 		{"-5,5 °C", quantity, false, "de", "-5.5"},
 		{"Total: −3", quantity, false, "en", "-3"},
-		{"12–15 €", money, false, "de", ""},
+		{"12–15 €", money, false, "de", "12"},
+		{"890 Kč", money, false, "cs", "890"},
+		{"80 m²", quantity, false, "de", "80"},
+		{"12 månader", quantity, false, "sv", "12"},
+		{"RM50.00", money, false, "ms", "50.00"},
+		{"Rs1,599.00", money, false, "en-IN", "1599.00"},
+		{"₹1,23,456", money, false, "en-IN", "123456"},
+		{"SEK199", money, false, "sv", "199"},
+		{"KWD 12.500", money, false, "en", "12.500"},
+		{"$.75", money, false, "en", "0.75"},
+		{"40% OFF", money, false, "en", ""},
+		{"$119. 95", money, false, "en", "119.95"},
+		{"12,99 € statt 15,99 €", money, false, "de", "12.99"},
 		{"2 for 10", money, false, "en", ""},
 		{"X100", quantity, false, "en", ""},
 		{"1.2k", quantity, false, "en", ""},
@@ -50,7 +68,11 @@ func TestNumber(t *testing.T) {
 		{"free", money, false, "en", ""},
 		{"", money, true, "", ""},
 	} {
-		if got := number(c.text, c.form, c.machine, c.lang); got != c.want {
+		in := price.NewReader(c.lang)
+		if c.machine {
+			in = price.Machine()
+		}
+		if got := number(c.text, c.form, &in, false); got != c.want {
 			t.Errorf("%q (machine %v, %q): %q, want %q", c.text, c.machine, c.lang, got, c.want)
 		}
 	}
@@ -60,22 +82,40 @@ func TestCurrencyOf(t *testing.T) {
 	for _, c := range []struct{ text, lang, want string }{
 		{"EUR", "", "EUR"}, {"eur", "", "EUR"}, {"12,99 €", "", "EUR"}, {"£5", "", "GBP"}, {"$5", "en-CA", "CAD"}, {"$5", "", "USD"},
 		{"R$ 5", "pt-BR", "BRL"}, {"¥500", "ja", "JPY"}, {"¥500", "", ""}, {"99 kr", "sv-SE", "SEK"}, {"99 kr", "en", ""},
-		{"5 USD", "", "USD"}, {"THE", "", ""}, {"12.00", "", ""},
+		{"5 USD", "", "USD"}, {"30 руб", "ru", "RUB"}, {"10,75 TL", "", "TRY"}, {"5 euro", "", "EUR"}, {"kr", "nb", "NOK"}, {"THE", "", ""}, {"12.00", "", ""},
 	} {
-		if got := currencyOf(c.text, c.lang); got != c.want {
+		in := price.NewReader(c.lang)
+		if got := currencyOf(c.text, &in); got != c.want {
 			t.Errorf("%q in %q: %q, want %q", c.text, c.lang, got, c.want)
 		}
 	}
 }
 
-func FuzzNumber(f *testing.F) {
-	f.Add("1.299,00 €", "de", true)
-	f.Add("− 1'000'000", "", false)
-	f.Fuzz(func(t *testing.T, text, lang string, machine bool) {
-		for _, form := range []form{money, quantity} {
-			if got := number(text, form, machine, lang); got != "" && !json.Valid([]byte(got)) {
-				t.Fatalf("%q: %q is no number of JSON", text, got)
-			}
+var amountsFile = flag.String("amounts", "../internal/price/testdata/amounts.jsonl", "texts with the amounts that they state, one JSON object a line")
+
+// TestStatedAmounts reads what package price reads, as the value of a price.
+func TestStatedAmounts(t *testing.T) {
+	file, err := os.Open(*amountsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	all, wrong := 0, 0
+	for lines := bufio.NewScanner(file); lines.Scan(); all++ {
+		var stated struct{ Text, Lang, Amount string }
+		if err := json.Unmarshal(lines.Bytes(), &stated); err != nil {
+			t.Fatal(err)
 		}
-	})
+		in := price.NewReader(stated.Lang)
+		text := number(stated.Text, money, &in, false)
+		got, _ := strconv.ParseFloat(text, 64)
+		if want, _ := strconv.ParseFloat(stated.Amount, 64); got != want || (text == "") != (stated.Amount == "") {
+			wrong++
+			t.Logf("%q: %s, want %s", stated.Text, text, stated.Amount)
+		}
+	}
+	t.Logf("%d of %d amounts wrong", wrong, all)
+	if all == 0 || 200*wrong > all {
+		t.Error("too many are wrong")
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
+	"shoal.dev/shoal/pkg/extract/internal/price"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/pattern"
 )
@@ -16,11 +17,12 @@ type reader struct {
 	data    *structured.Data
 	page    page.Page
 	nesting int
-	firm    bool      // something of the rows is more than any page has: a heading, an address
-	blobs   *blobs    // nil until asked for
-	names   *mentions // likewise
-	shown   *shown    // likewise
-	shownTo *ground   // likewise
+	firm    bool             // something of the rows is more than any page has: a heading, an address
+	blobs   *blobs           // nil until asked for
+	names   *mentions        // likewise
+	shown   *shown           // likewise
+	shownTo *ground          // likewise
+	prices  *[2]price.Reader // likewise: of the page's language, and of programs
 }
 
 func newReader(c *conf, data *structured.Data, p page.Page) *reader {

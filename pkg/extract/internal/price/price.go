@@ -1,8 +1,15 @@
-// Package price owns how shops write amounts of money: it reads 1.299,00 €, $1,299.00 or CHF 12.– into an amount and a
-// currency. It converts nothing.
+// Package price reads amounts of money and other numbers as pages write them: 1.299,00 €, $1,299.00, CHF 12.– or
+// KWD 12.500. It is the one reader of numbers in texts. It converts nothing, and rather finds nothing than another amount.
+//
+// A single comma or point before exactly three digits stands between thousands of money, since money has no thousandths.
+// It begins a fraction behind a lone zero, where a currency has a thousand parts (CLDR), and where motor fuel and current are
+// sold, which cost fractions of cents. Percentages and numbers with a factor, such as 12k or 3 Mio, are no amounts. Of a
+// range the lower amount is read, and of several amounts the first one that has a currency and is not of a unit, as in
+// (5,98 €/kg). Of other numbers, the language of the page decides what a comma and a point mean.
 package price
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,181 +18,360 @@ import (
 // Price is an amount as it was found.
 type Price struct {
 	Amount   string // valid JSON: digits, and with a fraction a dot and digits
+	Max      string // of a range the other end; "" without one
 	Currency string // ISO 4217; "" when the text does not say which
+	Negative bool   // with a minus before it
+	Sole     bool   // the text has no other number
+	Named    bool   // a currency stands beside it, or a sign that several share
 }
 
-// maxText bounds what is looked at, in bytes: a price is short.
-const maxText = 200
-
-// maxDigits bounds an amount: more digits are a number of something else.
-const maxDigits = 15
-
-// symbols are what stands beside amounts; longer ones come first. A sign that several currencies share says nothing: the
-// page's own currency may.
-var symbols = []struct{ text, currency string }{
-	{"US$", "USD"}, {"C$", "CAD"}, {"CA$", "CAD"}, {"A$", "AUD"}, {"AU$", "AUD"}, {"NZ$", "NZD"}, {"HK$", "HKD"},
-	{"S$", "SGD"}, {"R$", "BRL"}, {"MX$", "MXN"}, {"NT$", "TWD"}, {"€", "EUR"}, {"£", "GBP"}, {"₹", "INR"}, {"₽", "RUB"},
-	{"₺", "TRY"}, {"₩", "KRW"}, {"₴", "UAH"}, {"₪", "ILS"}, {"฿", "THB"}, {"₫", "VND"}, {"₱", "PHP"}, {"zł", "PLN"},
-	{"Kč", "CZK"}, {"Ft", "HUF"}, {"лв", "BGN"}, {"lei", "RON"}, {"Fr.", "CHF"}, {"руб.", "RUB"}, {"грн", "UAH"}, {"円", "JPY"}, {"원", "KRW"},
-	{"Rp", "IDR"}, {"$", ""}, {"¥", ""}, {"￥", ""}, {"元", ""}, {"kr", ""}, {"Rs", ""},
+// Reader reads the numbers of one page. The zero Reader knows nothing of it.
+type Reader struct {
+	place   place
+	guesses bool // what a sign of several currencies means
+	machine bool // a comma stands between thousands, whatever the language
 }
 
-// codes are the currencies that shops write as codes.
-var codes = []string{
-	"EUR", "USD", "GBP", "CHF", "JPY", "CNY", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK", "ISK", "PLN", "CZK", "HUF", "RON",
-	"BGN", "TRY", "RUB", "UAH", "INR", "BRL", "MXN", "ARS", "CLP", "COP", "PEN", "ZAR", "KRW", "SGD", "HKD", "TWD", "THB",
-	"IDR", "MYR", "PHP", "VND", "ILS", "AED", "SAR", "QAR", "KWD", "BHD", "EGP", "MAD", "NGN", "KES", "PKR", "BDT",
+// NewReader reads texts in a language, a tag of BCP 47; "" if nobody knows which. A sign that several currencies share
+// means the one of the language's country, or else the usual one.
+func NewReader(lang string) Reader { return Reader{place: placeOf(lang), guesses: true} }
+
+// WithCurrency is the reader of a page that states its currency, a code of ISO 4217. Anything else changes nothing.
+func (r Reader) WithCurrency(code string) Reader {
+	if IsCode(code) {
+		r.place.currency = code
+	}
+	return r
 }
 
-// IsCode says whether text is a currency's code.
-func IsCode(text string) bool {
-	for _, code := range codes {
-		if text == code {
+// Machine reads what a program wrote for others: a point begins a fraction.
+func Machine() Reader { return Reader{place: place{decimal: '.'}, machine: true} }
+
+// Parse reads the amount of a text of which only that is known. ok is false when there is none.
+func Parse(text string) (Price, bool) { return Reader{}.Parse(text) }
+
+// candidate is a number of a text that may be its amount.
+type candidate struct {
+	number
+	spelling *spelling
+	code     string
+	unit     string // that it is the price of; "" for a price
+	linked   bool   // the next one is the other end of a range
+}
+
+// Parse reads the amount of a text. ok is false when there is none.
+func (r Reader) Parse(text string) (p Price, ok bool) {
+	if !hasDigit(text) {
+		return p, false
+	}
+	text = plain(text)
+	var room [maxNumbers]candidate
+	found, numbers := r.candidates(text, room[:0])
+	best := -1
+	for i, c := range found {
+		if best < 0 || c.rank() > found[best].rank() {
+			best = i
+		}
+	}
+	if best < 0 {
+		return p, false
+	}
+	c := found[best]
+	p = Price{Amount: r.amount(c), Currency: c.code, Sole: numbers == 1, Named: c.spelling != nil, Negative: isNegative(text[:c.start])}
+	if c.linked && best+1 < len(found) {
+		p.Max = r.amount(found[best+1])
+	}
+	if c.spelling == nil {
+		p.Currency = r.Currency(text[:c.start] + " " + text[c.end:])
+	}
+	return p, true
+}
+
+// rank orders the amounts of a text: one with a currency, then the price of a unit, then a mere number.
+func (c candidate) rank() int {
+	switch {
+	case c.spelling == nil:
+		return 0
+	case c.unit != "":
+		return 1
+	}
+	return 2
+}
+
+// candidates are the numbers of a plain text that may be amounts, added to found, and how many numbers it has in all.
+func (r Reader) candidates(text string, found []candidate) (list []candidate, numbers int) {
+	last := 0 // where the number before ends
+	for n, ok := nextNumber(text, 0); ok && numbers < maxNumbers; numbers++ {
+		c := candidate{number: n}
+		next, more := nextNumber(text, n.end)
+		if more && c.join(text, last, next) {
+			next, more = nextNumber(text, c.end)
+		}
+		until := len(text)
+		if more {
+			until = next.start
+		}
+		before, after := text[last:c.start], text[c.end:until]
+		if c.whole != "" && !isShare(before, after) && !c.isFactored(after) {
+			r.name(&c, before, ownPart(after, more))
+			if c.spelling != nil || !isPart(before) {
+				c.linked = more && isRange(after)
+				found = append(found, c)
+			}
+		}
+		last, n, ok = c.end, next, more
+	}
+	for i := len(found) - 1; i >= 0; i-- { // 10–20 €
+		c := &found[i]
+		if c.linked = c.linked && i+1 < len(found) && r.isLess(*c, found[i+1]); c.linked && c.spelling == nil {
+			c.spelling, c.code = found[i+1].spelling, found[i+1].code
+		}
+	}
+	return found, numbers
+}
+
+// isLess compares amounts.
+func (r Reader) isLess(a, b candidate) bool {
+	left, _, _ := strings.Cut(r.amount(a), ".")
+	right, _, _ := strings.Cut(r.amount(b), ".")
+	if len(left) != len(right) {
+		return len(left) < len(right)
+	}
+	return r.amount(a) < r.amount(b)
+}
+
+// isFactored says whether what follows an amount multiplies it, and is not its currency.
+func (c candidate) isFactored(after string) bool {
+	s, _ := spellingAfter(strings.TrimLeft(after, " "))
+	return s == nil && hasFactor(after, true)
+}
+
+// ownPart is what stands behind a number without what a dash cuts off, if another number follows: 50 - $2.00.
+func ownPart(after string, more bool) string {
+	if more {
+		after, _, _ = strings.Cut(after, " -")
+		after, _, _ = strings.Cut(after, " –")
+	}
+	return after
+}
+
+// isPart says whether a number stands right behind a Latin letter, as in a name: X100.
+func isPart(before string) bool {
+	return unicode.Is(unicode.Latin, lastRune(before))
+}
+
+// join takes the two digits behind a number for its cents, where a space or a currency comes between: 119. 95 or 5€50.
+func (c *candidate) join(text string, last int, next number) bool {
+	gap := text[c.end:next.start]
+	if c.fraction != "" && c.sign == 0 || digitsAt(text, next.start) != 2 || next.end != next.start+2 {
+		return false
+	}
+	rest := strings.TrimLeft(text[next.end:], " *.-–")
+	s, _ := spellingBefore(strings.TrimRight(text[last:c.start], " "))
+	switch sign := strings.TrimRight(gap, " "); {
+	case gap == ". " || gap == ", ":
+		if after, _ := spellingAfter(rest); rest != "" && after == nil && s == nil {
+			return false
+		}
+	case !unicode.Is(unicode.Sc, firstRune(sign)) || utf8.RuneCountInString(sign) != 1 || s != nil || len(gap)-len(sign) > 1:
+		return false
+	case rest != "" && (sign != gap || isWord(firstRune(rest)) || isShare("", rest)):
+		return false
+	default:
+		c.spelling = spellings[sign]
+	}
+	if c.sign != 0 {
+		c.whole, c.sign = c.whole+c.fraction, 0
+	}
+	c.end, c.fraction = next.end, text[next.start:next.end]
+	return true
+}
+
+// name finds the currency that stands next to a number, and what unit it is the price of.
+func (r Reader) name(c *candidate, before, after string) {
+	left, rest := beside(before, false)
+	right, unit := beside(after, true)
+	if left == nil && right == nil && c.spelling == nil {
+		return
+	}
+	if left != nil && left.of != nil {
+		if further, _ := beside(rest, false); further != nil && further.of == nil {
+			left = further
+		}
+	}
+	for _, s := range []*spelling{left, right, c.spelling} {
+		if s != nil && (c.spelling == nil || c.spelling.of != nil && s.of == nil) {
+			c.spelling = s
+		}
+	}
+	if c.spelling.of != nil {
+		if further, _ := beside(unit, true); further != nil {
+			c.spelling = further
+		}
+	}
+	c.code = r.code(c.spelling)
+	c.unit = unitOf(unit)
+}
+
+// between stand between an amount and its currency.
+const between = " :.,-–*'=~("
+
+// beside is the currency at the near end of what stands before or after a number, and what is left of that. nil is none.
+func beside(text string, after bool) (s *spelling, rest string) {
+	if after {
+		for _, cut := range [...]string{" ", between} {
+			trimmed := strings.TrimLeft(text, cut)
+			if s, end := spellingAfter(trimmed); s != nil {
+				return s, trimmed[end:]
+			}
+		}
+		return nil, text
+	}
+	for _, cut := range [...]string{" ", between} {
+		trimmed := strings.TrimRight(text, cut)
+		if s, from := spellingBefore(trimmed); s != nil {
+			return s, trimmed[:from]
+		}
+	}
+	return nil, text
+}
+
+// code is the currency that a spelling means on the page.
+func (r Reader) code(s *spelling) string {
+	switch {
+	case s.of == nil:
+		return s.code
+	case r.place.currency != "" && slices.Contains(s.of, r.place.currency):
+		return r.place.currency
+	case r.guesses && s.of[0] != "-", len(s.of) == 1:
+		return s.of[0]
+	}
+	return ""
+}
+
+// Currency is the currency that a text names by itself, "" if it names none for certain.
+func (r Reader) Currency(text string) string {
+	text = plain(text)
+	shared := ""
+	for at := 0; at < len(text); {
+		first, size := utf8.DecodeRuneInString(text[at:])
+		if !isWord(first) && !unicode.Is(unicode.Sc, first) {
+			at += size
+			continue
+		}
+		s, end := spellingAfter(text[at:])
+		switch {
+		case s == nil || s.weak && len(text) > end:
+			end = size
+			for at+end < len(text) && isWord(first) && isWord(firstRune(text[at+end:])) {
+				end += len(string(firstRune(text[at+end:])))
+			}
+		case s.of == nil:
+			return s.code
+		case shared == "":
+			shared = r.code(s)
+		}
+		at += end
+	}
+	return shared
+}
+
+// amount is a candidate's number in the form of JSON.
+func (r Reader) amount(c candidate) string {
+	if c.sign == 0 {
+		return c.json(true)
+	}
+	code := c.code
+	if code == "" {
+		code = r.place.currency
+	}
+	switch {
+	case r.machine:
+		return c.json(c.sign == '.')
+	case code != "" && hasMils(code):
+		return c.json(c.sign == '.' || c.sign == r.place.decimal || c.sign == decimalOf(code))
+	}
+	return c.json(fuels[c.unit] && len(c.whole) == 1)
+}
+
+// isRange says whether nothing but the sign of a range and currencies stand between two numbers.
+func isRange(gap string) bool {
+	for _, sign := range []string{"–", "-", "~", "〜", "～", "to", "bis", "à", "até", "до", "do", "till", "tot", "から", "al", "a"} {
+		before, after, ok := strings.Cut(gap, sign)
+		if !ok {
+			continue
+		}
+		for _, side := range []string{before, after} {
+			side = strings.Trim(side, " ")
+			if s, end := spellingAfter(side); s != nil {
+				side = strings.Trim(side[end:], " .")
+			}
+			ok = ok && side == ""
+		}
+		if ok {
 			return true
 		}
 	}
 	return false
 }
 
-// Parse reads the first amount of a text. ok is false when there is none.
-func Parse(text string) (p Price, ok bool) {
-	if len(text) > maxText {
-		text = text[:maxText]
+// isNegative says whether a text ends with a minus right before the number behind it, or before its currency.
+func isNegative(before string) bool {
+	if s, from := spellingBefore(strings.TrimRight(before, " ")); s != nil {
+		before = before[:from]
 	}
-	start := strings.IndexFunc(text, isDigit)
-	if start < 0 {
-		return p, false
+	rest := strings.TrimRight(before, "-–")
+	return rest != before && (rest == "" || strings.HasSuffix(rest, " ") || strings.HasSuffix(rest, ":"))
+}
+
+// fuels are units of what is sold for fractions of cents.
+var fuels = wordSet("l liter litre litro litr л gal gallon kwh")
+
+// unitOf is the unit that a price is of: what stands behind it begins with / or per. "" is none.
+func unitOf(after string) string {
+	after = strings.TrimLeft(after, " ")
+	for _, per := range []string{"/", "per ", "je ", "pro ", "par ", "por ", "za ", "a ", "à "} {
+		rest, ok := strings.CutPrefix(after, per)
+		if !ok {
+			continue
+		}
+		rest = strings.TrimLeft(rest, " 0123456789")
+		end := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+		if end < 0 {
+			end = len(rest)
+		}
+		if end == 0 {
+			return "?"
+		}
+		return strings.ToLower(rest[:end])
 	}
-	end := numberEnd(text[start:]) + start
-	p.Amount = amount(text[start:end])
-	if p.Amount == "" {
-		return p, false
-	}
-	p.Currency, _ = currency(text[:start], text[end:])
-	return p, true
+	return ""
 }
 
 // Is says whether a text is a price and nothing else: an amount with a currency beside it, and hardly a word more.
 func Is(text string) bool {
-	start := strings.IndexFunc(text, isDigit)
-	if start < 0 || len(text) > 40 {
+	if len(text) > 60 || !hasDigit(text) {
 		return false
 	}
-	end := numberEnd(text[start:]) + start
-	before, after := text[:start], text[end:]
-	if _, found := currency(before, after); !found || amount(text[start:end]) == "" {
+	text = plain(text)
+	n, ok := nextNumber(text, 0)
+	c := candidate{number: n}
+	if next, more := nextNumber(text, n.end); more && (!c.join(text, 0, next) || hasDigit(text[c.end:])) {
+		return false
+	}
+	before, after := text[:c.start], text[c.end:]
+	if !ok || c.whole == "" || utf8.RuneCountInString(text) > 40 || isShare(before, after) {
 		return false
 	}
 	letters := 0
-	for _, r := range before + after {
+	for _, r := range text {
 		if unicode.IsLetter(r) {
 			letters++
 		}
 	}
-	return letters <= 12 && strings.IndexFunc(after, isDigit) < 0
-}
-
-func isDigit(r rune) bool { return '0' <= r && r <= '9' }
-
-// numberEnd is where the number that s begins with ends: digits, with signs and single spaces between groups of them.
-func numberEnd(s string) int {
-	end := 0
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case isDigit(r):
-			end = i + size
-		case strings.ContainsRune(".,'’", r):
-		case r == ' ' || r == '\u00a0' || r == '\u202f':
-			if !groupFollows(s[i+size:]) {
-				return end
-			}
-		default:
-			return end
-		}
-		i += size
-	}
-	return end
-}
-
-// groupFollows says whether s begins with three digits and no fourth.
-func groupFollows(s string) bool {
-	n := 0
-	for n < len(s) && isDigit(rune(s[n])) {
-		n++
-	}
-	return n == 3
-}
-
-// amount is the number in the form of JSON, "" when it is none. Of two signs the last one begins the fraction. A single
-// sign before exactly three digits stands between thousands, unless nothing but a zero comes before it.
-func amount(s string) string {
-	sign := strings.LastIndexAny(s, ".,")
-	whole, fraction := s, ""
-	if sign >= 0 {
-		alone := strings.Count(s, s[sign:sign+1]) == 1
-		rest := s[sign+1:]
-		if alone && (len(rest) != 3 || s[:sign] == "0" || strings.ContainsAny(s[:sign], ".,'’")) {
-			whole, fraction = s[:sign], rest
-		}
-	}
-	whole, fraction = digitsOf(whole), digitsOf(fraction)
-	if len(whole)+len(fraction) > maxDigits || whole == "" {
-		return ""
-	}
-	whole = strings.TrimLeft(whole[:len(whole)-1], "0") + whole[len(whole)-1:]
-	if fraction == "" {
-		return whole
-	}
-	return whole + "." + fraction
-}
-
-func digitsOf(s string) string {
-	return strings.Map(func(r rune) rune {
-		if isDigit(r) {
-			return r
-		}
-		return -1
-	}, s)
-}
-
-// near is how far from its amount a currency may stand, in bytes.
-const near = 12
-
-// currency finds the sign or the code that stands next to an amount.
-func currency(before, after string) (code string, found bool) {
-	if cut := len(before) - near; cut > 0 {
-		before = before[cut:]
-	}
-	if len(after) > near {
-		after = after[:near]
-	}
-	for _, side := range []string{after, before} {
-		for _, code := range codes {
-			if hasWord(side, code) {
-				return code, true
-			}
-		}
-	}
-	for _, side := range []string{before, after} {
-		for _, symbol := range symbols {
-			word := symbol.text[0]|0x20 >= 'a' && symbol.text[0]|0x20 <= 'z'
-			if word && hasWord(side, symbol.text) || !word && strings.Contains(side, symbol.text) {
-				return symbol.currency, true
-			}
-		}
-	}
-	return "", false
-}
-
-// hasWord says whether a word stands in s by itself.
-func hasWord(s, word string) bool {
-	at := strings.Index(s, word)
-	if at < 0 {
+	if letters > 12 {
 		return false
 	}
-	letter := func(i int) bool {
-		return i >= 0 && i < len(s) && (s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z')
-	}
-	return !letter(at-1) && !letter(at+len(word))
+	Reader{}.name(&c, before, after)
+	return c.spelling != nil && (!c.spelling.weak || len(c.fraction) == 2) && !c.isFactored(after)
 }

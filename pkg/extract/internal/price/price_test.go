@@ -2,11 +2,22 @@ package price
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
 	"testing"
+
+	"golang.org/x/text/currency"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	textnumber "golang.org/x/text/number"
+	"pgregory.net/rapid"
 )
 
 func TestParse(t *testing.T) {
-	for text, want := range map[string]Price{
+	for text, want := range map[string]struct{ amount, currency string }{
 		"1.299,00 €": {"1299.00", "EUR"}, "$1,299.00": {"1299.00", ""}, "€ 12,99": {"12.99", "EUR"},
 		"CHF 12.–": {"12", "CHF"}, "12,- Kč": {"12", "CZK"}, "1 299,00 zł": {"1299.00", "PLN"},
 		"1\u202f299,00\u00a0€": {"1299.00", "EUR"}, "CHF 1'299.90": {"1299.90", "CHF"}, "1.299 €": {"1299", "EUR"},
@@ -15,7 +26,7 @@ func TestParse(t *testing.T) {
 		"£10 - £20": {"10", "GBP"}, "45,990円(税込)": {"45990", "JPY"}, "45 990 руб.": {"45990", "RUB"},
 		"Rp 1.250.000": {"1250000", "IDR"}, "459,900원": {"459900", "KRW"}, "€15 inc. EUROPE": {"15", "EUR"}, "1 299 12": {"1299", ""},
 	} {
-		if got, ok := Parse(text); !ok || got != want {
+		if got, ok := Parse(text); !ok || got.Amount != want.amount || got.Currency != want.currency {
 			t.Errorf("%q is read as %+v, want %+v", text, got, want)
 		}
 	}
@@ -36,15 +47,126 @@ func TestIs(t *testing.T) {
 	}
 }
 
+// TestFormatted reads amounts as CLDR formats them: in the grouping of a language, with the parts that a currency has.
+func TestFormatted(t *testing.T) {
+	languages := []string{"en", "en-IN", "de", "de-CH", "de-AT", "fr", "fr-CH", "es", "es-MX", "it", "nl", "pt-BR", "pt-PT", "sv", "da", "nb",
+		"fi", "pl", "cs", "hu", "ro", "bg", "el", "tr", "ru", "uk", "he", "ar", "ar-KW", "ar-TN", "fa", "hi", "bn", "th", "ja", "zh", "ko", "vi", "id"}
+	known := slices.Sorted(maps.Keys(codes))
+	rapid.Check(t, func(t *rapid.T) {
+		lang, code := rapid.SampledFrom(languages).Draw(t, "lang"), rapid.SampledFrom(known).Draw(t, "code")
+		units := rapid.Int64Range(0, 1e12).Draw(t, "units")
+		scale, _ := currency.Standard.Rounding(currency.MustParseISO(code))
+		parts := int64(math.Pow10(scale))
+		want := strconv.FormatInt(units/parts, 10)
+		if scale > 0 {
+			want += fmt.Sprintf(".%0*d", scale, units%parts)
+		}
+		value := float64(units) / float64(parts) // 15 digits at most: exact enough to be written
+		text := message.NewPrinter(language.MustParse(lang)).Sprint(textnumber.Decimal(value, textnumber.Scale(scale)))
+		for _, text := range []string{code + "\u00a0" + text, text + " " + code, code + text, "ab " + text + " " + code + " *"} {
+			got, _ := NewReader(lang).Parse(text)
+			if got.Amount != want || got.Currency != code || !got.Sole {
+				t.Fatalf("%q in %s is read as %+v, want %s", text, lang, got, want)
+			}
+		}
+	})
+}
+
+// Every code is one of ISO 4217, and every spelling is found.
+func TestSpellings(t *testing.T) {
+	for code := range codes {
+		if _, err := currency.ParseISO(code); err != nil {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+	for name, s := range spellings {
+		if len(name) > maxSpelling || s.code != "" && !IsCode(s.code) && s.code != "BWP" && s.code != "CUC" && s.code != "TMT" && s.code != "TOP" {
+			t.Errorf("%q: %+v", name, s)
+		}
+		if before, _ := spellingBefore(plain(name)); before == nil {
+			t.Errorf("%q is not found before an amount", name)
+		}
+	}
+}
+
+func TestQuantity(t *testing.T) {
+	for _, c := range []struct{ text, lang, want string }{
+		{"80 m²", "en", "80"}, {"12 månader", "sv", "12"}, {"12 monate", "de", "12"}, {"5 m", "de", "5"}, {"2,5 kg", "de", "2.5"},
+		{"1.250 kg", "de", "1250"}, {"1.250 kg", "en", "1.250"}, {"1.250 kg", "", ""}, {"1.250 kg", "en_US", "1.250"},
+		{"5 km", "en", "5"}, {"12 bottles", "en", "12"}, {"1.2k", "en", ""}, {"12 тыс. отзывов", "ru", ""}, {"3万", "ja", ""}, {"5千克", "zh", "5"},
+		{"-5,5 °C", "de", "-5.5"}, {"2 x 4", "en", ""}, {"X100", "en", ""}, {"12.05.2024", "de", ""}, {"१२", "hi", "12"}, {"3 m³", "de", "3"},
+	} {
+		if got := NewReader(c.lang).Quantity(c.text, false); got != c.want {
+			t.Errorf("%q in %q: %q, want %q", c.text, c.lang, got, c.want)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	for text, want := range map[string]string{"(12 reviews)": "12", "1.234 Bewertungen": "1234", "1 234 avis": "1234", "4,5 (1,234)": "1234",
+		"1.2k reviews": "", "none": "", "2万件": ""} {
+		if got := Count(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What a page says of its currency decides what its texts leave open.
+func TestWithCurrency(t *testing.T) {
+	for _, c := range []struct{ text, currency, amount, want string }{
+		{"12.500", "KWD", "12.500", ""}, {"12.500", "EUR", "12500", ""}, {"$12", "CAD", "12", "CAD"}, {"$12", "EUR", "12", ""}, {"12.500", "KW", "12500", ""},
+	} {
+		if got, _ := (Reader{}).WithCurrency(c.currency).Parse(c.text); got.Amount != c.amount || got.Currency != c.want {
+			t.Errorf("%q on a page in %s is read as %+v", c.text, c.currency, got)
+		}
+	}
+}
+
+// TestRange reads both ends.
+func TestRange(t *testing.T) {
+	for text, want := range map[string][2]string{"£10 - £20": {"10", "20"}, "12–15 €": {"12", "15"}, "€ 12,50 bis € 15": {"12.50", "15"},
+		"20 € 10 €": {"20", ""}, "50 - $2.00": {"2.00", ""}, "5 € - 20%": {"5", ""}, "$1,299 to $1,500": {"1299", "1500"}} {
+		if got, _ := Parse(text); got.Amount != want[0] || got.Max != want[1] {
+			t.Errorf("%q is read as %+v, want %v", text, got, want)
+		}
+	}
+}
+
 // Whatever a page says, an amount is a JSON number.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"1.299,00 €", "$1,299.00", "0", "00.5", "1..2", "’1’", "1 000\xff"} {
-		f.Add(seed)
+	for _, seed := range []string{"1.299,00 €", "$1,299.00", "0", "00.5", "1..2", "’1’", "1 000\xff", "١٬٢٣٤٫٥٠ د.إ.", "KWD 12.500", "1€ 99", "12k", "$..75", "5 - 6 kr"} {
+		f.Add(seed, "de")
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if p, ok := Parse(text); ok && !json.Valid([]byte(p.Amount)) {
-			t.Errorf("%q gives the amount %q", text, p.Amount)
+	f.Fuzz(func(t *testing.T, text, lang string) {
+		for _, r := range []Reader{{}, NewReader(lang), Machine()} {
+			p, ok := r.Parse(text)
+			if ok && !json.Valid([]byte(p.Amount)) || p.Max != "" && !json.Valid([]byte(p.Max)) {
+				t.Errorf("%q gives %+v", text, p)
+			}
+			for _, whole := range []bool{false, true} {
+				if q := r.Quantity(text, whole); q != "" && !json.Valid([]byte(q)) {
+					t.Errorf("%q gives the quantity %q", text, q)
+				}
+			}
 		}
-		Is(text)
+		if p, ok := Parse(text); Is(text) && (!ok || !p.Named) {
+			t.Errorf("%q is a price, but is read as %+v", text, p)
+		}
 	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	for b.Loop() {
+		Parse("1.299,00 €")
+		Parse("$1,299.00")
+		Parse("From CHF 12.90 incl. VAT")
+	}
+}
+
+func BenchmarkIs(b *testing.B) {
+	for b.Loop() {
+		Is("1.299,00 €")
+		Is("Wireless headphones with case")
+		Is("Pack of 12 bottles")
+	}
 }

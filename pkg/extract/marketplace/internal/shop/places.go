@@ -7,6 +7,8 @@ import (
 
 	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/price"
 )
 
 // Reader reads pages of all the systems. It is safe for concurrent use.
@@ -131,18 +133,19 @@ func (p *Page) read(n *html.Node, at reading) Product {
 	}
 	found.setAmounts(get("price"), get("listPrice"), get("currency"))
 	found.Availability, found.Condition = availability(get("availability")), condition(get("condition"))
-	found.Rating, found.ReviewCount = stars(get("rating")), count(get("reviewCount"))
+	found.Rating, found.ReviewCount = stars(get("rating")), price.Count(get("reviewCount"))
 	found.Category = strings.Join(p.all(n, at["category"], 10), " > ")
 	return found
 }
 
 // setAmounts reads prices; currency is a code, or a text with a sign in it.
 func (p *Product) setAmounts(now, before, currency string) {
-	var listed, sign Product
-	listed.setPrice(before)
+	var listed Product
+	in := price.Reader{}.WithCurrency(currency)
+	listed.setPrice(in, before)
 	p.ListPrice = listed.Price
 	if p.Price = plainAmount(now); !isPlain(now) {
-		p.setPrice(now)
+		p.setPrice(in, now)
 	}
 	if isPlain(before) {
 		p.ListPrice = plainAmount(before)
@@ -151,8 +154,7 @@ func (p *Product) setAmounts(now, before, currency string) {
 		p.Currency = listed.Currency
 	}
 	if p.Currency == "" {
-		sign.setPrice(currency)
-		p.Currency = sign.Currency
+		p.Currency = in.Currency(currency)
 	}
 	if len(currency) == 3 && currency == strings.ToUpper(currency) {
 		p.Currency = currency
@@ -189,12 +191,6 @@ func stars(text string) string {
 		}
 		return strconv.FormatFloat(percent/20, 'f', -1, 64)
 	}
-	return number
-}
-
-// count is the whole number in a text: (12 reviews).
-func count(text string) string {
-	number, _ := firstNumber(strings.NewReplacer(",", "", ".", "").Replace(text))
 	return number
 }
 

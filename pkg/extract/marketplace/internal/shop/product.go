@@ -156,8 +156,8 @@ func less(a, b string) bool {
 }
 
 // setPrice reads an amount as people write it, with the currency if it says which.
-func (p *Product) setPrice(text string) {
-	read, ok := price.Parse(text)
+func (p *Product) setPrice(in price.Reader, text string) {
+	read, ok := in.Parse(text)
 	if !ok {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"shoal.dev/shoal/pkg/extract/internal/price"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 )
 
@@ -94,8 +95,8 @@ func (p *Page) productOf(item *structured.Item, variants ...*structured.Item) Pr
 	}
 	if ratings := p.entities(item, "aggregateRating"); len(ratings) > 0 {
 		found.Rating, _ = firstNumber(ratings[0].Text("ratingValue"))
-		if found.ReviewCount = count(ratings[0].Text("reviewCount")); found.ReviewCount == "" {
-			found.ReviewCount = count(ratings[0].Text("ratingCount"))
+		if found.ReviewCount = price.Count(ratings[0].Text("reviewCount")); found.ReviewCount == "" {
+			found.ReviewCount = price.Count(ratings[0].Text("ratingCount"))
 		}
 	}
 	o := &offers{page: p}

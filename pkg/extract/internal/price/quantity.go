@@ -1,0 +1,46 @@
+package price
+
+import "strings"
+
+// Quantity is the number in a text as JSON, "" if it holds none, several or one that may be two. Where a whole one is
+// wanted, a comma or a point before three digits stands between thousands.
+func (r Reader) Quantity(text string, whole bool) string {
+	if !hasDigit(text) {
+		return ""
+	}
+	text = plain(text)
+	n, ok := nextNumber(text, 0)
+	if !ok || n.whole == "" || hasDigit(text[n.end:]) {
+		return ""
+	}
+	before, after := text[:n.start], text[n.end:]
+	if isPart(before) || hasFactor(after, false) {
+		return ""
+	}
+	if n.sign != 0 && !whole && r.place.decimal == 0 {
+		return ""
+	}
+	amount := n.json(!whole && n.sign == r.place.decimal)
+	if isNegative(before) && strings.Trim(amount, "0.") != "" {
+		return "-" + amount
+	}
+	return amount
+}
+
+// Count is the first whole number of a text, "" if it has none or that has a factor: 1.2k reviews.
+func Count(text string) string {
+	if !hasDigit(text) {
+		return ""
+	}
+	text = plain(text)
+	for n, ok := nextNumber(text, 0); ok; n, ok = nextNumber(text, n.end) {
+		if n.whole == "" || n.fraction != "" && n.sign == 0 {
+			continue
+		}
+		if hasFactor(text[n.end:], false) {
+			return ""
+		}
+		return n.json(false)
+	}
+	return ""
+}

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// The tests wait for timers, not for processors. A -parallel of the command line goes before.
-	if err := flag.Set("test.parallel", "6"); err != nil {
+	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

@@ -237,6 +237,29 @@ func TestEveryCommandHasAProposer(t *testing.T) {
 	}
 }
 
+// What a certificate is worth when a node registers: its own name and roles, a fetcher's weight, and no other services.
+func TestCertificateBoundsRegistration(t *testing.T) {
+	as := func(role string) identity.Peer { return identity.Peer{Node: "a", Roles: []string{role}} }
+	for _, role := range identity.Roles() {
+		for _, c := range []struct {
+			what    string
+			payload command.RegisterNodePayload
+			may     bool
+		}{
+			{"itself", command.RegisterNodePayload{Name: "a", Roles: []string{role}}, true},
+			{"another", command.RegisterNodePayload{Name: "b", Roles: []string{role}}, false},
+			{"all roles", command.RegisterNodePayload{Name: "a", Roles: identity.Roles()}, false},
+			{"other services", command.RegisterNodePayload{Name: "a", Rebind: true}, role == identity.ControlPlane},
+			{"a capacity", command.RegisterNodePayload{Name: "a", Capacity: MaxCapacity}, role == identity.Fetcher},
+			{"too much", command.RegisterNodePayload{Name: "a", Capacity: MaxCapacity + 1}, false},
+		} {
+			if why := mayNotPropose(as(role), c.payload); (why == "") != c.may {
+				t.Errorf("%s registers %s: %q", role, c.what, why)
+			}
+		}
+	}
+}
+
 func TestDirectoryIsOneNodes(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 0)

@@ -33,6 +33,9 @@ type Store interface {
 	Expire(ctx context.Context, before time.Time) error
 }
 
+// MaxCapacity bounds a fetcher's weight. However heavy one is, it gets no more shards than all others together.
+const MaxCapacity = 1000
+
 // Config makes a node. Begin with Defaults; what they leave empty has none.
 type Config struct {
 	Dir      string // the node's own; its Raft log and snapshots are kept in Dir/raft
@@ -40,7 +43,7 @@ type Config struct {
 	Boot     ids.ID // this start of the process; zero: a new one
 	Roles    []string
 	Version  string
-	Capacity uint32 // weight of this node's fetcher when shards are dealt out; 0: it has none
+	Capacity uint32 // weight of this node's fetcher when shards are dealt out, up to MaxCapacity; 0: it has none
 	// Services are the log and the row store by the names that they have of their own; a node whose names are not the
 	// cluster's, or that finds another cluster's mark there, ends with the error other_services.
 	Services Services
@@ -125,8 +128,10 @@ type Services struct {
 	Log, Rows string
 	// Claim marks them as a cluster's. The error other_services says that they carry another one's mark; with take it
 	// is replaced. Nil: they are the process's own.
-	Claim  func(ctx context.Context, cluster ids.ID, take bool) error
-	Rebind bool // they are the cluster's from now on, whatever was before
+	Claim func(ctx context.Context, cluster ids.ID, take bool) error
+	// Rebind says that they are the cluster's from now on, whatever was before. Nodes of the control plane alone tell the
+	// cluster so; others wait until one has.
+	Rebind bool
 }
 
 // DefaultPrices is the price table of the specification (2.9).
@@ -157,6 +162,7 @@ func (c *Config) check() error {
 	need(c.Log == nil || c.Log.Partitions() == int(c.Shards), "Shards is not the number of the log's partitions")
 	need(c.FreeGrant >= 0, "FreeGrant is below 0")
 	need(!slices.ContainsFunc(c.Prices, func(p model.Price) bool { return p.Micros < 0 }), "a price is below 0")
+	need(c.Capacity <= MaxCapacity, "Capacity is above MaxCapacity")
 	need(c.Window > 0, "Window is not above 0")
 	need(c.HostRate >= 0 && c.MaxHostRate >= 0, "HostRate or MaxHostRate is below 0")
 	need(c.Lease > 0 && c.FetchDeadline > 0 && c.MarkerEvery > 0, "Lease, FetchDeadline or MarkerEvery is not above 0")

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -115,6 +116,12 @@ func mayNotPropose(from identity.Peer, payload command.Payload) string {
 		return "registers another node"
 	case slices.ContainsFunc(registers.Roles, func(role string) bool { return !from.Has(role) }):
 		return "registers a role that its certificate does not have"
+	case registers.Rebind && !from.Has(identity.ControlPlane):
+		return "needs the role " + identity.ControlPlane + " to bind the cluster to other services"
+	case registers.Capacity > 0 && !from.Has(identity.Fetcher):
+		return "registers a capacity without the role " + identity.Fetcher
+	case registers.Capacity > MaxCapacity:
+		return fmt.Sprintf("registers a capacity above %d", MaxCapacity)
 	}
 	return ""
 }

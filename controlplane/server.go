@@ -9,14 +9,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/port"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // Server is a node: it holds a replica of the state, and with the role controlplane it votes and may lead. Before Run its
@@ -186,8 +189,10 @@ func (s *Server) stateReplaced() {
 // register makes this start of the node known, and again when it was removed or the state replaced by one that does not
 // know it. It fails when the node works on other services than the cluster, or these have become another cluster's.
 func (s *Server) register(ctx context.Context, n *node) error {
+	rebinds := s.cfg.Services.Rebind &&
+		(s.cfg.Cluster == nil || slices.Contains(s.cfg.Roles, identity.ControlPlane))
 	node := command.RegisterNodePayload{Name: s.cfg.Node, Boot: s.cfg.Boot, Roles: s.cfg.Roles, Version: s.cfg.Version,
-		Capacity: s.cfg.Capacity, Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows, Rebind: s.cfg.Services.Rebind,
+		Capacity: s.cfg.Capacity, Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows, Rebind: rebinds,
 		Tiers: s.cfg.Tiers}
 	if n.port != nil {
 		node.Address = n.port.Address()
@@ -200,6 +205,9 @@ func (s *Server) register(ctx context.Context, n *node) error {
 		var view *state.View
 		if err == nil {
 			view, err = s.fresh(ctx)
+		}
+		if s.cfg.Services.Rebind && !rebinds && err == nil && fault.CodeOf(result.Err) == fault.OtherServices {
+			err = result.Err // a node of the control plane has yet to bind the cluster
 		}
 		switch {
 		case err == nil && result.Err != nil:

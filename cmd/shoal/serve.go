@@ -152,7 +152,7 @@ type serveCommand struct {
 	MaxHostRate        float64           `help:"Most request starts per second that a scraper may ask for." default:"10"`
 	MaxHostConnections int               `help:"Most connections to a host that a scraper may ask for." default:"8"`
 	NoRateLimits       bool              `help:"Do not limit how often API calls may be made."`
-	RebindServices     bool              `help:"Kafka and the database of this node are the cluster's from now on, whosever they were. For the first node that starts after all were stopped."`
+	RebindServices     bool              `help:"Kafka and the database of this node are the cluster's from now on, whosever they were. For the first node of the control plane that starts after all were stopped."`
 	SearchEngines      string            `help:"JSON file with the search engines that SEARCH_ENGINE_SEARCH may ask; none by default." placeholder:"FILE" type:"existingfile"`
 
 	FetchWorkers int           `hidden:"" help:"Requests that the fetcher has under way, at most." default:"0"`
@@ -237,8 +237,8 @@ func (c *serveCommand) checkCluster() error {
 		return fmt.Errorf("--identity: the nodes of a cluster share --kafka-brokers and --clickhouse-url")
 	case c.Identity != "" && len(c.Join) == 0 && !c.Bootstrap:
 		return fmt.Errorf("--identity: --join names members of the cluster, or --bootstrap creates it")
-	case c.Capacity < 1 || c.Capacity > maxCapacity:
-		return fmt.Errorf("--capacity: 1 to %d", maxCapacity)
+	case c.Capacity < 1 || c.Capacity > controlplane.MaxCapacity:
+		return fmt.Errorf("--capacity: 1 to %d", controlplane.MaxCapacity)
 	case c.ElectionTimeout < controlplane.MinElectionTimeout || c.ElectionTimeout > controlplane.MaxElectionTimeout:
 		return fmt.Errorf("--election-timeout: %v to %v", controlplane.MinElectionTimeout, controlplane.MaxElectionTimeout)
 	case c.Services.KafkaReplicas < 0:
@@ -301,9 +301,6 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9
 func isHost(text string) bool {
 	return net.ParseIP(text) != nil || hostName.MatchString(text)
 }
-
-// maxCapacity keeps a slip of the hand from giving one fetcher everything.
-const maxCapacity = 1000
 
 // roles are those that are named, each once, in the order of roleNames; none when none is named.
 func (c *serveCommand) roles() []string {

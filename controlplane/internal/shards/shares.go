@@ -105,3 +105,19 @@ func score(shard uint16, c Candidate) float64 {
 	u := (float64(hash>>11) + 0.5) / (1 << 53)
 	return -float64(c.Weight) / math.Log(u)
 }
+
+// bounded is the candidates with none heavier than all others together: what a node says of its capacity is its own word,
+// and gets it half of the shards at most. A single one is left as it is.
+func bounded(live []Candidate) []Candidate {
+	var total uint64
+	for _, c := range live {
+		total += uint64(c.Weight)
+	}
+	bounded := slices.Clone(live)
+	for i, c := range live {
+		if others := total - uint64(c.Weight); others > 0 && uint64(c.Weight) > others {
+			bounded[i].Weight = uint32(others)
+		}
+	}
+	return bounded
+}

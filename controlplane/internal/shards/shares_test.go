@@ -2,6 +2,7 @@ package shards
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -101,6 +102,24 @@ func TestOnlyTheChangedMembersShardsMove(t *testing.T) {
 			if node != list[i].Owner && list[i].Owner != "new" {
 				t.Fatalf("shard %d went from %s to %s when another node left", i, list[i].Owner, node)
 			}
+		}
+	})
+}
+
+// One that tells a capacity of its fancy gets half of the shards, and the others keep what they had of each other.
+func TestNoCandidateOutweighsAllOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		honest := drawCandidates(t, 1)
+		live := append(honest, Candidate{"liar", rapid.Uint32Range(1, math.MaxUint32).Draw(t, "told")})
+		list := newShards(128)
+		most := 0
+		for _, node := range Shares(list, bounded(live)) {
+			if node == "liar" {
+				most++
+			}
+		}
+		if most > len(list)/2 {
+			t.Fatalf("it has %d shards of %d", most, len(list))
 		}
 	})
 }

@@ -370,7 +370,7 @@ func (w *world) settled() {
 		}
 		to = append(to, s.Owner)
 	}
-	checkShares(w.t, to, all)
+	checkShares(w.t, to, bounded(all))
 }
 
 // Without faults no shard is ever taken from an owner that has not let go of it, whatever is planned, in whichever order

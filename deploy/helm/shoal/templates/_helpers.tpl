@@ -20,6 +20,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{- define "shoal.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end -}}
 
 {{/* The gossip addresses of the voters. */}}
@@ -210,8 +211,12 @@ spec:
       {{- end }}
       containers:
         - name: shoal
-          image: {{ ternary (include "shoal.image" .root) (printf "%s:%s" .browser.repository
-              (.root.Values.image.tag | default .root.Chart.AppVersion)) (not .browser) }}
+          {{- $browser := "" }}
+          {{- with .browser }}
+          {{- $browser = printf "%s:%s%s" .repository ($.root.Values.image.tag | default $.root.Chart.AppVersion)
+                (ternary (printf "@%s" .digest) "" (ne (.digest | default "") "")) }}
+          {{- end }}
+          image: {{ $browser | default (include "shoal.image" .root) }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
           args: {{ .args | default (list "serve") | toJson }}
           env:

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -38,6 +39,11 @@ func (l raftLines) Accept(_ string, level hclog.Level, message string, args ...a
 	case slices.Contains(raftVotes, message):
 	case level < hclog.Info || slices.Contains(raftSnapshots, message):
 		as = slog.LevelDebug
+	}
+	for i, arg := range args {
+		if format, ok := arg.(hclog.Format); ok && len(format) > 0 {
+			args[i] = fmt.Sprintf(fmt.Sprint(format[0]), format[1:]...)
+		}
 	}
 	l.to.Log(context.Background(), as, "raft: "+strings.ToLower(message[:1])+message[1:], args...)
 }

@@ -3,6 +3,8 @@ package controlplane
 import (
 	"log/slog"
 	"testing"
+
+	"github.com/hashicorp/go-hclog"
 )
 
 // TestElectionsAreLogged: who asks for votes, who gets them and who leads is in the log of every process.
@@ -29,6 +31,7 @@ func TestLevelsOfRaftsLines(t *testing.T) {
 	log.Debug("vote granted", "from", "cp2")
 	log.Debug("calculated votes needed", "needed", 2)
 	log.Info("snapshot complete up to", "index", 7)
+	log.Info("initial configuration", "servers", hclog.Fmt("%v", []int{3}))
 	raftLogger(to, slog.LevelDebug).Info("creating new snapshot")
 	for _, want := range []string{
 		`level=WARN msg="raft: failed to heartbeat to" peer=cp2`,
@@ -37,6 +40,7 @@ func TestLevelsOfRaftsLines(t *testing.T) {
 		`level=DEBUG msg="raft: calculated votes needed" needed=2`,
 		`level=DEBUG msg="raft: snapshot complete up to" index=7`,
 		`level=DEBUG msg="raft: creating new snapshot"`,
+		`level=INFO msg="raft: initial configuration" servers=[3]`,
 	} {
 		if j.count(want) != 1 {
 			t.Errorf("not there once: %s\n%s", want, j.text.String())

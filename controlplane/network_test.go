@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -72,6 +73,9 @@ func (c *nodes) config(name string, roles ...string) Config {
 	c.net.name(address, name)
 	cfg := testConfig(c.t, c.t.TempDir())
 	cfg.Node, cfg.Roles = name, roles
+	if !slices.Contains(roles, identity.Fetcher) {
+		cfg.Capacity = 0
+	}
 	cfg.Cluster = &Cluster{Identity: i, Listen: address}
 	cfg.Lease, cfg.FetchDeadline = time.Second, time.Second
 	cfg.dial = c.net.dialer(name)

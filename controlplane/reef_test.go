@@ -87,6 +87,9 @@ func (r *reef) config(name string, roles []string, join ...string) Config {
 	}
 	cfg := testConfig(r.t, r.t.TempDir())
 	cfg.Node, cfg.Roles, cfg.Log, cfg.Store = name, roles, r.log, r.store
+	if !slices.Contains(roles, identity.Fetcher) {
+		cfg.Capacity = 0
+	}
 	cfg.Logger = slog.New(slog.NewTextHandler(r.journal, nil)).With("by", name)
 	cfg.Cluster = &Cluster{Identity: own, Listen: "127.0.0.1:0", GossipListen: "127.0.0.1:0", Join: join, Probe: testProbe,
 		Autopilot: r.autopilot}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -196,19 +197,49 @@ func newLimiter(cfg Config) (limits.Limiter, error) {
 	if cfg.NoRateLimits {
 		return limits.Off{}, nil
 	}
+	if err := errors.Join(CheckRates(cfg.Rates), CheckCustomerRates(cfg.CustomerRates)); err != nil {
+		return nil, err
+	}
 	figures, customers := limits.Defaults(), map[limits.Class]limits.Figure{}
-	for _, given := range []struct {
-		rates map[string]Rate
-		to    map[limits.Class]limits.Figure
-	}{{cfg.Rates, figures}, {cfg.CustomerRates, customers}} {
-		for class, rate := range given.rates {
-			if _, known := figures[limits.Class(class)]; !known || rate.Count < 1 || rate.Per <= 0 {
-				return nil, fmt.Errorf("rate limit %q: no such class, or not a positive figure", class)
-			}
-			given.to[limits.Class(class)] = rate
-		}
+	for class, rate := range cfg.Rates {
+		figures[limits.Class(class)] = rate
+	}
+	for class, rate := range cfg.CustomerRates {
+		customers[limits.Class(class)] = rate
 	}
 	return &limits.Buckets{Cache: cfg.Limiter, Figures: figures, Customers: customers}, nil
+}
+
+// CheckRates refuses figures of classes that there are not, and figures that are not positive.
+func CheckRates(rates map[string]Rate) error {
+	known := limits.Defaults()
+	for _, class := range slices.Sorted(maps.Keys(rates)) {
+		if _, ok := known[limits.Class(class)]; !ok {
+			return fmt.Errorf("%.50q is none of %s", class, strings.Join(RateClasses(), ", "))
+		}
+		if rate := rates[class]; rate.Count < 1 || rate.Per <= 0 {
+			return fmt.Errorf("%s: %d calls in %v: want positive figures", class, rate.Count, rate.Per)
+		}
+	}
+	return nil
+}
+
+// CheckCustomerRates is CheckRates for the figures of customers, who have none of calls without a credential.
+func CheckCustomerRates(rates map[string]Rate) error {
+	if _, told := rates[string(limits.Anonymous)]; told {
+		return fmt.Errorf("%s: calls without a credential have no customer", limits.Anonymous)
+	}
+	return CheckRates(rates)
+}
+
+// RateClasses are the classes of calls that have figures, in alphabetical order.
+func RateClasses() []string {
+	var names []string
+	for class := range limits.Defaults() {
+		names = append(names, string(class))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // operations is everything that is served. The description describes itself, too.

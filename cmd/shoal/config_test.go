@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +43,58 @@ func TestModelFlags(t *testing.T) {
 		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-day-cost", "1"}, "--model-price-in"},
 		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-price-in=-1"}, "--model-price-in"},
 		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-max-answer", "0"}, "--model-max-answer"},
+	} {
+		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, exitUsage, c.says)
+	}
+}
+
+func TestCallFlags(t *testing.T) {
+	b := newBench(t)
+	var got ServeConfig
+	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
+	want := CallFlags{
+		Rates: rates{"run": {Count: 20, Per: time.Minute}, "anonymous": {Count: 7, Per: time.Second},
+			"top-up": {Count: 1_000_000, Per: 24 * time.Hour}},
+		CustomerRates: rates{"run": {Count: 30, Per: time.Hour}},
+	}
+	b.shoal("serve", "--rate", "run=20/1m,anonymous=7/1s", "--rate", "top-up=1000000/24h", "--customer-rate", "run=30/60m").want(t, exitOK)
+	if diff := compare(ServeConfig{Calls: want}, ServeConfig{Calls: got.Calls}); diff != "" {
+		t.Error(diff)
+	}
+	t.Setenv("SHOAL_RATE", "run=20/1m,anonymous=7/1s,top-up=1000000/24h")
+	t.Setenv("SHOAL_CUSTOMER_RATE", "run=30/1h")
+	b.shoal("serve").want(t, exitOK)
+	if diff := compare(ServeConfig{Calls: want}, ServeConfig{Calls: got.Calls}); diff != "" {
+		t.Errorf("from the environment: %s", diff)
+	}
+	for _, name := range []string{"SHOAL_RATE", "SHOAL_CUSTOMER_RATE"} {
+		if err := os.Unsetenv(name); err != nil { // what was set before comes back at the test's end
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "shoal.conf")
+	if err := os.WriteFile(file, []byte("rate = run=20/1m,anonymous=7/1s\nrate = top-up=1000000/24h\ncustomer-rate = run=30/1h\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.shoal("serve", "--config", file).want(t, exitOK)
+	if diff := compare(ServeConfig{Calls: want}, ServeConfig{Calls: got.Calls}); diff != "" {
+		t.Errorf("from a file: %s", diff)
+	}
+	for _, c := range []struct {
+		flags []string
+		says  string
+	}{
+		{[]string{"--rate", "walk=1/1m"}, `--rate: "walk" is none of anonymous, general, group-run`},
+		{[]string{"--rate", "run"}, "--rate"},
+		{[]string{"--rate", "run=10"}, "want COUNT/PER"},
+		{[]string{"--rate", "run=/1m"}, "want COUNT/PER"},
+		{[]string{"--rate", "run=10/m"}, "want COUNT/PER"},
+		{[]string{"--rate", "run=0/1m"}, "want 1 to 1000000 calls in 1s to 24h0m0s"},
+		{[]string{"--rate", "run=1/25h"}, "want 1 to 1000000 calls in 1s to 24h0m0s"},
+		{[]string{"--rate", "run=1/1ms"}, "want 1 to 1000000 calls in 1s to 24h0m0s"},
+		{[]string{"--customer-rate", "walk=1/1m"}, `--customer-rate: "walk" is none of`},
+		{[]string{"--customer-rate", "anonymous=1/1m"}, "--customer-rate: anonymous"},
+		{[]string{"--rate", "run=1/1m", "--no-rate-limits"}, "nothing is limited"},
 	} {
 		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, exitUsage, c.says)
 	}

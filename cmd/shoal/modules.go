@@ -232,7 +232,8 @@ func (n *node) build(ctx context.Context) (err error) {
 	on.watchGroups()
 	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, ExchangeRates: rates,
 		Clock: n.clock,
-		IDs:   n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, MaxHostRate: config.MaxHostRate,
+		IDs:   n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, Rates: config.Calls.Rates,
+		CustomerRates: config.Calls.CustomerRates, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"),
 		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Values: on.cache, SearchEngines: config.SearchEngines, Lag: on.lag,
 		Recount: n.recount, Operator: n.control.Operator(),

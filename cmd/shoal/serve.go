@@ -58,6 +58,7 @@ type ServeConfig struct {
 	MaxHostRate        float64 // what a scraper may ask for
 	MaxHostConnections int
 	NoRateLimits       bool // of API calls
+	Calls              CallFlags
 	RebindServices     bool // see controlplane.Services
 	SearchEngines      []model.SearchEngine
 	FetchWorkers       int // requests of the fetcher under way, at most; 0: the fetcher's own measure
@@ -132,6 +133,7 @@ type serveCommand struct {
 
 	Services ServicesConfig `embed:""`
 	Model    ModelFlags     `embed:"" prefix:"model-"`
+	Calls    CallFlags      `embed:""`
 
 	OpsListen     string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
 	AdminListen   string        `group:"operation" help:"Address of an operators' door to the whole API: /api/admin and /metrics are served there alone then. By default with the API, for administrators." placeholder:"HOST:PORT"`
@@ -151,7 +153,7 @@ type serveCommand struct {
 	HostConnections    int               `help:"Connections that a host gets, unless a scraper says otherwise." default:"2"`
 	MaxHostRate        float64           `help:"Most request starts per second that a scraper may ask for." default:"10"`
 	MaxHostConnections int               `help:"Most connections to a host that a scraper may ask for." default:"8"`
-	NoRateLimits       bool              `help:"Do not limit how often API calls may be made."`
+	NoRateLimits       bool              `help:"Do not limit how often API calls may be made, nor how many connections and streams a caller has."`
 	RebindServices     bool              `help:"Kafka and the database of this node are the cluster's from now on, whosever they were. For the first node of the control plane that starts after all were stopped."`
 	SearchEngines      string            `help:"JSON file with the search engines that SEARCH_ENGINE_SEARCH may ask; none by default." placeholder:"FILE" type:"existingfile"`
 
@@ -194,7 +196,7 @@ func (c *serveCommand) Validate() error {
 	if _, err := hostPort(c.AdminListen); err != nil && c.AdminListen != "" {
 		return fmt.Errorf("--admin-listen: %w", err)
 	}
-	if err := cmp.Or(c.checkCluster(), c.Services.check(), c.Model.check()); err != nil {
+	if err := cmp.Or(c.checkCluster(), c.Services.check(), c.Model.check(), c.Calls.check(c.NoRateLimits)); err != nil {
 		return err
 	}
 	if c.SearchEngines != "" {
@@ -335,7 +337,7 @@ func (c *serveCommand) config() ServeConfig {
 		Proxies: c.Proxies, Chromium: findChromium(c.Chromium), ChromiumNamed: c.Chromium != "",
 		HostRate: c.HostRate, HostConnections: c.HostConnections,
 		MaxHostRate: c.MaxHostRate, MaxHostConnections: c.MaxHostConnections,
-		NoRateLimits: c.NoRateLimits, RebindServices: c.RebindServices, SearchEngines: c.engines,
+		NoRateLimits: c.NoRateLimits, Calls: c.Calls, RebindServices: c.RebindServices, SearchEngines: c.engines,
 		FetchWorkers: c.FetchWorkers, SnapshotEntries: c.RaftSnapshotEntries,
 	}
 	if c.Identity != "" {

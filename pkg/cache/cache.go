@@ -8,7 +8,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -19,6 +22,29 @@ const MaxValueBytes = 1 << 20
 type Limit struct {
 	Count int
 	Per   time.Duration
+}
+
+// MaxLimitCount and MaxLimitPer bound limits that are read from text, whose Per is a second at least.
+const (
+	MaxLimitCount = 1_000_000
+	MaxLimitPer   = 24 * time.Hour
+)
+
+// ParseLimit reads COUNT/PER: 10/1m is ten a minute.
+func ParseLimit(text string) (Limit, error) {
+	count, per, _ := strings.Cut(text, "/")
+	var l Limit
+	var err error
+	if l.Count, err = strconv.Atoi(count); err == nil {
+		l.Per, err = time.ParseDuration(per)
+	}
+	if err != nil {
+		return Limit{}, fmt.Errorf("%.50q: want COUNT/PER, 10/1m for ten a minute", text)
+	}
+	if l.Count < 1 || l.Count > MaxLimitCount || l.Per < time.Second || l.Per > MaxLimitPer {
+		return Limit{}, fmt.Errorf("%.50q: want 1 to %d calls in 1s to %v", text, MaxLimitCount, MaxLimitPer)
+	}
+	return l, nil
 }
 
 // Verdict answers a call. Limit 0 means that nothing limits it.

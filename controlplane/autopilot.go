@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/membership"
 	"shoal.dev/shoal/controlplane/internal/quorum"
 )
 
@@ -31,11 +32,11 @@ func (l *leadership) autopilot(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	planner := quorum.New(l.s.cfg.Cluster.Autopilot)
+	planner, w := quorum.New(l.s.cfg.Cluster.Autopilot), witness{}
 	for {
 		changed := members.Changed()
 		for again := true; again && ctx.Err() == nil; {
-			again, err = l.adjust(ctx, n, planner)
+			again, err = l.adjust(ctx, n, planner, w)
 			if err != nil && ctx.Err() == nil {
 				l.s.cfg.Logger.Warn("autopilot: a change of the cluster's servers failed", "error", err)
 			}
@@ -50,7 +51,7 @@ func (l *leadership) autopilot(ctx context.Context) error {
 }
 
 // adjust makes the next change that is due. It reports whether it made one: then there may be another.
-func (l *leadership) adjust(ctx context.Context, n *node, planner *quorum.Planner) (changed bool, err error) {
+func (l *leadership) adjust(ctx context.Context, n *node, planner *quorum.Planner, w witness) (changed bool, err error) {
 	l.admission.Lock()
 	defer l.admission.Unlock()
 	configuration, err := askRaft(ctx, l.s, func(n *node) (raft.ConfigurationFuture, error) {
@@ -60,7 +61,7 @@ func (l *leadership) adjust(ctx context.Context, n *node, planner *quorum.Planne
 	if err != nil {
 		return false, err
 	}
-	change, due := planner.Next(l.situation(ctx, n, configuration.Configuration()))
+	change, due := planner.Next(l.situation(ctx, n, configuration.Configuration(), w))
 	if err := ctx.Err(); err != nil {
 		return false, err // who did not answer in time may be there
 	}
@@ -75,29 +76,37 @@ func (l *leadership) adjust(ctx context.Context, n *node, planner *quorum.Planne
 }
 
 // situation is what the planner is told.
-func (l *leadership) situation(ctx context.Context, n *node, servers raft.Configuration) quorum.Situation {
-	s := quorum.Situation{Leader: l.s.cfg.Node}
+func (l *leadership) situation(ctx context.Context, n *node, configuration raft.Configuration, w witness) quorum.Situation {
+	s := quorum.Situation{Leader: l.s.cfg.Node, Progress: map[string]quorum.Progress{}}
+	servers := map[string]raft.Server{}
+	for _, server := range configuration.Servers {
+		servers[string(server.ID)] = server
+	}
+	told := slices.DeleteFunc(n.members.Members(), func(member membership.Member) bool {
+		return member.Cluster != n.members.Self().Cluster // it waits to see which cluster it belongs to
+	})
+	members, asked, answers := w.members(ctx, l, told, servers)
+	s.Members = members
 	there := map[string]bool{}
-	for _, member := range n.members.Members() {
-		if member.Cluster != n.members.Self().Cluster {
-			continue // it waits to see which cluster it belongs to
-		}
-		controlPlane := isControlPlane(member.Roles)
-		s.Members = append(s.Members, quorum.Member{Name: member.Name, Address: member.Address, ControlPlane: controlPlane,
-			Leaving: member.Leaving, Empty: member.Empty, Boot: member.Boot})
-		there[member.Name] = !controlPlane
+	for _, member := range s.Members {
+		there[member.Name] = !member.ControlPlane
 	}
 	ask := map[string]string{}
-	for _, server := range servers.Servers {
+	for name, server := range servers {
 		voter := server.Suffrage == raft.Voter
-		s.Servers = append(s.Servers, quorum.Server{Name: string(server.ID), Address: string(server.Address), Voter: voter})
-		// How far the others are does not matter while they gossip.
-		if string(server.ID) != l.s.cfg.Node && (voter || !there[string(server.ID)]) {
-			ask[string(server.ID)] = string(server.Address)
+		s.Servers = append(s.Servers, quorum.Server{Name: name, Address: string(server.Address), Voter: voter})
+		answer, heard := answers[name]
+		switch {
+		case name == l.s.cfg.Node || !voter && there[name]: // how far the others are does not matter while they gossip
+		case heard:
+			s.Progress[name] = l.progress(answer)
+		case asked[name] != string(server.Address):
+			ask[name] = string(server.Address)
 		}
 	}
-	s.Members = l.applicable(ctx, s.Members, servers)
-	s.Progress = l.progress(ctx, ask)
+	for name, answer := range l.s.statuses(ctx, ask) {
+		s.Progress[name] = l.progress(answer)
+	}
 	s.Index = n.LastIndex()
 	for _, node := range l.view().Nodes() {
 		s.Registered = append(s.Registered, node.Name)
@@ -106,43 +115,13 @@ func (l *leadership) situation(ctx context.Context, n *node, servers raft.Config
 	return s
 }
 
-// applicable leaves out the members that are no servers and say that they cannot apply the cluster's version: an older
-// binary that joined would go on with another state.
-func (l *leadership) applicable(ctx context.Context, members []quorum.Member, servers raft.Configuration) []quorum.Member {
-	active := l.view().ClusterVersion()
-	newcomers := map[string]string{}
-	for _, member := range members {
-		isServer := func(server raft.Server) bool { return string(server.ID) == member.Name }
-		if !slices.ContainsFunc(servers.Servers, isServer) {
-			newcomers[member.Name] = member.Address
-		}
+// progress is how far a server is.
+func (l *leadership) progress(answer answered) quorum.Progress {
+	progress := quorum.Progress{Contact: answer.Silence}
+	if answer.LastTerm == l.term { // an entry of an earlier term may be one that this leader does not have
+		progress.Index = answer.LastIndex
 	}
-	if active <= 1 || len(newcomers) == 0 {
-		return members
-	}
-	answers := l.s.statuses(ctx, newcomers)
-	return slices.DeleteFunc(members, func(member quorum.Member) bool {
-		answer, answered := answers[member.Name]
-		older := max(answer.Applies, 1) < active
-		if older && answered {
-			l.s.cfg.Logger.Warn("a node cannot join: its binary is older than the cluster's version", "node", member.Name, "applies",
-				max(answer.Applies, 1), "active", active)
-		}
-		return older // who does not answer is asked again at the next look
-	})
-}
-
-// progress asks servers how far they are.
-func (l *leadership) progress(ctx context.Context, servers map[string]string) map[string]quorum.Progress {
-	answers := map[string]quorum.Progress{}
-	for name, answer := range l.s.statuses(ctx, servers) {
-		progress := quorum.Progress{Contact: answer.Silence}
-		if answer.LastTerm == l.term { // an entry of an earlier term may be one that this leader does not have
-			progress.Index = answer.LastIndex
-		}
-		answers[name] = progress
-	}
-	return answers
+	return progress
 }
 
 // make makes a change against the configuration at an index; if that is not the newest, Raft refuses it.

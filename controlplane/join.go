@@ -127,17 +127,6 @@ func (d doorkeeper) Accept() (net.Conn, error) {
 	}
 }
 
-// ServerAddr implements raft.ServerAddressProvider: a node is dialled where it says that it is now, which Raft's
-// configuration learns from the leader alone. So voters that all came back with other addresses find a leader.
-func (n *node) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
-	if n.members != nil {
-		if address, there := n.members.Address(string(id)); there {
-			return raft.ServerAddress(address), nil
-		}
-	}
-	return "", fmt.Errorf("controlplane: node %q is not there", id)
-}
-
 // presence is whether a node gossips.
 func (n *node) presence(name string) client.NodeState {
 	if _, there := n.members.Address(name); there {
@@ -348,7 +337,7 @@ func (s *Server) removed(ctx context.Context, n *node) bool {
 		patience, cancel := context.WithTimeout(ctx, askPatience)
 		answer, err := s.statusOf(patience, member.Address)
 		cancel()
-		leads := err == nil && answer.Silence == 0
+		leads := err == nil && answer.from.Has(identity.ControlPlane) && answer.Silence == 0
 		if leads && len(answer.Servers) > 0 && !slices.Contains(answer.Servers, s.cfg.Node) {
 			return true
 		}

@@ -98,8 +98,7 @@ func openNode(cfg *Config, machine *machine, at *port.Port) (*node, error) {
 	switch {
 	case at != nil:
 		n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{Stream: doorkeeper{at.Raft(), &n.open, cfg.Logger},
-			MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience, Logger: logger,
-			ServerAddressProvider: n})
+			MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience, Logger: logger})
 	case cfg.transport != nil:
 		n.transport = cfg.transport
 	default: // it speaks with nobody; its address is its name
@@ -158,10 +157,18 @@ func (n *node) start(cfg *Config, settings *raft.Config, machine raft.FSM, snaps
 			return fmt.Errorf("controlplane: create the log: %w", err)
 		}
 	}
+	peers := &named{voting: n.transport}
+	if n.members != nil {
+		peers.where = n.members.Address
+	}
 	transport := &ballots{voting: n.transport, elections: n.elections}
+	if n.port != nil {
+		transport.voting = peers
+	}
 	if n.Raft, err = raft.NewRaft(settings, machine, n.logs, n.logs, snapshots, transport); err != nil {
 		return fmt.Errorf("controlplane: start raft: %w", err)
 	}
+	peers.raft.Store(n.Raft)
 	n.elections.watch(n.Raft)
 	return nil
 }

@@ -112,7 +112,7 @@ func (l *leadership) nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	asking, cancel := context.WithTimeout(ctx, lagPatience)
 	defer cancel()
 	answers := l.s.statuses(asking, ask)
-	answers[l.s.cfg.Node] = nodeStatus{Status: client.Status{Applied: applied}}
+	answers[l.s.cfg.Node] = answered{nodeStatus: nodeStatus{Status: client.Status{Applied: applied}}}
 	for at := range list {
 		if answer, heard := answers[list[at].Name]; heard {
 			lag := applied - min(applied, answer.Status.Applied)

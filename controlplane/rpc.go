@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/membership"
 	"shoal.dev/shoal/controlplane/internal/port"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -81,6 +82,14 @@ type (
 		Servers   []string      `cbor:"5,keyasint,omitempty"` // of Raft, as it knows them
 		Clock     int64         `cbor:"6,keyasint,omitempty"` // its clock, Unix milliseconds; 0: a version that does not tell
 		Applies   uint32        `cbor:"7,keyasint,omitempty"` // the cluster version up to which it can apply commands; 0: 1
+		// Gossips is what the node gossips; nil: it does not, or is of a version that does not tell.
+		Gossips *membership.Info `cbor:"8,keyasint,omitempty"`
+	}
+
+	// answered is what a node says of itself, and who it is by its certificate.
+	answered struct {
+		nodeStatus
+		from identity.Peer
 	}
 )
 
@@ -196,13 +205,20 @@ func (s *Server) serveStatus(_ context.Context, _ identity.Peer, _ nothing) (nod
 	for _, server := range n.GetConfiguration().Configuration().Servers {
 		answer.Servers = append(answer.Servers, string(server.ID))
 	}
+	if n.members != nil {
+		own := n.members.Self()
+		answer.Gossips = &own.Info
+	}
 	answer.LastTerm, err = strconv.ParseUint(n.Stats()["last_log_term"], 10, 64)
 	return answer, err
 }
 
 // statusOf is what the node at an address says of itself.
-func (s *Server) statusOf(ctx context.Context, address string) (answer nodeStatus, err error) {
-	err = s.callAt(ctx, address, methodStatus, nothing{}, &answer)
+func (s *Server) statusOf(ctx context.Context, address string) (answer answered, err error) {
+	p, err := s.calling()
+	if err == nil {
+		answer.from, err = p.Ask(ctx, address, methodStatus, nothing{}, &answer.nodeStatus)
+	}
 	return answer, err
 }
 
@@ -211,13 +227,13 @@ const (
 	askPatience = time.Second // for a node's answer
 )
 
-// statuses is what nodes, given by their names with their addresses, say of themselves. Those that do not answer in time are
-// not in it.
-func (s *Server) statuses(ctx context.Context, nodes map[string]string) map[string]nodeStatus {
+// statuses is what nodes, given by their names with their addresses, say of themselves. Those that do not answer in time,
+// or in whose place a node with another certificate does, are not in it.
+func (s *Server) statuses(ctx context.Context, nodes map[string]string) map[string]answered {
 	var (
 		work    sync.WaitGroup
 		mu      sync.Mutex
-		answers = map[string]nodeStatus{}
+		answers = map[string]answered{}
 		places  = make(chan struct{}, askAtOnce)
 	)
 	for name, address := range nodes {
@@ -227,7 +243,11 @@ func (s *Server) statuses(ctx context.Context, nodes map[string]string) map[stri
 			patience, cancel := context.WithTimeout(ctx, askPatience)
 			defer cancel()
 			answer, err := s.statusOf(patience, address)
-			if err != nil || answer.Status.Node != name {
+			if err != nil {
+				return
+			}
+			if answer.from.Node != name {
+				s.cfg.Logger.Warn("another node answers at a node's address", "node", name, "address", address, "answers", answer.from.Node)
 				return
 			}
 			mu.Lock()
@@ -241,13 +261,22 @@ func (s *Server) statuses(ctx context.Context, nodes map[string]string) map[stri
 
 // callAt calls the node at an address.
 func (s *Server) callAt(ctx context.Context, address, method string, request, answer any) error {
-	n, err := s.gate.enter()
+	p, err := s.calling()
 	if err != nil {
 		return err
 	}
+	return p.Call(ctx, address, method, request, answer)
+}
+
+// calling is what this node calls others with.
+func (s *Server) calling() (*port.Port, error) {
+	n, err := s.gate.enter()
+	if err != nil {
+		return nil, err
+	}
 	s.gate.leave() // a call is none of Raft's
 	if n.port == nil {
-		return errNoWay
+		return nil, errNoWay
 	}
-	return n.port.Call(ctx, address, method, request, answer)
+	return n.port, nil
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,7 +176,7 @@ func (p *Port) newClient(role string) *http.Client {
 		Transport: &http.Transport{
 			// The connection is mutual TLS already when net/http sees it.
 			DialContext: func(ctx context.Context, _, to string) (net.Conn, error) {
-				return p.dial(ctx, to, callProtocol, role)
+				return p.dial(ctx, to, callProtocol, "", role)
 			},
 			DisableCompression:     true,
 			MaxIdleConnsPerHost:    connectionsKept,
@@ -191,6 +192,19 @@ func (p *Port) newClient(role string) *http.Client {
 // the outcome is not known. ctx ends the call on both sides, and a call ends after a minute in any case.
 func (p *Port) Call(ctx context.Context, to, method string, request, answer any) error {
 	return p.exchange(ctx, p.nodes, to, method, request, answer)
+}
+
+// Ask is Call, and says by its certificate which node answered.
+func (p *Port) Ask(ctx context.Context, to, method string, request, answer any) (from identity.Peer, err error) {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		if c, ours := got.Conn.(*connection); ours {
+			from = c.peer
+		}
+	}})
+	if err := p.exchange(ctx, p.nodes, to, method, request, answer); err != nil {
+		return identity.Peer{}, err
+	}
+	return from, nil
 }
 
 // CallVoter is Call of a node that must have the role controlplane: one that may be believed what only the leader knows.

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -233,27 +234,30 @@ func (p *Port) shake(raw net.Conn) (*connection, string, error) {
 	return conn, state.NegotiatedProtocol, err
 }
 
-// dial connects to a node that has the given role; "" is any.
-func (p *Port) dial(ctx context.Context, address, protocol, role string) (net.Conn, error) {
+// dial connects to a node that has the given name and role; "" is any.
+func (p *Port) dial(ctx context.Context, address, protocol, node, role string) (net.Conn, error) {
 	raw, err := p.connect(ctx, address)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, handshakePatience)
 	defer cancel()
-	config := p.cfg.Identity.TLSClient(p.cfg.Now, "", role)
+	config := p.cfg.Identity.TLSClient(p.cfg.Now, node, role)
 	config.NextProtos = []string{protocol}
 	secure := tls.Client(raw, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
 		return nil, err
 	}
-	conn, err := p.keep(secure, identity.Peer{})
-	if err != nil {
-		_ = raw.Close()
-		return nil, err
+	peer, err := identity.PeerOf(secure.ConnectionState())
+	if err == nil {
+		var conn *connection
+		if conn, err = p.keep(secure, peer); err == nil {
+			return conn, nil
+		}
 	}
-	return conn, nil
+	_ = raw.Close()
+	return nil, err
 }
 
 func (p *Port) connect(ctx context.Context, address string) (net.Conn, error) {
@@ -267,7 +271,7 @@ func (p *Port) connect(ctx context.Context, address string) (net.Conn, error) {
 type connection struct {
 	net.Conn
 	port *Port
-	peer identity.Peer // of connections that were taken in
+	peer identity.Peer // at the other end, as its certificate says
 }
 
 func (p *Port) keep(conn net.Conn, peer identity.Peer) (*connection, error) {
@@ -349,9 +353,20 @@ func (a address) String() string { return string(a) }
 // Addr implements net.Listener: where other nodes reach this one.
 func (s *streams) Addr() net.Addr { return address(s.port.cfg.Advertise) }
 
-// Dial implements raft.StreamLayer.
+// Target is what Raft's layer dials: the node of a name at an address, HOST:PORT, that must have a role; "" is any. Raft
+// keeps connections by it, so one that was opened for less is not used for more.
+func Target(node, role, at string) raft.ServerAddress {
+	return raft.ServerAddress(role + "/" + node + "@" + at)
+}
+
+// Dial implements raft.StreamLayer. It takes Target's addresses alone: who answers has to be whom Raft means.
 func (s *streams) Dial(to raft.ServerAddress, patience time.Duration) (net.Conn, error) {
+	role, rest, _ := strings.Cut(string(to), "/")
+	node, at, named := strings.Cut(rest, "@")
+	if !named || node == "" {
+		return nil, fmt.Errorf("port: %q names no node", to)
+	}
 	ctx, cancel := context.WithTimeout(s.port.ctx, patience)
 	defer cancel()
-	return s.port.dial(ctx, string(to), raftProtocol, "")
+	return s.port.dial(ctx, at, raftProtocol, node, role)
 }

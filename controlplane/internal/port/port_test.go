@@ -230,11 +230,11 @@ func TestRaftIsSpokenByVotersAlone(t *testing.T) {
 			taken <- conn
 		}
 	}()
-	conn, err := voter.Raft().Dial("127.0.0.1:1", time.Second)
+	conn, err := voter.Raft().Dial(Target("cp-2", "", "127.0.0.1:1"), time.Second)
 	if err == nil {
 		t.Fatalf("connected to nobody: %v", conn)
 	}
-	if conn, err = other.raft.Dial(raft.ServerAddress(fetcher.Address()), time.Second); err != nil {
+	if conn, err = other.raft.Dial(Target("f-1", "", fetcher.Address()), time.Second); err != nil {
 		t.Fatal(err)
 	}
 	in := <-taken
@@ -247,7 +247,7 @@ func TestRaftIsSpokenByVotersAlone(t *testing.T) {
 	}
 	// A fetcher's own handshake goes through before the voter has seen its certificate: what it sends is never read.
 	before, _ := voter.Refused()
-	if conn, err := fetcher.raft.Dial(raft.ServerAddress(voter.Address()), time.Second); err == nil {
+	if conn, err := fetcher.raft.Dial(Target("cp-1", "", voter.Address()), time.Second); err == nil {
 		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 		if _, err := conn.Read(heard); err == nil {
 			t.Fatal("a fetcher speaks Raft")
@@ -258,6 +258,45 @@ func TestRaftIsSpokenByVotersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-taken
+}
+
+// Whoever answers at an address has to be the node that Raft means, with the role that it needs there.
+func TestRaftDialsNodesByName(t *testing.T) {
+	c := newCluster(t, "prod")
+	voter := c.port(t, "cp-1", identity.ControlPlane)
+	fetcher := c.port(t, "f-1", identity.Fetcher)
+	for _, dial := range []struct {
+		to   raft.ServerAddress
+		want string
+	}{
+		{Target("cp-2", "", fetcher.Address()), `node "f-1" answers, and not node "cp-2"`},
+		{Target("f-1", identity.ControlPlane, fetcher.Address()), `node "f-1" does not have the role controlplane`},
+		{raft.ServerAddress(fetcher.Address()), "names no node"},
+		{Target("", "", fetcher.Address()), "names no node"},
+	} {
+		if conn, err := voter.Raft().Dial(dial.to, 10*time.Second); err == nil || !strings.Contains(err.Error(), dial.want) {
+			t.Errorf("%s: %v, %v", dial.to, conn, err)
+		}
+	}
+	if _, err := voter.Raft().Dial(Target("f-1", identity.Fetcher, fetcher.Address()), 10*time.Second); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who answered is what its certificate says, on new connections and on those that were kept.
+func TestAskNamesWhoAnswered(t *testing.T) {
+	c := newCluster(t, "prod")
+	server, client := c.port(t, "cp-1", identity.ControlPlane, identity.Billing), c.port(t, "f-1", identity.Fetcher)
+	server.Serve(methods(nil, nil))
+	for range 2 {
+		from, err := client.Ask(patient(t), server.Address(), "echo", greeting{}, &greeting{})
+		if err != nil || from.Node != "cp-1" || !from.Has(identity.Billing) || from.Has(identity.Fetcher) {
+			t.Errorf("%+v, %v", from, err)
+		}
+	}
+	if from, err := client.Ask(patient(t), server.Address(), "plain", greeting{}, &greeting{}); err == nil || from.Node != "" {
+		t.Errorf("%+v, %v", from, err)
+	}
 }
 
 // hostile connects to a port as somebody who may not.
@@ -379,7 +418,7 @@ func TestSilentConnectionsAreBounded(t *testing.T) {
 // rpc opens a connection on which calls are spoken, as a node of the cluster.
 func rpc(t *testing.T, p, to *Port) net.Conn {
 	t.Helper()
-	conn, err := p.dial(patient(t), to.Address(), callProtocol, "")
+	conn, err := p.dial(patient(t), to.Address(), callProtocol, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

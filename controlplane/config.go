@@ -70,8 +70,11 @@ type Config struct {
 	// read there.
 	DomainOf func(url string) uint64
 
-	Lease         time.Duration
-	FetchDeadline time.Duration // total, of one fetch
+	Lease time.Duration
+	// EndWithin is how long after its lease's end a fetcher may need until it has ended its requests.
+	EndWithin time.Duration
+	// FetchDeadline is the longest request. Fetchers of cluster version 1 do not end theirs with the lease.
+	FetchDeadline time.Duration
 	MarkerEvery   time.Duration
 	Snapshots     Snapshots
 	// RestoreGrace is how long the row store keeps what a restore undid.
@@ -115,7 +118,7 @@ func Defaults() Config {
 		Shards: 64, FreeGrant: 5, Prices: DefaultPrices(),
 		Window: 65_536, HostRate: 1, MaxHostRate: 10,
 		DomainOf: func(url string) uint64 { return max(xxh3.HashString(model.HostOf(url)), 1) },
-		Lease:    10 * time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
+		Lease:    10 * time.Second, EndWithin: 2 * time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
 		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
 		Snapshots:    Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
 		RestoreGrace: 24 * time.Hour,
@@ -165,7 +168,8 @@ func (c *Config) check() error {
 	need(c.Capacity <= MaxCapacity, "Capacity is above MaxCapacity")
 	need(c.Window > 0, "Window is not above 0")
 	need(c.HostRate >= 0 && c.MaxHostRate >= 0, "HostRate or MaxHostRate is below 0")
-	need(c.Lease > 0 && c.FetchDeadline > 0 && c.MarkerEvery > 0, "Lease, FetchDeadline or MarkerEvery is not above 0")
+	need(c.Lease > 0 && c.EndWithin > 0 && c.FetchDeadline > 0 && c.MarkerEvery > 0,
+		"Lease, EndWithin, FetchDeadline or MarkerEvery is not above 0")
 	need(c.RestoreGrace >= 0, "RestoreGrace is below 0")
 	need(c.Snapshots.Entries > 0 && c.Snapshots.Every > 0, "Snapshots is incomplete")
 	if c.Cluster != nil {

@@ -196,7 +196,7 @@ func (s *Server) adopt(ctx context.Context, term, began uint64) *leadership {
 	defer s.machine.between.Unlock()
 	l.dispatcher = dispatch.New(dispatch.Config{Leader: began, Newest: store().LastDispatch(), Shards: int(s.cfg.Shards), Window: s.cfg.Window,
 		HostOf: s.cfg.HostOf, ShardOf: s.cfg.ShardOf, DomainOf: s.cfg.DomainOf, Pace: s.cfg.pace, Now: s.cfg.Clock.Now, View: view})
-	l.tracker = shards.New(shards.Config{Lease: s.cfg.Lease, Fetch: s.cfg.FetchDeadline, Now: s.cfg.Clock.Now})
+	l.tracker = shards.New(shards.Config{Lease: s.cfg.Lease, EndWithin: s.cfg.EndWithin, Now: s.cfg.Clock.Now})
 	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: s.cfg.Store,
 		Log: s.cfg.Log, IDs: s.cfg.IDs, NowMicros: func() int64 { return s.cfg.Clock.Now().UnixMicro() },
 		Spare: s.spares, Point: s.cfg.Point, Counts: &s.metrics.steps, Tracer: s.cfg.Tracer}

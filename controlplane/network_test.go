@@ -77,7 +77,7 @@ func (c *nodes) config(name string, roles ...string) Config {
 		cfg.Capacity = 0
 	}
 	cfg.Cluster = &Cluster{Identity: i, Listen: address}
-	cfg.Lease, cfg.FetchDeadline = time.Second, time.Second
+	cfg.Lease, cfg.EndWithin = time.Second, time.Second
 	cfg.dial = c.net.dialer(name)
 	cfg.BeforeWrite = func() { <-time.After(time.Duration(c.writes.Load())) }
 	return cfg

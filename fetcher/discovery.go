@@ -178,7 +178,7 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe, tiers []m
 	next := step{again: true}
 	if !r.ignoreRobots {
 		known := web.RobotsKnown(d.at)
-		if err := f.robots(ctx, d.at); err != nil {
+		if err := f.robots(ctx, c.shard, d.at); err != nil {
 			next.answer.Unasked = known
 			return nil, next, err
 		}

@@ -36,7 +36,7 @@ const (
 // by the next marker.
 const maxOpen = 1 << 17
 
-// sweepEvery is how often lapsed leases and ended runs are looked for among the tasks that wait.
+// sweepEvery is how often ended runs are looked for among the tasks that wait.
 const sweepEvery = 250 * time.Millisecond
 
 // lookEvery is how often the log is asked how much of it was not read.
@@ -188,7 +188,7 @@ func (f *Fetcher) startRequests(ctx context.Context) {
 	for started := 0; ; {
 		if len(ready) == 0 && started < f.config.Workers {
 			started++
-			f.running.Go(func() { f.serve(ctx, ready, turns) })
+			f.running.Go(func() { f.serve(ready, turns) })
 		}
 		select {
 		case <-ctx.Done():
@@ -204,14 +204,14 @@ func (f *Fetcher) startRequests(ctx context.Context) {
 }
 
 // serve is a worker.
-func (f *Fetcher) serve(ctx context.Context, ready chan<- struct{}, turns <-chan *chain) {
+func (f *Fetcher) serve(ready chan<- struct{}, turns <-chan *chain) {
 	for {
 		ready <- struct{}{}
 		c, ok := <-turns
 		if !ok {
 			return
 		}
-		f.work(ctx, c)
+		f.work(c)
 	}
 }
 
@@ -246,36 +246,37 @@ func (f *Fetcher) awaitTurn(ctx context.Context) *chain {
 	return nil
 }
 
-// sweep takes back what waits in vain: the tasks of shards whose lease has lapsed, or whose release takes too long, and
-// those of ended runs, which are answered at once, however slow their hosts are.
+// sweep ends the work on shards whose lease has lapsed, requests under way included, and takes back what waits in vain:
+// tasks of a release that takes too long, and those of ended runs, which are answered at once, however slow their hosts are.
 func (f *Fetcher) sweep(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-f.config.Clock.After(sweepEvery):
-		}
+	for f.pause(ctx, f.untilSweep()) {
 		f.mu.Lock()
 		now := f.config.Clock.Now()
-		var lapsed []int
+		var lapsed []*shard
 		for _, s := range f.shards {
 			switch {
 			case !s.fresh(now):
-				lapsed = append(lapsed, int(s.number))
-				f.counts.lapsed.Add(1)
-				f.drop(s)
+				lapsed = append(lapsed, s)
 			case s.releasing && !now.Before(s.finishBy):
 				f.layDown(s, func(*chain) bool { return true })
 			}
 		}
+		f.lapse(lapsed...)
 		f.endOverdue(now)
 		f.mu.Unlock()
-		if len(lapsed) > 0 {
-			slices.Sort(lapsed)
-			f.config.Logger.Warn("fetcher: leases lapsed", "count", len(lapsed), "shards", lapsed)
-		}
 		f.cancelEnded()
 	}
+}
+
+// untilSweep is how long the next sweep may wait: no lease is outlived.
+func (f *Fetcher) untilSweep() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wait, now := sweepEvery, f.config.Clock.Now()
+	for _, s := range f.shards {
+		wait = min(wait, s.until.Sub(now))
+	}
+	return wait
 }
 
 // lookAhead asks the log how much of our tasks was not read, for the heartbeats to tell. The log may take seconds to

@@ -211,7 +211,22 @@ func (f *Fetcher) dropAll() {
 	}
 }
 
-// drop forgets a shard and all that is open of it. Requests under way end on their own and find it gone. It needs mu.
+// lapse drops shards whose lease is over. It needs mu.
+func (f *Fetcher) lapse(shards ...*shard) {
+	if len(shards) == 0 {
+		return
+	}
+	numbers := make([]int, len(shards))
+	for i, s := range shards {
+		numbers[i] = int(s.number)
+		f.drop(s)
+	}
+	f.counts.lapsed.Add(uint64(len(shards)))
+	slices.Sort(numbers)
+	f.config.Logger.Warn("fetcher: leases lapsed", "count", len(numbers), "shards", numbers)
+}
+
+// drop forgets a shard and all that is open of it, and ends its requests under way. It needs mu.
 func (f *Fetcher) drop(s *shard) {
 	if s.gone {
 		return

@@ -31,7 +31,7 @@ const fetchMost = 512
 type shard struct {
 	number uint16
 	epoch  uint64
-	ctx    context.Context // ends when the shard is dropped
+	ctx    context.Context // ends when the shard is dropped; requests of its pages end with it
 	cancel context.CancelFunc
 	wake   chan struct{} // the outbox has something
 	reader stream.Reader
@@ -244,6 +244,9 @@ func (f *Fetcher) nextBatch(s *shard) []outgoing {
 		f.hold(int64(len(record)))
 		return []outgoing{{record: record}}
 	}
+	if !s.gone && len(s.outbox) > 0 && !s.fresh(f.config.Clock.Now()) {
+		f.lapse(s)
+	}
 	if s.gone || len(s.outbox) == 0 {
 		s.outbox = nil
 		return nil
@@ -274,7 +277,7 @@ func (s *shard) openTasks() []model.OpenTasks {
 	return open
 }
 
-// publish repeats until the log has accepted everything; false when the shard is dropped. What a failed try has left in
+// publish repeats until the log has accepted everything; false when the shard is dropped, or its lease is over. What a failed try has left in
 // the log comes twice, in the same order.
 func (f *Fetcher) publish(s *shard, records [][]byte) bool {
 	for wait := minPause; ; wait = min(2*wait, maxPause) {
@@ -285,7 +288,7 @@ func (f *Fetcher) publish(s *shard, records [][]byte) bool {
 		if s.ctx.Err() == nil {
 			f.config.Logger.Warn("fetcher: cannot publish pages", "shard", s.number, "error", err)
 		}
-		if !f.pause(s.ctx, wait) {
+		if !f.pause(s.ctx, wait) || !f.isFresh(s) {
 			return false
 		}
 	}

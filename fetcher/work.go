@@ -40,8 +40,10 @@ type step struct {
 
 func (s *step) goesOn() bool { return s.again || s.page != nil && !s.page.Last && !s.page.Spent }
 
-// work makes one request of a chain, and does with it what follows.
-func (f *Fetcher) work(ctx context.Context, c *chain) {
+// work makes one request of a chain, and does with it what follows. The request ends when the shard is dropped, at the
+// lease's end at the latest.
+func (f *Fetcher) work(c *chain) {
+	ctx := c.shard.ctx
 	f.counts.asking.Add(1)
 	next := f.request(ctx, c)
 	f.counts.asking.Add(-1)
@@ -65,11 +67,12 @@ func (f *Fetcher) work(ctx context.Context, c *chain) {
 	if next.page != nil || c.shard.gone {
 		f.forget(c)
 	}
-	if c.shard.gone || ctx.Err() != nil {
+	switch {
+	case c.shard.gone:
 		return
-	}
-	if next.page == nil && !next.again {
-		f.drop(c.shard) // the lease has lapsed
+	// A process that was suspended wakes up here with an answer that is another holder's to give by now.
+	case !c.shard.fresh(now), next.page == nil && !next.again:
+		f.lapse(c.shard)
 		return
 	}
 	if next.page != nil {
@@ -226,7 +229,7 @@ func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tiers []model.Ti
 	}
 	if !r.ignoreRobots {
 		known := web.RobotsKnown(at)
-		if err := f.robots(ctx, at); err != nil {
+		if err := f.robots(ctx, c.shard, at); err != nil {
 			return step{answer: frontier.Answer{Unasked: known}}, nil, err
 		}
 		if !known && !c.fetch.permit {
@@ -251,12 +254,16 @@ func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tiers []model.Ti
 	return step{}, response, err
 }
 
-func (f *Fetcher) robots(ctx context.Context, url string) error {
+// robots says whether robots.txt allows a page. Reading it may have taken longer than the shard's lease.
+func (f *Fetcher) robots(ctx context.Context, s *shard, url string) error {
 	delay, err := f.config.Web.Robots(ctx, url)
 	if delay > 0 {
 		f.mu.Lock()
 		f.frontier.Delay(model.HostOf(url), delay)
 		f.mu.Unlock()
+	}
+	if err == nil && !f.isFresh(s) {
+		return errStale
 	}
 	return err
 }
@@ -281,7 +288,7 @@ func (f *Fetcher) mayHop(ctx context.Context, c *chain, r *recipe, to string) er
 		if !f.config.Web.RobotsKnown(to) {
 			return errNotReady
 		}
-		if err := f.robots(ctx, to); err != nil {
+		if err := f.robots(ctx, c.shard, to); err != nil {
 			return err
 		}
 	}

@@ -8,13 +8,14 @@
 //   - from an answer on it begins pages of the shards in Hold alone, and finishes the begun ones of those in Release;
 //     what is new in Hold it opens before the next heartbeat, and a shard stays in Holding while a page of it is begun
 //     and not yet in the log;
-//   - it starts a request only within For of the moment at which it sent the heartbeat, by its monotonic clock; a request
-//     ends within the fetch deadline;
+//   - it starts a request only within For of the moment at which it sent the heartbeat, by its monotonic clock, and ends
+//     what is under way when that is over: within EndWithin at most, in which a process that is frozen asks nothing;
 //   - a process that stops says so (Leaving), and lets go of all its shards as it does of those in Release.
 //
 // The leader's side: an owner is replaced only when its heartbeat shows that it does not hold the shard, which is a
-// planned move, or when nothing was heard of it for a lease and a fetch deadline. A new leader counts that from its own
-// start, since its predecessor may have heard the owner just before. A process that registers again under its node's name
+// planned move, or when nothing was heard of it for a lease and EndWithin. A new leader counts that from its own start, since
+// its predecessor may have heard the owner just before, and one that was away itself from when it is back: the owners could
+// not reach it, and come again. Meanwhile the others come often, so as to take over at once. A process that registers again under its node's name
 // has died before: the directory of its Raft log is locked by one process at a time. So a restarted node has its shards
 // at once.
 //
@@ -35,9 +36,9 @@ import (
 
 // Config sets the times. All are above 0.
 type Config struct {
-	Lease time.Duration // for how long a heartbeat lets a fetcher work
-	Fetch time.Duration // total deadline of one fetch
-	Now   func() time.Time
+	Lease     time.Duration // for how long a heartbeat lets a fetcher work
+	EndWithin time.Duration // after a lease's end a fetcher has ended its requests
+	Now       func() time.Time
 }
 
 // driftShare is the part of a wait that is added for clocks that do not run alike: 1/32 covers two clocks that are 1.5%
@@ -54,6 +55,8 @@ type Tracker struct {
 
 	mu      sync.Mutex
 	members map[string]*member
+	planned time.Time // the last Plan
+	attends time.Time // since then this leader listens without a break
 }
 
 // member is what was heard of a node, and told to it, by this leader.
@@ -74,12 +77,13 @@ func (m *member) released(shard uint16) bool {
 
 // New begins a leadership's memory: nobody has been heard yet.
 func New(cfg Config) *Tracker {
-	return &Tracker{cfg: cfg, started: cfg.Now(), members: map[string]*member{}}
+	now := cfg.Now()
+	return &Tracker{cfg: cfg, started: now, planned: now, attends: now, members: map[string]*member{}}
 }
 
 // wait is how long after a sign of life a fetcher may still be at work.
 func (t *Tracker) wait() time.Duration {
-	w := t.cfg.Lease + t.cfg.Fetch
+	w := t.cfg.Lease + t.cfg.EndWithin
 	return w + w/driftShare
 }
 
@@ -129,11 +133,16 @@ func departs(node *state.Node, m *member) bool {
 	return node != nil && node.Draining || m != nil && m.beat.Leaving
 }
 
-// Plan returns the changes of owners that are due.
+// Plan returns the changes of owners that are due. It is called several times a lease.
 func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.ShardChange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := plan{t: t, now: t.cfg.Now(), nodes: make(map[string]*state.Node, len(nodes)), stays: map[string]bool{}}
+	now := t.cfg.Now()
+	if now.Sub(t.planned) >= t.cfg.Lease {
+		t.attends = now
+	}
+	t.planned = now
+	p := plan{t: t, now: now, nodes: make(map[string]*state.Node, len(nodes)), stays: map[string]bool{}}
 	for _, n := range nodes {
 		p.nodes[n.Name] = n
 		if m := t.of(n); t.fresh(m, p.now) && !departs(n, m) {
@@ -201,10 +210,16 @@ func (t *Tracker) letGo(owner *state.Node, s *state.Shard) bool {
 // silent says that nothing was heard of an owner for so long that it cannot be at work. Its record may have been removed
 // while it was.
 func (t *Tracker) silent(name string, owner *state.Node, now time.Time) bool {
-	if m := t.members[name]; m != nil && (owner == nil || m.boot == owner.Boot) {
-		return now.Sub(m.heard) >= t.wait()
+	return t.silence(name, owner, now) >= t.wait()
+}
+
+// silence is for how long an owner has not been heard, although it could have been.
+func (t *Tracker) silence(name string, owner *state.Node, now time.Time) time.Duration {
+	since := t.attends // an earlier leader may have heard this start of it
+	if m := t.members[name]; m != nil && (owner == nil || m.boot == owner.Boot) && m.heard.After(since) {
+		since = m.heard
 	}
-	return now.Sub(t.started) >= t.wait() // an earlier leader may have heard this start of it
+	return now.Sub(since)
 }
 
 // Answer is what a heartbeat that was just heard is answered.
@@ -217,9 +232,10 @@ func (t *Tracker) Answer(node *state.Node, shards []*state.Shard) client.Leases 
 		return leases
 	}
 	m.told = map[uint16]bool{}
+	now := t.cfg.Now()
 	for _, s := range shards {
 		if s.Owner != node.Name {
-			leases.Soon = leases.Soon || s.Next == node.Name
+			leases.Soon = leases.Soon || s.Next == node.Name || s.Owner != "" && t.silence(s.Owner, nil, now) >= t.cfg.Lease
 			continue
 		}
 		tenure := client.ShardEpoch{Shard: s.Number, Epoch: s.Epoch}

@@ -18,7 +18,8 @@ import (
 // pauses, restarts and changes of leader, against the real Tracker. Times are in milliseconds of true time.
 const (
 	lease    = 1000
-	fetch    = 600
+	ending   = 400  // after a lease's end its requests have ended
+	fetch    = 1500 // the longest request
 	maxDrift = 0.015
 	shardsN  = 6
 )
@@ -85,7 +86,7 @@ func (w *world) drift() float64 { return 1 + float64(w.r.IntN(3)-1)*maxDrift }
 
 func (w *world) lead() {
 	w.rate = w.drift()
-	w.tracker = New(Config{Lease: lease * time.Millisecond, Fetch: fetch * time.Millisecond, Now: func() time.Time {
+	w.tracker = New(Config{Lease: lease * time.Millisecond, EndWithin: ending * time.Millisecond, Now: func() time.Time {
 		return time.UnixMicro(int64(w.clock(w.rate) * 1000))
 	}})
 }
@@ -128,6 +129,9 @@ func (w *world) step(p *process) {
 		return
 	}
 	own := w.clock(p.rate)
+	if own >= p.until && (own >= p.until+ending || w.r.IntN(3) == 0) {
+		clear(p.held) // its requests end, too
+	}
 	for shard, held := range p.held {
 		held.requests = slices.DeleteFunc(held.requests, func(end float64) bool { return end <= w.now })
 		if held.mode != working && len(held.requests) == 0 && w.r.IntN(3) == 0 {
@@ -156,14 +160,15 @@ func (w *world) stop(p *process) {
 	}
 }
 
-// alone fails unless nobody but p has a request to the shard under way.
+// alone fails unless nobody but p has a request to the shard under way. One that is frozen asks nothing, and finds its lease
+// lapsed when it wakes up.
 func (w *world) alone(p *process, shard uint16) {
 	for _, other := range w.procs {
 		if other == p || other.held[shard] == nil {
 			continue
 		}
 		for _, end := range other.held[shard].requests {
-			if end > w.now {
+			if end = min(end, (other.until+ending)/other.rate); end > w.now {
 				w.t.Fatalf("at %.0f %s starts on shard %d while %s is at work until %.0f", w.now, p.node.Name, shard,
 					other.node.Name, end)
 			}
@@ -413,7 +418,7 @@ func TestPlannedMovesWaitForNobody(t *testing.T) {
 // A drain moves everything at once; what a newcomer is due moves bit by bit.
 func TestJoinMovesAnEighthAtATime(t *testing.T) {
 	now := time.Unix(100, 0)
-	tracker := New(Config{Lease: time.Second, Fetch: time.Second, Now: func() time.Time { return now }})
+	tracker := New(Config{Lease: time.Second, EndWithin: time.Second, Now: func() time.Time { return now }})
 	old, young := &state.Node{Name: "old", Boot: ids.ID{1}, Capacity: 1}, &state.Node{Name: "young", Boot: ids.ID{2}, Capacity: 1}
 	beat := client.Heartbeat{Node: "old", Boot: old.Boot}
 	var list []*state.Shard
@@ -447,7 +452,7 @@ func TestJoinMovesAnEighthAtATime(t *testing.T) {
 
 func TestFreshNodeHasItsShardsWithTheFirstAnswer(t *testing.T) {
 	now := time.Unix(100, 0)
-	tracker := New(Config{Lease: time.Second, Fetch: time.Second, Now: func() time.Time { return now }})
+	tracker := New(Config{Lease: time.Second, EndWithin: time.Second, Now: func() time.Time { return now }})
 	node := &state.Node{Name: "one", Boot: ids.ID{2}, Capacity: 1}
 	for _, owner := range []string{"", "one"} { // a new cluster, and a restart
 		shard := &state.Shard{Owner: owner, Epoch: 3}
@@ -463,7 +468,7 @@ func TestFreshNodeHasItsShardsWithTheFirstAnswer(t *testing.T) {
 
 func TestNewLeaderWaits(t *testing.T) {
 	now := time.Unix(100, 0)
-	tracker := New(Config{Lease: time.Second, Fetch: time.Second, Now: func() time.Time { return now }})
+	tracker := New(Config{Lease: time.Second, EndWithin: time.Second, Now: func() time.Time { return now }})
 	nodes := []*state.Node{{Name: "gone", Boot: ids.ID{1}, Capacity: 1}, {Name: "here", Boot: ids.ID{2}, Capacity: 1}}
 	shard := []*state.Shard{{Owner: "gone", Epoch: 1}}
 	beat := client.Heartbeat{Node: "here", Boot: ids.ID{2}}
@@ -473,17 +478,44 @@ func TestNewLeaderWaits(t *testing.T) {
 			t.Fatal("the shard was given away at once")
 		}
 	}
-	now = now.Add(2*time.Second + 2*time.Second/driftShare)
+	for end := now.Add(2*time.Second + 2*time.Second/driftShare); now.Before(end); now = now.Add(tracker.cfg.Lease / 4) {
+		tracker.Heard(beat)
+		if changes := tracker.Plan(nodes, shard); len(changes) > 0 && changes[0].Owner != "gone" {
+			t.Fatalf("%v too early: %+v", end.Sub(now), changes)
+		}
+	}
+	if !tracker.Answer(nodes[1], shard).Soon {
+		t.Error("who may take over should come back soon")
+	}
 	tracker.Heard(beat)
 	if changes := tracker.Plan(nodes, shard); len(changes) != 1 || changes[0].Owner != "here" {
 		t.Fatalf("after the wait: %+v", changes)
 	}
 }
 
+// A leader that was away gives its fetchers the time to come again, whoever of them comes first.
+func TestLeaderThatWasAwayWaits(t *testing.T) {
+	now := time.Unix(100, 0)
+	tracker := New(Config{Lease: time.Second, EndWithin: time.Second, Now: func() time.Time { return now }})
+	nodes := []*state.Node{{Name: "slow", Boot: ids.ID{1}, Capacity: 1}, {Name: "quick", Boot: ids.ID{2}, Capacity: 1}}
+	list := []*state.Shard{{Owner: "slow", Epoch: 1}, {Number: 1, Owner: "quick", Epoch: 1}}
+	for shard, node := range nodes {
+		tracker.Heard(client.Heartbeat{Node: node.Name, Boot: node.Boot, Holding: []client.ShardEpoch{{Shard: uint16(shard), Epoch: 1}}})
+	}
+	now = now.Add(15 * time.Second)
+	for _, node := range []*state.Node{nodes[1], nodes[0]} { // they have dropped their shards
+		tracker.Heard(client.Heartbeat{Node: node.Name, Boot: node.Boot})
+		if changes := tracker.Plan(nodes, list); len(changes) > 0 {
+			t.Errorf("after %s came: %+v", node.Name, changes)
+		}
+		now = now.Add(time.Second / 3)
+	}
+}
+
 func TestWaitCoversClocksThatDrift(t *testing.T) {
-	tracker := New(Config{Lease: lease * time.Millisecond, Fetch: fetch * time.Millisecond, Now: time.Now})
+	tracker := New(Config{Lease: lease * time.Millisecond, EndWithin: ending * time.Millisecond, Now: time.Now})
 	given := float64(tracker.wait().Milliseconds()) / (1 + maxDrift) // true time, by a fast leader's clock
-	if works := (lease + fetch) / (1 - maxDrift); given < works {    // by a slow fetcher's
+	if works := (lease + ending) / (1 - maxDrift); given < works {   // by a slow fetcher's
 		t.Fatalf("a shard is given away after %.0f ms while its holder may work for %.0f ms", given, works)
 	}
 }

@@ -125,6 +125,8 @@ type fakeWeb struct {
 	forbid  map[string]bool          // by address
 	tiers   model.TierSet
 
+	onRobots func() // while robots.txt is read; nil: nothing
+
 	mu       sync.Mutex
 	known    map[string]bool
 	asked    []string           // addresses, in order
@@ -214,6 +216,9 @@ func (w *fakeWeb) Robots(_ context.Context, url string) (time.Duration, error) {
 	host := model.HostOf(url)
 	if !w.RobotsKnown(url) {
 		w.start("http://" + host + "/robots.txt")
+		if w.onRobots != nil {
+			w.onRobots()
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

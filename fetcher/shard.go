@@ -244,9 +244,6 @@ func (f *Fetcher) nextBatch(s *shard) []outgoing {
 		f.hold(int64(len(record)))
 		return []outgoing{{record: record}}
 	}
-	if !s.gone && len(s.outbox) > 0 && !s.fresh(f.config.Clock.Now()) {
-		f.lapse(s)
-	}
 	if s.gone || len(s.outbox) == 0 {
 		s.outbox = nil
 		return nil
@@ -280,7 +277,7 @@ func (s *shard) openTasks() []model.OpenTasks {
 // publish repeats until the log has accepted everything; false when the shard is dropped, or its lease is over. What a failed try has left in
 // the log comes twice, in the same order.
 func (f *Fetcher) publish(s *shard, records [][]byte) bool {
-	for wait := minPause; ; wait = min(2*wait, maxPause) {
+	for wait := minPause; f.mayPublish(s); wait = min(2*wait, maxPause) {
 		err := f.config.Log.Publish(s.ctx, stream.Pages, int(s.number), records...)
 		if err == nil {
 			return true
@@ -288,10 +285,21 @@ func (f *Fetcher) publish(s *shard, records [][]byte) bool {
 		if s.ctx.Err() == nil {
 			f.config.Logger.Warn("fetcher: cannot publish pages", "shard", s.number, "error", err)
 		}
-		if !f.pause(s.ctx, wait) || !f.isFresh(s) {
+		if !f.pause(s.ctx, wait) {
 			return false
 		}
 	}
+	return false
+}
+
+// mayPublish says whether a shard is still ours. One whose lease is over is dropped, since its batch is lost.
+func (f *Fetcher) mayPublish(s *shard) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !s.gone && !s.fresh(f.config.Clock.Now()) {
+		f.lapse(s)
+	}
+	return !s.gone
 }
 
 // published notes that the log has accepted a batch, or that it never will.

@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -221,7 +223,6 @@ func TestHeartbeatEveryThirdOfALease(t *testing.T) {
 	})
 }
 
-// Once the lease has lapsed nothing is started and the open tasks are dropped; a new lease begins at the end of tasks.
 // Heartbeats tell what the log holds for the fetcher that it has not read.
 func TestHeartbeatsTellWhatIsUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -240,6 +241,7 @@ func TestHeartbeatsTellWhatIsUnread(t *testing.T) {
 	})
 }
 
+// Once the lease has lapsed nothing is started and the open tasks are dropped; a new lease begins at the end of tasks.
 func TestLapsedLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		alive := true
@@ -296,6 +298,94 @@ func TestLapsedLeaseOfWaitingTasks(t *testing.T) {
 			t.Errorf("still held: %+v", c)
 		}
 	})
+}
+
+// Whoever takes the shard over may ask its hosts soon after the lease's end: nothing is under way any more.
+func TestRequestsEndWithTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		alive := true
+		r, stop := start(t, 1, title, func(r *rig, _ *Config) {
+			r.web.latency = DefaultTimeout - time.Millisecond
+			r.control.answer = func(client.Heartbeat) (client.Leases, error) {
+				if !alive {
+					return client.Leases{}, errTest
+				}
+				return r.control.holdAll(9 * time.Second), nil
+			}
+		})
+		defer stop()
+		r.send(r.task(0, "http://a.test/"), r.task(1, "http://b.test/"))
+		pass(10 * time.Second) // the lease is renewed at 9 s
+		synctest.Wait()
+		if n := r.f.Counts().Asking; n != 2 {
+			t.Fatalf("%d requests under way while leases are renewed", n)
+		}
+		r.control.change(func() { alive = false })
+		pass(8 * time.Second)
+		synctest.Wait()
+		if c := r.f.Counts(); c.Asking != 0 || c.Lapsed != 1 {
+			t.Errorf("at the lease's end: %+v", c)
+		}
+		r.nothingMore()
+	})
+}
+
+// jumpingClock stands for a process that is suspended: at a jump no timer fires, as at its waking up none has yet.
+type jumpingClock struct {
+	clock.System
+	ahead atomic.Int64
+}
+
+func (c *jumpingClock) Now() time.Time { return c.System.Now().Add(time.Duration(c.ahead.Load())) }
+
+// refusingLog takes no page at the first time of asking, for which the process is suspended.
+type refusingLog struct {
+	stream.Log
+	clock *jumpingClock
+	tries atomic.Int64
+}
+
+func (l *refusingLog) Publish(ctx context.Context, topic stream.Topic, partition int, records ...[]byte) error {
+	if topic == stream.Pages && l.tries.Add(1) == 1 {
+		l.clock.ahead.Store(int64(2 * time.Hour))
+		return errTest
+	}
+	return l.Log.Publish(ctx, topic, partition, records...)
+}
+
+// A process that was suspended beyond its lease passes on nothing of what it had begun, wherever it was.
+func TestSuspendedFetcherPublishesNothing(t *testing.T) {
+	for _, suspended := range []string{"after_fetch", "robots", "publish", "before_publish"} {
+		t.Run(suspended, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				frozen := &jumpingClock{}
+				jump := func() { frozen.ahead.Store(int64(2 * time.Hour)) }
+				r, stop := start(t, 1, title, func(r *rig, config *Config) {
+					config.Clock = frozen
+					config.Crash = func(point string) {
+						if point == "fetcher."+suspended {
+							jump()
+						}
+					}
+					switch suspended {
+					case "publish":
+						config.Log = &refusingLog{Log: r.memory, clock: frozen}
+					case "robots":
+						r.web.onRobots = jump
+					}
+				})
+				defer stop()
+				r.control.change(func() {
+					r.control.answer = func(client.Heartbeat) (client.Leases, error) { return client.Leases{}, errTest }
+				})
+				r.send(r.task(0, "http://a.test/"))
+				r.nothingMore()
+				if n := len(r.web.startsAt("a.test")); suspended == "robots" && n != 1 {
+					t.Errorf("%d starts: robots.txt alone was asked for in time", n)
+				}
+			})
+		})
+	}
 }
 
 func TestNewEpochBeginsAnew(t *testing.T) {

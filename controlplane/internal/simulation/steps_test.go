@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -282,9 +283,11 @@ func (w *world) fault() error {
 	return nil
 }
 
-// mild does harm that must not cost a single fetch.
+// mild does harm that must not cost a single fetch, but for those that a lease's end cuts off.
 func (w *world) mild() error {
-	switch w.r.IntN(5) {
+	switch w.r.IntN(6) {
+	case 5:
+		return w.lapse()
 	case 0, 1:
 		w.stalled = !w.stalled
 		return nil
@@ -299,6 +302,32 @@ func (w *world) mild() error {
 	}
 	if err := w.lead(); err != nil {
 		return err
+	}
+	return w.markAll()
+}
+
+// maxAbsences of leaders in one run of the simulation are no more than tasks may be sent again for.
+const maxAbsences = leader.MaxAttempts - 2
+
+// lapse is a leader that is away for longer than a lease: the fetchers drop what they hold, and end what they were asking.
+// The next leader lends them the same shards.
+func (w *world) lapse() error {
+	if w.absences++; w.absences > maxAbsences {
+		return nil
+	}
+	if err := w.lead(); err != nil {
+		return err
+	}
+	for s := range shards {
+		for _, key := range w.sortedOpen(s) {
+			if w.r.IntN(3) == 0 {
+				under := unitKey{key.job, model.Unit{Seq: key.seq, Page: w.open[s][key].page}}
+				w.fetched[under]++
+				w.cut[under]++
+			}
+		}
+		w.let(s)
+		w.tasks[s] = nil // it is read from its end
 	}
 	return w.markAll()
 }

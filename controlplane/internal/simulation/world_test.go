@@ -120,13 +120,15 @@ type world struct {
 	runs     []*runTruth
 
 	fetched   map[unitKey]int
+	cut       map[unitKey]int // of these, requests that ended with their lease
+	absences  int
 	delivered map[ids.ID]map[model.Unit]bool // units that a receipt given to settle called delivered
 	funded    map[string]int64
 }
 
 func newWorld(seed uint64) (*world, error) {
 	w := &world{r: rand.New(rand.NewPCG(seed, 7)), ticks: rand.New(rand.NewPCG(seed, 8)), now: 1_800_000_000_000, machine: fsm.New(),
-		store: newMemoryStore(), fetched: map[unitKey]int{}, delivered: map[ids.ID]map[model.Unit]bool{},
+		store: newMemoryStore(), fetched: map[unitKey]int{}, cut: map[unitKey]int{}, delivered: map[ids.ID]map[model.Unit]bool{},
 		funded: map[string]int64{}}
 	w.window = 1 + w.r.IntN(8)
 	w.changeClocks()

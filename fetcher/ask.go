@@ -9,10 +9,12 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rules"
 )
 
 // A unit may need more pages than its own (extract.Ask). They are asked for one after the other, each as a request of its
@@ -46,10 +48,7 @@ func (f *Fetcher) extraction(ctx context.Context, c *chain, r *recipe, view View
 			return step{}
 		case f.extract <- struct{}{}:
 		}
-		result, err := r.extractor.ExtractContext(ctx, append(c.fetch.pages, p)...)
-		if err == nil && result.Ask == nil {
-			result.Rows, err = processed(ctx, r, result.Rows, day)
-		}
+		result, err := f.extracted(ctx, c, r, p, day)
 		<-f.extract
 		if ctx.Err() != nil {
 			return step{}
@@ -77,6 +76,21 @@ func (f *Fetcher) extraction(ctx context.Context, c *chain, r *recipe, view View
 		}
 		p = extract.Page{URL: result.Ask.URL, Asked: result.Ask.URL, At: f.config.Clock.Now(), Code: code}
 	}
+}
+
+// extracted are the rows of a unit's pages, p the newest.
+func (f *Fetcher) extracted(ctx context.Context, c *chain, r *recipe, p extract.Page, day rules.Day) (result extract.Result, err error) {
+	panicked := f.reader.Run(reading.Page{URL: p.URL, ContentType: p.ContentType, Body: p.Body}, func() {
+		f.config.Reading(p)
+		result, err = r.extractor.ExtractContext(ctx, append(c.fetch.pages, p)...)
+		if err == nil && result.Ask == nil {
+			result.Rows, err = processed(ctx, r, result.Rows, day)
+		}
+	})
+	if panicked != nil {
+		return extract.Result{}, panicked
+	}
+	return result, err
 }
 
 // keepPage keeps a page, or what its type chose to keep of it, until the unit's next page is there.
@@ -139,7 +153,13 @@ func (f *Fetcher) unfetched(c *chain, r *recipe, view View) *step {
 	if c.task.Limited {
 		p.Code = fault.PageDailyLimit
 	}
-	result, done, err := r.extractor.Unfetched(p)
+	var result extract.Result
+	var done bool
+	var err error
+	panicked := f.reader.Run(reading.Page{URL: p.URL}, func() { result, done, err = r.extractor.Unfetched(p) })
+	if panicked != nil {
+		err = panicked
+	}
 	var next step
 	switch {
 	case err != nil:

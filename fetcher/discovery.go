@@ -9,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
@@ -204,7 +205,7 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe, tiers []m
 		}
 		return &ledAway{to: to}
 	}
-	response, err := web.Fetch(ctx, Request{URL: d.at, Tier: tiers[d.tier], BeforeHop: beforeHop})
+	response, err := f.fetch(ctx, Request{URL: d.at, Tier: tiers[d.tier], BeforeHop: beforeHop})
 	var led *ledAway
 	var failure *Failure
 	switch {
@@ -219,7 +220,12 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe, tiers []m
 	}
 	defer response.Release()
 	next.answer.Host = model.HostOf(response.Final)
-	values, err := d.source.find(ctx, response.Body)
+	var values map[string]string
+	panicked := f.reader.Run(reading.Page{URL: response.Final, ContentType: response.ContentType, Body: response.Body},
+		func() { values, err = d.source.find(ctx, response.Body) })
+	if panicked != nil {
+		values, err = nil, panicked
+	}
 	if err == nil && d.futile != 0 {
 		f.hosts.note(model.HostOf(d.start), d.futile, f.config.Clock.Now())
 	}

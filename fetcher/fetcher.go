@@ -16,7 +16,9 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
@@ -76,6 +78,10 @@ type Config struct {
 	Tracer  *telemetry.Tracer  // nil: no traces
 	// Crash is called with the name of each step's end, for tests that end the process there.
 	Crash func(point string)
+	// Reading is called as a page is read, for tests that panic there; it may be left out.
+	Reading func(p extract.Page)
+	// Unreadable is the directory of pages whose reading panicked, the newest 32 with 64 MiB at most; "": none is kept.
+	Unreadable string
 }
 
 func (c *Config) setDefaults() {
@@ -109,11 +115,15 @@ func (c *Config) setDefaults() {
 	if c.Crash == nil {
 		c.Crash = func(string) {}
 	}
+	if c.Reading == nil {
+		c.Reading = func(extract.Page) {}
+	}
 }
 
 // Fetcher is one fetching process.
 type Fetcher struct {
 	config  Config
+	reader  *reading.Guard
 	recipes *recipeCache
 	tokens  *tokens
 	hosts   *hostMemory
@@ -143,8 +153,10 @@ type Fetcher struct {
 func New(config Config) *Fetcher {
 	config.setDefaults()
 	f := &Fetcher{
-		config:   config,
-		metrics:  newMetrics(config.Metrics),
+		config:  config,
+		metrics: newMetrics(config.Metrics),
+		reader: reading.New(reading.Config{Dir: config.Unreadable, Clock: config.Clock, Logger: config.Logger,
+			Metrics: config.Metrics}),
 		recipes:  newRecipeCache(maxRecipes),
 		tokens:   newTokens(config.Clock),
 		hosts:    newHostMemory(maxRemembered),

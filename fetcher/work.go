@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
@@ -250,8 +251,17 @@ func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tiers []model.Ti
 		c.fetch.hops++
 		return nil
 	}
-	response, err := web.Fetch(ctx, Request{URL: at, Tier: tiers[c.fetch.tier], As: as, Load: r.load, BeforeHop: beforeHop})
+	response, err := f.fetch(ctx, Request{URL: at, Tier: tiers[c.fetch.tier], As: as, Load: r.load, BeforeHop: beforeHop})
 	return step{}, response, err
+}
+
+// fetch asks for a page, whose answer is decoded on the way.
+func (f *Fetcher) fetch(ctx context.Context, req Request) (response *Response, err error) {
+	panicked := f.reader.Run(reading.Page{URL: req.URL}, func() { response, err = f.config.Web.Fetch(ctx, req) })
+	if panicked != nil {
+		return nil, &Failure{Code: fault.PageUnparsable, Final: req.URL, Cause: panicked}
+	}
+	return response, err
 }
 
 // robots says whether robots.txt allows a page. Reading it may have taken longer than the shard's lease.

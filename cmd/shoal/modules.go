@@ -225,7 +225,8 @@ func (n *node) build(ctx context.Context) (err error) {
 		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
-		Logger:  n.forRole("fetcher"), Metrics: n.metricsOf("fetcher"), Tracer: n.tracer, Crash: n.point})
+		Logger:  n.forRole("fetcher"), Metrics: n.metricsOf("fetcher"), Tracer: n.tracer, Crash: n.point,
+		Unreadable: filepath.Join(config.Data, "unreadable")})
 	if !n.has("apiserver") {
 		return nil
 	}

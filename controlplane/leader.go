@@ -196,7 +196,7 @@ func (s *Server) adopt(ctx context.Context, term, began uint64) *leadership {
 	defer s.machine.between.Unlock()
 	l.dispatcher = dispatch.New(dispatch.Config{Leader: began, Newest: store().LastDispatch(), Shards: int(s.cfg.Shards), Window: s.cfg.Window,
 		HostOf: s.cfg.HostOf, ShardOf: s.cfg.ShardOf, DomainOf: s.cfg.DomainOf, Pace: s.cfg.pace, Now: s.cfg.Clock.Now, View: view})
-	l.tracker = shards.New(shards.Config{Lease: s.cfg.Lease, EndWithin: s.cfg.EndWithin, Now: s.cfg.Clock.Now})
+	l.tracker = shards.New(shards.Config{Lease: s.cfg.Lease, EndWithin: l.endWithin, Now: s.cfg.Clock.Now})
 	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: s.cfg.Store,
 		Log: s.cfg.Log, IDs: s.cfg.IDs, NowMicros: func() int64 { return s.cfg.Clock.Now().UnixMicro() },
 		Spare: s.spares, Point: s.cfg.Point, Counts: &s.metrics.steps, Tracer: s.cfg.Tracer}
@@ -304,6 +304,14 @@ func (l *leadership) heartbeat(beat client.Heartbeat) (client.Leases, error) {
 		leases.Hold[i].Newest = l.dispatcher.Newest(int(leases.Hold[i].Shard))
 	}
 	return leases, nil
+}
+
+// endWithin is how long after its lease's end a fetcher may be at work. Those of cluster version 1 finish what they ask.
+func (l *leadership) endWithin() time.Duration {
+	if l.view().ClusterVersion() < 2 {
+		return max(l.s.cfg.FetchDeadline, l.s.cfg.EndWithin)
+	}
+	return l.s.cfg.EndWithin
 }
 
 // assign proposes the changes of owners that are due.

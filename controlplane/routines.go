@@ -160,14 +160,15 @@ func (l *leadership) finish(ctx context.Context) error {
 	}
 }
 
-// assignWhenDue assigns shards when nodes come, and looks regularly for owners that are gone.
+// assignWhenDue assigns shards when nodes come, and as soon as owners are known to be gone.
 func (l *leadership) assignWhenDue(ctx context.Context) error {
 	for {
+		view := l.view()
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-l.assignNow:
-		case <-l.s.cfg.Clock.After(l.s.cfg.Lease / 4):
+		case <-l.s.cfg.Clock.After(l.tracker.Due(view.Nodes(), view.Shards())):
 		}
 		if err := l.assign(); err != nil {
 			return err

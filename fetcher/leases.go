@@ -2,6 +2,7 @@ package fetcher
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"

@@ -36,8 +36,9 @@ import (
 
 // Config sets the times. All are above 0.
 type Config struct {
-	Lease     time.Duration // for how long a heartbeat lets a fetcher work
-	EndWithin time.Duration // after a lease's end a fetcher has ended its requests
+	Lease time.Duration // for how long a heartbeat lets a fetcher work
+	// EndWithin is how long after a lease's end a fetcher may need until it has ended its requests. It may shrink in time.
+	EndWithin func() time.Duration
 	Now       func() time.Time
 }
 
@@ -83,7 +84,7 @@ func New(cfg Config) *Tracker {
 
 // wait is how long after a sign of life a fetcher may still be at work.
 func (t *Tracker) wait() time.Duration {
-	w := t.cfg.Lease + t.cfg.EndWithin
+	w := t.cfg.Lease + t.cfg.EndWithin()
 	return w + w/driftShare
 }
 
@@ -211,6 +212,24 @@ func (t *Tracker) letGo(owner *state.Node, s *state.Shard) bool {
 // while it was.
 func (t *Tracker) silent(name string, owner *state.Node, now time.Time) bool {
 	return t.silence(name, owner, now) >= t.wait()
+}
+
+// Due returns after how long an owner that is not heard can be replaced, at most a quarter of a lease: Plan is called at
+// least so often.
+func (t *Tracker) Due(nodes []*state.Node, shards []*state.Shard) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, due := t.cfg.Now(), t.cfg.Lease/4
+	owners := make(map[string]*state.Node, len(nodes))
+	for _, n := range nodes {
+		owners[n.Name] = n
+	}
+	for _, s := range shards {
+		if left := t.wait() - t.silence(s.Owner, owners[s.Owner], now); s.Owner != "" && left > 0 {
+			due = min(due, left)
+		}
+	}
+	return due
 }
 
 // silence is for how long an owner has not been heard, although it could have been.

@@ -86,7 +86,7 @@ func (w *world) drift() float64 { return 1 + float64(w.r.IntN(3)-1)*maxDrift }
 
 func (w *world) lead() {
 	w.rate = w.drift()
-	w.tracker = New(Config{Lease: lease * time.Millisecond, EndWithin: ending * time.Millisecond, Now: func() time.Time {
+	w.tracker = New(Config{Lease: lease * time.Millisecond, EndWithin: within(ending * time.Millisecond), Now: func() time.Time {
 		return time.UnixMicro(int64(w.clock(w.rate) * 1000))
 	}})
 }
@@ -415,10 +415,12 @@ func TestPlannedMovesWaitForNobody(t *testing.T) {
 	})
 }
 
+func within(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
+
 // A drain moves everything at once; what a newcomer is due moves bit by bit.
 func TestJoinMovesAnEighthAtATime(t *testing.T) {
 	now := time.Unix(100, 0)
-	tracker := New(Config{Lease: time.Second, EndWithin: time.Second, Now: func() time.Time { return now }})
+	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second), Now: func() time.Time { return now }})
 	old, young := &state.Node{Name: "old", Boot: ids.ID{1}, Capacity: 1}, &state.Node{Name: "young", Boot: ids.ID{2}, Capacity: 1}
 	beat := client.Heartbeat{Node: "old", Boot: old.Boot}
 	var list []*state.Shard
@@ -452,7 +454,7 @@ func TestJoinMovesAnEighthAtATime(t *testing.T) {
 
 func TestFreshNodeHasItsShardsWithTheFirstAnswer(t *testing.T) {
 	now := time.Unix(100, 0)
-	tracker := New(Config{Lease: time.Second, EndWithin: time.Second, Now: func() time.Time { return now }})
+	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second), Now: func() time.Time { return now }})
 	node := &state.Node{Name: "one", Boot: ids.ID{2}, Capacity: 1}
 	for _, owner := range []string{"", "one"} { // a new cluster, and a restart
 		shard := &state.Shard{Owner: owner, Epoch: 3}
@@ -468,7 +470,7 @@ func TestFreshNodeHasItsShardsWithTheFirstAnswer(t *testing.T) {
 
 func TestNewLeaderWaits(t *testing.T) {
 	now := time.Unix(100, 0)
-	tracker := New(Config{Lease: time.Second, EndWithin: time.Second, Now: func() time.Time { return now }})
+	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second), Now: func() time.Time { return now }})
 	nodes := []*state.Node{{Name: "gone", Boot: ids.ID{1}, Capacity: 1}, {Name: "here", Boot: ids.ID{2}, Capacity: 1}}
 	shard := []*state.Shard{{Owner: "gone", Epoch: 1}}
 	beat := client.Heartbeat{Node: "here", Boot: ids.ID{2}}
@@ -493,10 +495,38 @@ func TestNewLeaderWaits(t *testing.T) {
 	}
 }
 
+// Whoever plans when it is due replaces an owner that is gone at the very end of the wait, however long that is by then.
+func TestDueIsTheEndOfTheWait(t *testing.T) {
+	began := time.Unix(100, 0)
+	now, ending := began, 5*time.Second
+	tracker := New(Config{Lease: time.Second, EndWithin: func() time.Duration { return ending }, Now: func() time.Time { return now }})
+	nodes := []*state.Node{{Name: "gone", Boot: ids.ID{1}, Capacity: 1}, {Name: "here", Boot: ids.ID{2}, Capacity: 1}}
+	shard := []*state.Shard{{Owner: "gone", Epoch: 1}, {Owner: "here", Epoch: 1}}
+	end := began.Add(time.Second + 300*time.Millisecond)
+	end = end.Add(end.Sub(began) / driftShare)
+	for {
+		tracker.Heard(client.Heartbeat{Node: "here", Boot: ids.ID{2}, Holding: []client.ShardEpoch{{Epoch: 1}}})
+		if len(tracker.Plan(nodes, shard)) > 0 {
+			break
+		}
+		if now.After(began.Add(time.Second)) {
+			ending = 300 * time.Millisecond // all fetchers end their requests by now
+		}
+		due := tracker.Due(nodes, shard)
+		if due <= 0 || due > tracker.cfg.Lease/4 {
+			t.Fatalf("due after %v", due)
+		}
+		now = now.Add(due)
+	}
+	if !now.Equal(end) {
+		t.Errorf("replaced after %v, want %v", now.Sub(began), end.Sub(began))
+	}
+}
+
 // A leader that was away gives its fetchers the time to come again, whoever of them comes first.
 func TestLeaderThatWasAwayWaits(t *testing.T) {
 	now := time.Unix(100, 0)
-	tracker := New(Config{Lease: time.Second, EndWithin: time.Second, Now: func() time.Time { return now }})
+	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second), Now: func() time.Time { return now }})
 	nodes := []*state.Node{{Name: "slow", Boot: ids.ID{1}, Capacity: 1}, {Name: "quick", Boot: ids.ID{2}, Capacity: 1}}
 	list := []*state.Shard{{Owner: "slow", Epoch: 1}, {Number: 1, Owner: "quick", Epoch: 1}}
 	for shard, node := range nodes {
@@ -513,7 +543,7 @@ func TestLeaderThatWasAwayWaits(t *testing.T) {
 }
 
 func TestWaitCoversClocksThatDrift(t *testing.T) {
-	tracker := New(Config{Lease: lease * time.Millisecond, EndWithin: ending * time.Millisecond, Now: time.Now})
+	tracker := New(Config{Lease: lease * time.Millisecond, EndWithin: within(ending * time.Millisecond), Now: time.Now})
 	given := float64(tracker.wait().Milliseconds()) / (1 + maxDrift) // true time, by a fast leader's clock
 	if works := (lease + ending) / (1 - maxDrift); given < works {   // by a slow fetcher's
 		t.Fatalf("a shard is given away after %.0f ms while its holder may work for %.0f ms", given, works)

@@ -254,7 +254,8 @@ func (t *Tracker) Answer(node *state.Node, shards []*state.Shard) client.Leases 
 	now := t.cfg.Now()
 	for _, s := range shards {
 		if s.Owner != node.Name {
-			leases.Soon = leases.Soon || s.Next == node.Name || s.Owner != "" && t.silence(s.Owner, nil, now) >= t.cfg.Lease
+			freed := s.Owner != "" && t.wait()-t.silence(s.Owner, nil, now) <= t.cfg.Lease/2 // before the next regular heartbeat
+			leases.Soon = leases.Soon || s.Next == node.Name || freed
 			continue
 		}
 		tenure := client.ShardEpoch{Shard: s.Number, Epoch: s.Epoch}

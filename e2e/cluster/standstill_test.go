@@ -1,0 +1,75 @@
+//go:build linux
+
+package cluster
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/testkit/cluster"
+	"shoal.dev/shoal/pkg/testkit/synthweb"
+)
+
+// standStill is how long the hosts of a fetcher that was killed may wait for the next one, with the lease that clusters have.
+const standStill = 15 * time.Second
+
+// TestHostsOfALostFetcherMove kills one of two fetchers in the middle of a run. Its hosts are asked by the other soon, as
+// slowly as before, and the run is exact.
+func TestHostsOfALostFetcherMove(t *testing.T) {
+	on := spread{newNetwork(t)}
+	web := on.Web(t, suite.Patient(30, 150))
+	s := suite.NewService(t, on, web, "--lease", "10s", "--fetch-timeout", "60s", "--host-rate", "4", "--max-host-rate", "4")
+	c := s.Product.(*product).Cluster
+	s.Fill(s.Client, suite.Plenty)
+	o := suite.ProductOrder(s.Client, slices.Collect(web.URLs(30*150)))
+	run := o.Launch(t)
+	suite.Begun(t, s.Client, run, 600)
+
+	lost := c.With(cluster.Fetcher)[0]
+	lost.Kill()
+	killed := time.Now()
+	reported := suite.Must(s.Report(suite.Within(t, settleTime), run))(t)
+
+	waits := movesFrom(web, lost.Addr(), killed)
+	if len(waits) == 0 {
+		t.Fatal("the fetcher that was killed had no host")
+	}
+	slices.Sort(waits)
+	longest := waits[len(waits)-1]
+	t.Logf("%d hosts stood still for %v to %v", len(waits), waits[0].Round(time.Millisecond), longest.Round(time.Millisecond))
+	if longest > standStill {
+		t.Errorf("a host stood still for %v, at most %v", longest, standStill)
+	}
+	suite.CheckWallet(t, s.Client)
+	s.CheckBooks()
+	want := s.Expected(o)
+	want.Lost, want.MinGap = []netip.Addr{lost.Addr()}, time.Second/4*9/10
+	t.Log(suite.Check(t, want, s.WithRecords(reported)))
+	for _, n := range suite.Must(s.Admin().Nodes(t.Context()))(t) {
+		if n.Name == lost.Name && n.State != "FAILED" || n.Name != lost.Name && n.State == "FAILED" {
+			t.Errorf("node %s is told to be %s", n.Name, n.State)
+		}
+	}
+}
+
+// movesFrom is how long each host of a client that was lost waited until another asked it.
+func movesFrom(web *synthweb.Web, lost netip.Addr, at time.Time) []time.Duration {
+	owner, moved := map[string]netip.Addr{}, map[string]time.Duration{}
+	for r := range web.Requests() {
+		switch {
+		case r.Followed: // by whoever was led there
+		case r.Start.Before(at):
+			owner[r.Host] = r.From
+		case owner[r.Host] == lost && r.From != lost && moved[r.Host] == 0:
+			moved[r.Host] = r.Start.Sub(at)
+		}
+	}
+	waits := make([]time.Duration, 0, len(moved))
+	for _, wait := range moved {
+		waits = append(waits, wait)
+	}
+	return waits
+}

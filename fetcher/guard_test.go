@@ -288,7 +288,7 @@ func TestGuardOfTheBrowser(t *testing.T) {
 	g.trap.Expect(netip.MustParseAddrPort("127.0.0.1:0")) // where pages' proxies listen
 	some := every(len(g.targets)/400, g.targets)
 	if testing.Short() {
-		some = every(len(g.targets)/100, g.targets)
+		some = every(len(g.targets)/25, g.targets)
 	}
 	const perPage = 25
 	g.pages = some

@@ -84,7 +84,8 @@ func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope) (answer Result, don
 	}
 }
 
-// finishCall writes the idempotency record: a claim under way, the result, or nothing after a release.
+// finishCall writes the idempotency record: a claim under way, the result, or nothing after a release or a refusal that
+// passes.
 func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, result Result) {
 	call := env.Call
 	old := tx.Claim(call.Customer, call.Operation, call.Key)
@@ -101,6 +102,12 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, result Result) {
 		addClaim(tx, payload)
 		return
 	}
+	if passing(result.Err) && tx.ClusterVersion() >= 2 {
+		if old != nil {
+			dropClaim(tx, old)
+		}
+		return
+	}
 	record := &state.Claim{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request,
 		Done: true, Number: uint16(env.Number), Expires: tx.Now + claimKeptMillis}
 	record.Result, record.Fault = m.save(result)
@@ -109,6 +116,16 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, result Result) {
 		return
 	}
 	addClaim(tx, record)
+}
+
+// passing says whether the same call may succeed later, so that its refusal is nobody's last word: by paying, by waiting, or
+// when the service is well again (decision 5).
+func passing(err error) bool {
+	if err == nil {
+		return false
+	}
+	status := fault.Lookup(fault.CodeOf(err)).Status
+	return status == 402 || status == 429 || status >= 500
 }
 
 func addClaim(tx *state.Tx, c *state.Claim) {

@@ -20,12 +20,15 @@ type trials struct {
 	group, scraper ids.ID
 }
 
-func newTrials(t *testing.T) *trials {
+func newTrials(t *testing.T) *trials { return newTrialsWith(t, 5, 1_000_000) }
+
+// newTrialsWith gives new customers free requests, and the one with the scraper money.
+func newTrialsWith(t *testing.T, free, micros int64) *trials {
 	b := &trials{T: t, m: New(), now: 1}
-	b.must(command.CreateClusterPayload{Version: command.Newest, ID: b.ids.New(), Shards: 1, FreeGrant: 5, Prices: testPrices})
+	b.must(command.CreateClusterPayload{Version: command.Newest, ID: b.ids.New(), Shards: 1, FreeGrant: free, Prices: testPrices})
 	b.must(command.OpenCustomerPayload{Customer: customer, Entry: b.ids.New()})
 	b.must(command.OpenCustomerPayload{Customer: "other", Entry: b.ids.New()})
-	b.must(command.AdjustWalletPayload{Customer: customer, Entry: b.ids.New(), Amount: 1_000_000})
+	b.must(command.AdjustWalletPayload{Customer: customer, Entry: b.ids.New(), Amount: micros})
 	b.group, b.scraper = b.ids.New(), b.ids.New()
 	b.must(command.PutGroupPayload{Create: true, ID: b.group, Customer: customer, Name: "g", DataTable: "t"})
 	b.must(command.PutScraperPayload{Create: true, ID: b.scraper, Customer: customer, Group: b.group,

@@ -1,0 +1,65 @@
+package fsm
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// calls repeats a call of one customer under one key.
+type calls struct {
+	*trials
+	ticket ids.ID
+}
+
+func (c calls) call(payload command.Payload) Result {
+	c.Helper()
+	data, err := c.m.Encode(c.ids.New(), c.now, payload,
+		&command.Call{Customer: customer, Operation: "run", Key: "k", Request: 1, Ticket: c.ticket})
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.index++
+	return c.m.Apply(c.index, data)
+}
+
+// TestRefusalsThatPassAreNotKept: who is refused for want of money, pays and calls again with the same key is heard, whether
+// the key was claimed before or not, and leaves nothing behind until then.
+func TestRefusalsThatPassAreNotKept(t *testing.T) {
+	for name, claims := range map[string]bool{"at once": false, "under a claim": true} {
+		t.Run(name, func(t *testing.T) {
+			c := calls{trials: newTrialsWith(t, 0, 149)} // a page costs 150
+			run := command.LaunchRunPayload{Job: c.ids.New(), Entry: c.ids.New(), Customer: customer, Scraper: c.scraper,
+				List: c.ids.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
+			for range 2 {
+				if claims {
+					data, err := c.m.Encode(ids.ID{42}, c.now, command.ClaimCallPayload{List: run.List},
+						&command.Call{Customer: customer, Operation: "run", Key: "k", Request: 1})
+					if err != nil {
+						t.Fatal(err)
+					}
+					c.index++
+					c.m.Apply(c.index, data)
+					c.ticket = ids.ID{42}
+				}
+				if got := c.call(run); fault.CodeOf(got.Err) != fault.WalletInsufficient || got.Replayed {
+					t.Fatalf("without money: %+v", got)
+				}
+				if kept := c.view().Customer(customer).Claims; kept != 0 {
+					t.Fatalf("%d keys are kept", kept)
+				}
+			}
+			c.must(command.AdjustWalletPayload{Customer: customer, Entry: c.ids.New(), Amount: 1_000_000})
+			first := c.call(run)
+			if first.Err != nil || first.Replayed {
+				t.Fatalf("with money: %+v", first)
+			}
+			if again := c.call(run); again.Err != nil || !again.Replayed {
+				t.Errorf("once more: %+v", again)
+			}
+		})
+	}
+}

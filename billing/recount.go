@@ -86,7 +86,10 @@ func recountJob(ctx context.Context, view *client.View, store Recounter, job *cl
 		return Recounted{}, fmt.Errorf("billing: recount of run %s: %w", job.ID, err)
 	}
 	entry := view.Entry(job.Entry)
-	result := Recounted{Job: job.ID, Customer: job.Customer, Entry: job.Entry, LedgerMicros: -entry.Amount,
+	if entry == nil {
+		entry = &client.Entry{} // a trial that delivered nothing has none
+	}
+	result := Recounted{Job: job.ID, Customer: job.Customer, Entry: entry.ID, LedgerMicros: -entry.Amount,
 		LedgerItems: job.Items, RecountItems: counted.Items}
 	free := map[string]uint64{}
 	for _, line := range entry.Lines {

@@ -227,8 +227,12 @@ func closeRun(tx *state.Tx, p command.CloseRunPayload) (None, error) {
 	tx.DropRun(p.Job)
 	pruneRecipes(tx, job.Scraper)
 	uncountTrial(tx, &closed)
-	books := openBooks(tx)
 	entry := *tx.Entry(job.Entry)
+	if closed.Trial() && closed.Delivered == 0 && entry.Amount == 0 && tx.ClusterVersion() >= 2 {
+		tx.RemoveEntry(&entry) // nothing delivered, nothing entered (decision 63)
+		return None{}, nil
+	}
+	books := openBooks(tx)
 	books.seal(books.wallet(job.Customer), &entry, state.EntrySettled)
 	tx.PutEntry(&entry)
 	books.save()

@@ -302,6 +302,9 @@ func (d *money) covers(t *rapid.T) {
 			continue
 		}
 		entry := view.Entry(job.Entry)
+		if entry == nil && job.Trial() && job.Closed && job.Delivered == 0 {
+			entry = &state.Entry{} // nothing delivered, nothing entered
+		}
 		for _, line := range entry.Lines {
 			want := d.line(id, line.RowKey)
 			if line.Pages != want.Pages || line.FreePages != want.FreePages || line.Amount != want.Amount {

@@ -125,6 +125,31 @@ func TestTrial(t *testing.T) {
 	}
 }
 
+// A trial that delivered nothing leaves nothing in the ledger; one that did, and every run, does.
+func TestNothingDeliveredNothingEntered(t *testing.T) {
+	b := newTrials(t)
+	for name, c := range map[string]struct {
+		payload   command.LaunchRunPayload
+		delivered bool
+	}{
+		"a trial with a page":    {b.trial(b.scraper, command.Trial{Source: model.SourceSample}), true},
+		"a trial without a page": {b.trial(b.scraper, command.Trial{Source: model.SourceSample}), false},
+		"a run without a page": {command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: customer, Scraper: b.scraper,
+			List: b.ids.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}, false},
+	} {
+		before := *b.view().Wallet(customer)
+		b.must(c.payload)
+		b.end(c.payload.Job, c.delivered)
+		entered := b.view().Entry(c.payload.Entry) != nil
+		if want := c.delivered || c.payload.Trial == nil; entered != want {
+			t.Errorf("%s: entered %v", name, entered)
+		}
+		if after := *b.view().Wallet(customer); !entered && after != before {
+			t.Errorf("%s: the wallet was %+v and is %+v", name, before, after)
+		}
+	}
+}
+
 // A key that may only read has twenty billable trials a day; those that bring nothing are not counted.
 func TestTrialsOfADay(t *testing.T) {
 	b := newTrials(t)

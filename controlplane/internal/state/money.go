@@ -56,6 +56,9 @@ func (v *View) Entries(customer string, visit func(*Entry) bool) {
 // PutEntry adds or replaces.
 func (t *Tx) PutEntry(e *Entry) { put(t, "entries", e) }
 
+// RemoveEntry removes an entry that was never sealed and moved nothing.
+func (t *Tx) RemoveEntry(e *Entry) { remove(t, "entries", e) }
+
 func booksTable() *memdb.TableSchema {
 	return table("books", index("id", true, func(*Books) []any { return []any{"books"} }))
 }

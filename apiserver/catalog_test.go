@@ -65,7 +65,7 @@ func TestGoldens(t *testing.T) {
 		lines.WriteString(op.Line() + "\n")
 	}
 	golden(t, "operations.txt", lines.Bytes())
-	document, err := operation.OpenAPI("Shoal", "1.0", ops)
+	document, err := operation.OpenAPI("Shoal", "1.0", describe(), ops)
 	if err != nil {
 		t.Fatal(err)
 	}

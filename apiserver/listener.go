@@ -27,27 +27,66 @@ type listener struct {
 	net.Listener
 	operators bool // who calls there are operators
 
+	callers callers
+
 	mu     sync.Mutex
 	open   map[*conn]struct{}
+	held   map[string]int // connections by holder, of those that are counted
 	closed bool
 }
 
-func listen(l net.Listener) *listener { return &listener{Listener: l, open: map[*conn]struct{}{}} }
+func listen(l net.Listener, callers callers) *listener {
+	return &listener{Listener: l, callers: callers, open: map[*conn]struct{}{}, held: map[string]int{}}
+}
 
 // Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
-	accepted, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &conn{Conn: accepted, listener: l, holder: l.callers.holder(accepted.RemoteAddr())}
+		switch fits, err := l.admit(c); {
+		case err != nil:
+			return nil, errors.Join(err, accepted.Close())
+		case fits:
+			return c, nil
+		}
+		l.callers.refuse(accepted, c.holder)
 	}
-	c := &conn{Conn: accepted, listener: l}
+}
+
+// admit counts a connection, unless its holder has its share already.
+func (l *listener) admit(c *conn) (fits bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return nil, errors.Join(net.ErrClosed, accepted.Close())
+	switch {
+	case l.closed:
+		return false, net.ErrClosed
+	case c.holder != "" && l.held[c.holder] >= maxOfAddress:
+		return false, nil
+	case c.holder != "":
+		l.held[c.holder]++
 	}
 	l.open[c] = struct{}{}
-	return c, nil
+	return true, nil
+}
+
+// forget takes a connection from the count, once.
+func (l *listener) forget(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, counted := l.open[c]; !counted {
+		return
+	}
+	delete(l.open, c)
+	if c.holder == "" {
+		return
+	}
+	if l.held[c.holder]--; l.held[c.holder] == 0 {
+		delete(l.held, c.holder)
+	}
 }
 
 // Close implements net.Listener; it may be called again.
@@ -126,6 +165,7 @@ func (all listeners) end(which func(*conn) bool) {
 type conn struct {
 	net.Conn
 	listener *listener
+	holder   string      // in whose share it is, "" in nobody's
 	busy     atomic.Bool // by what the server says
 	asked    atomic.Bool // something has been read
 	ended    atomic.Bool // the end of what the client sends has been read
@@ -197,8 +237,6 @@ func (c *conn) drain() {
 
 // cut closes the connection at once.
 func (c *conn) cut() error {
-	c.listener.mu.Lock()
-	delete(c.listener.open, c)
-	c.listener.mu.Unlock()
+	c.listener.forget(c)
 	return c.Conn.Close()
 }

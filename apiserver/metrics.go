@@ -19,6 +19,7 @@ type metrics struct {
 	calls   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
 	limited *prometheus.CounterVec
+	refused prometheus.Counter
 }
 
 var _ operation.Observer = (*metrics)(nil)
@@ -30,6 +31,7 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 		seconds: to.Histograms("shoal_apiserver_call_seconds", "Time from a call's header to its answer.", callSeconds,
 			"operation", "status"),
 		limited: to.Counters("shoal_apiserver_rate_limited_total", "Calls refused by a rate limit, by its class.", "class"),
+		refused: to.Counter("shoal_apiserver_connections_refused_total", "Connections refused because their address has its share."),
 	}
 }
 

@@ -12,12 +12,14 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/api"
@@ -64,6 +66,8 @@ type Config struct {
 	// NoRateLimits turns decision 6 off; Rates changes its figures, by class.
 	NoRateLimits bool
 	Rates        map[string]Rate
+	// TrustedProxies are the ranges of proxies that say in Forwarded or X-Forwarded-For who calls, and are believed.
+	TrustedProxies []netip.Prefix
 	// CustomerRates are the figures of a customer's credentials together, by class: ten times a credential's unless told.
 	CustomerRates map[string]Rate
 	// ExchangeRates are what currency rules convert by; the bundled table when nil.
@@ -111,6 +115,7 @@ type Server struct {
 	// customers and operators serve what comes by the listeners of each.
 	customers, operators fasthttp.RequestHandler
 	stopping             atomic.Bool
+	refused              prometheus.Counter // connections
 
 	endWork, endStreams context.CancelFunc
 }
@@ -148,7 +153,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Metrics = telemetry.NewMetrics()
 	}
 	m := newMetrics(cfg.Metrics)
-	s := &Server{cfg: cfg, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log)}
+	s := &Server{cfg: cfg, refused: m.refused, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log)}
 	limiter, err := newLimiter(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
@@ -159,6 +164,7 @@ func New(cfg Config) (*Server, error) {
 		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
 		Limits: limiter, Streams: streams,
 		Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Log, Observer: m, Tracer: cfg.Tracer, SpoolDir: cfg.DataDir,
+		Proxies: cfg.TrustedProxies,
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)
@@ -252,7 +258,7 @@ func (s *Server) operations() ([]*operation.Operation, error) {
 	ops := append(catalog(services),
 		machines(services, s.stopping.Load, s.cfg.Metrics, func() []byte { return document })...)
 	var err error
-	document, err = operation.OpenAPI("Shoal", "1.0", ops)
+	document, err = operation.OpenAPI("Shoal", "1.0", describe(), ops)
 	return ops, err
 }
 
@@ -270,9 +276,10 @@ func (s *Server) Run(ctx context.Context) error {
 // goroutines there are have ended when it returns without an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
-	open := listeners{listen(l)}
+	from := callers{proxies: s.cfg.TrustedProxies, unlimited: s.cfg.NoRateLimits, log: s.cfg.Log, refused: s.refused}
+	open := listeners{listen(l, from)}
 	if s.cfg.Operators != nil {
-		open = append(open, listen(s.cfg.Operators))
+		open = append(open, listen(s.cfg.Operators, from))
 		open[1].operators = true
 	}
 	server := s.newServer()

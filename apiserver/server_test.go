@@ -234,7 +234,7 @@ func TestListenersEndAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := listen(inner)
+	l := listen(inner, callers{unlimited: true})
 	defer func() { _ = l.Close() }()
 	there, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {

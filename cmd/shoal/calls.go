@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -13,8 +14,9 @@ import (
 
 // CallFlags say how often who may call the API.
 type CallFlags struct {
-	Rates         rates `name:"rate" group:"operation" mapsep:"," help:"How often a key may make calls of a class, and as many at once: run=20/1m. The class anonymous is of an address, for calls without a valid credential." placeholder:"CLASS=COUNT/PER"`
-	CustomerRates rates `name:"customer-rate" group:"operation" mapsep:"," help:"How often all keys of a customer may together; by default ten times as often as a key." placeholder:"CLASS=COUNT/PER"`
+	Rates          rates          `name:"rate" group:"operation" mapsep:"," help:"How often a key may make calls of a class, and as many at once: run=20/1m. The class anonymous is of an address, for calls without a valid credential." placeholder:"CLASS=COUNT/PER"`
+	TrustedProxies []netip.Prefix `group:"operation" help:"Ranges of proxies that stand before the API: their Forwarded or X-Forwarded-For say who calls, and they may have any number of connections. None by default: who connects calls." placeholder:"CIDR"`
+	CustomerRates  rates          `name:"customer-rate" group:"operation" mapsep:"," help:"How often all keys of a customer may together; by default ten times as often as a key." placeholder:"CLASS=COUNT/PER"`
 }
 
 // rates are figures by class: CLASS=COUNT/PER,…

@@ -55,25 +55,28 @@ func TestCallFlags(t *testing.T) {
 	want := CallFlags{
 		Rates: rates{"run": {Count: 20, Per: time.Minute}, "anonymous": {Count: 7, Per: time.Second},
 			"top-up": {Count: 1_000_000, Per: 24 * time.Hour}},
-		CustomerRates: rates{"run": {Count: 30, Per: time.Hour}},
+		CustomerRates:  rates{"run": {Count: 30, Per: time.Hour}},
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
 	}
-	b.shoal("serve", "--rate", "run=20/1m,anonymous=7/1s", "--rate", "top-up=1000000/24h", "--customer-rate", "run=30/60m").want(t, exitOK)
+	b.shoal("serve", "--rate", "run=20/1m,anonymous=7/1s", "--rate", "top-up=1000000/24h", "--customer-rate", "run=30/60m",
+		"--trusted-proxies", "10.0.0.0/8,fd00::/8").want(t, exitOK)
 	if diff := compare(ServeConfig{Calls: want}, ServeConfig{Calls: got.Calls}); diff != "" {
 		t.Error(diff)
 	}
 	t.Setenv("SHOAL_RATE", "run=20/1m,anonymous=7/1s,top-up=1000000/24h")
 	t.Setenv("SHOAL_CUSTOMER_RATE", "run=30/1h")
+	t.Setenv("SHOAL_TRUSTED_PROXIES", "10.0.0.0/8,fd00::/8")
 	b.shoal("serve").want(t, exitOK)
 	if diff := compare(ServeConfig{Calls: want}, ServeConfig{Calls: got.Calls}); diff != "" {
 		t.Errorf("from the environment: %s", diff)
 	}
-	for _, name := range []string{"SHOAL_RATE", "SHOAL_CUSTOMER_RATE"} {
+	for _, name := range []string{"SHOAL_RATE", "SHOAL_CUSTOMER_RATE", "SHOAL_TRUSTED_PROXIES"} {
 		if err := os.Unsetenv(name); err != nil { // what was set before comes back at the test's end
 			t.Fatal(err)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "shoal.conf")
-	if err := os.WriteFile(file, []byte("rate = run=20/1m,anonymous=7/1s\nrate = top-up=1000000/24h\ncustomer-rate = run=30/1h\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("rate = run=20/1m,anonymous=7/1s\nrate = top-up=1000000/24h\ncustomer-rate = run=30/1h\ntrusted-proxies = 10.0.0.0/8,fd00::/8\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	b.shoal("serve", "--config", file).want(t, exitOK)
@@ -94,6 +97,7 @@ func TestCallFlags(t *testing.T) {
 		{[]string{"--rate", "run=1/1ms"}, "want 1 to 1000000 calls in 1s to 24h0m0s"},
 		{[]string{"--customer-rate", "walk=1/1m"}, `--customer-rate: "walk" is none of`},
 		{[]string{"--customer-rate", "anonymous=1/1m"}, "--customer-rate: anonymous"},
+		{[]string{"--trusted-proxies", "10.0.0.1"}, "--trusted-proxies"},
 		{[]string{"--rate", "run=1/1m", "--no-rate-limits"}, "nothing is limited"},
 	} {
 		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, exitUsage, c.says)

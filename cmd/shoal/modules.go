@@ -234,7 +234,7 @@ func (n *node) build(ctx context.Context) (err error) {
 	n.api, err = apiserver.New(apiserver.Config{Client: client, Store: on.store, Guard: n.egress, ExchangeRates: rates,
 		Clock: n.clock,
 		IDs:   n.ids, DataDir: config.Data, NoRateLimits: config.NoRateLimits, Rates: config.Calls.Rates,
-		CustomerRates: config.Calls.CustomerRates, MaxHostRate: config.MaxHostRate,
+		CustomerRates: config.Calls.CustomerRates, TrustedProxies: config.Calls.TrustedProxies, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, Node: n.name, Boot: boot, Log: n.forRole("apiserver"),
 		Metrics: n.metrics, Tracer: n.tracer, Limiter: on.cache, Values: on.cache, SearchEngines: config.SearchEngines, Lag: on.lag,
 		Recount: n.recount, Operator: n.control.Operator(),

@@ -17,6 +17,12 @@ type Node struct {
 // disk is the file system of a directory, in bytes.
 type disk struct{ size, free uint64 }
 
+// FreeSpace is how many bytes a directory's disk has left, where the system tells.
+func FreeSpace(dir string) (bytes uint64, known bool) {
+	of, known := diskOf(dir)
+	return of.free, known
+}
+
 // Declare adds the node's own metrics.
 func (n Node) Declare(to *Metrics) {
 	NewSamples(func() (Node, bool) { return n, true }).

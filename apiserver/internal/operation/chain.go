@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/forwarded"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
@@ -55,18 +57,22 @@ type Chain struct {
 	// Work is the context of calls, Streaming that of open streams: it ends first.
 	Work, Streaming context.Context
 
+	// Proxies say who calls in their stead.
+	Proxies forwarded.Proxies
 	// SpoolDir is a folder for bodies that are being received; the system's for temporary files when "".
 	SpoolDir string
 
 	underway underway
 	shares   shares        // of large and streamed bodies
 	places   chan struct{} // a place for each large body in memory
+	spools   spools
+	free     func(dir string) (bytes uint64, known bool) // on the disk
 }
 
 // Handler serves operations.
 func (c *Chain) Handler(ops []*Operation) fasthttp.RequestHandler {
 	if c.places == nil {
-		c.places = make(chan struct{}, maxLarge)
+		c.places, c.free = make(chan struct{}, maxLarge), telemetry.FreeSpace
 	}
 	return c.Routes(ops, func(op *Operation) fasthttp.RequestHandler {
 		return func(rc *fasthttp.RequestCtx) { c.serve(op, rc) }
@@ -122,6 +128,7 @@ type exchange struct {
 	id      string
 	body    *body
 	from    Caller
+	address netip.Addr // of who calls, as far as trusted proxies say
 	err     error
 	ended   func()          // of a stream: releases its place
 	span    *telemetry.Span // nil: not traced
@@ -138,8 +145,19 @@ func (c *Chain) begin(op *Operation, rc *fasthttp.RequestCtx) *exchange {
 	if conn, ok := rc.Conn().(interface{ Gone() bool }); ok {
 		x.from.Gone = conn.Gone
 	}
+	peer, _ := netip.AddrFromSlice(rc.RemoteIP()) // the zero address when it has none
+	h := &rc.Request.Header
+	x.address = c.Proxies.Caller(peer, lines(h.PeekAll("Forwarded")), lines(h.PeekAll("X-Forwarded-For")))
 	rc.Response.Header.Set("X-Request-Id", x.id)
 	return x
+}
+
+// lines copies header values.
+func lines(values [][]byte) (texts []string) {
+	for _, value := range values {
+		texts = append(texts, string(value))
+	}
+	return texts
 }
 
 // printable says whether text is 1 to most printable ASCII characters.
@@ -220,18 +238,18 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 // identify finds out who calls and takes the call from its bucket.
 func (x *exchange) identify(ctx context.Context) error {
 	if x.op.Access == auth.Public {
-		return x.take(ctx, x.address(), "", x.op.Rate)
+		return x.take(ctx, x.holder(), "", x.op.Rate)
 	}
 	known := x.Auth.Known(string(x.rc.Request.Header.Peek("Authorization")))
 	if !known { // whether there is such a key asks the leader
-		if limited := x.take(ctx, x.address(), "", limits.Anonymous); limited != nil {
+		if limited := x.take(ctx, x.holder(), "", limits.Anonymous); limited != nil {
 			return limited
 		}
 	}
 	principal, view, err := x.authenticate(ctx)
 	if err != nil {
 		if known {
-			if limited := x.take(ctx, x.address(), "", limits.Anonymous); limited != nil {
+			if limited := x.take(ctx, x.holder(), "", limits.Anonymous); limited != nil {
 				return limited
 			}
 		}
@@ -261,8 +279,8 @@ func (x *exchange) authenticate(ctx context.Context) (auth.Principal, *client.Vi
 	return principal, view, err
 }
 
-// address names the bucket of who calls without a credential.
-func (x *exchange) address() string { return "address " + x.rc.RemoteIP().String() }
+// holder names the bucket of who calls without a credential.
+func (x *exchange) holder() string { return "address " + forwarded.Holder(x.address) }
 
 // take takes the call from a bucket and says on the answer what is left.
 func (x *exchange) take(ctx context.Context, holder, customer string, class limits.Class) error {

@@ -248,7 +248,7 @@ func (x *exchange) finish() {
 	x.endSpan(status)
 	level := slog.LevelInfo
 	attributes := []any{"operation", x.op.ID, "method", string(x.rc.Method()), "path", string(x.rc.Path()),
-		"status", status, "took", took, "correlationId", x.id, "customer", x.from.Customer}
+		"status", status, "took", took, "correlationId", x.id, "customer", x.from.Customer, "address", x.address.String()}
 	if !x.from.Job.IsZero() {
 		attributes = append(attributes, "job", x.from.Job)
 	}

@@ -18,7 +18,7 @@ import (
 type object = map[string]any
 
 // OpenAPI is the description of operations, OpenAPI 3.1, as indented JSON.
-func OpenAPI(title, version string, ops []*Operation) ([]byte, error) {
+func OpenAPI(title, version, description string, ops []*Operation) ([]byte, error) {
 	s := newSchemas()
 	paths := object{}
 	for _, op := range ops {
@@ -34,7 +34,7 @@ func OpenAPI(title, version string, ops []*Operation) ([]byte, error) {
 	s.of(reflect.TypeFor[Problem](), false)
 	document := object{
 		"openapi": "3.1.0",
-		"info":    object{"title": title, "version": version},
+		"info":    object{"title": title, "version": version, "description": description},
 		"paths":   paths,
 		"components": object{
 			"schemas": s.components,

@@ -21,6 +21,15 @@ const (
 	customerShare = 2
 )
 
+// DescribeBodies says what callers with large or streamed bodies have to know.
+func DescribeBodies() string {
+	p := usualPace()
+	return fmt.Sprintf("A longer or streamed body may take as long as its call, if at least %d bytes a second come in each %v of "+
+		"waiting, and no pause is longer than %v (408). Of each customer %d such bodies are taken at a time, and others wait for them. "+
+		"A streamed body has at most %d GiB (413). They are kept on disk until they are worked on; when that is full, the "+
+		"call ends with 503 unavailable.", p.least/int64(p.window/time.Second), p.window, p.stall, customerShare, maxReceived>>30)
+}
+
 // shares are what each customer has of something scarce. The zero value is ready.
 type shares struct {
 	mu   sync.Mutex
@@ -100,10 +109,16 @@ func (x *exchange) receive(ctx context.Context, limit int64) (io.Reader, error) 
 		return nil, fmt.Errorf("receive a body: %w", err)
 	}
 	source := &reading{from: x.body}
-	n, err := io.Copy(file, io.LimitReader(source, limit+1))
-	switch {
+	to := &spool{Writer: file, take: func(n int64) error {
+		return x.spools.take(x.from.Customer, n, func() (uint64, bool) { return x.free(x.SpoolDir) })
+	}}
+	x.after(func() { x.spools.leave(x.from.Customer, to.taken) })
+	n, err := io.Copy(to, io.LimitReader(source, limit+1))
+	switch coded := (*fault.Error)(nil); {
 	case source.err != nil:
 		return nil, bodyFault(source.err)
+	case errors.As(err, &coded):
+		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("receive a body: %w", err)
 	case n > limit:

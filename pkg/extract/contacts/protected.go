@@ -23,11 +23,7 @@ var (
 var (
 	makesMail = []string{"mailto:' +", "mailto:'+", `mailto:" +`, `mailto:"+`, "'@'", `"@"`, "'&#64;'", `"&#64;"`, "'%40'", `"%40"`, `\x40`, `\u0040`,
 		"&#109;&#97;&#105;&#108;", "'ma'+'il'", "eeb_", "uncryptmail", "decryptmail", "addy"}
-	putsText = []string{"document.write", "innerhtml", ".href", "insertadjacenthtml", "textcontent", "setattribute", "location", "innertext",
-		"append", "createtextnode", "replacewith", ".html(", ".text(", ".attr("}
-	// encodings are ways to keep an address from those who run no scripts.
-	encodings = []string{"znvygb", "rot13", "fromcharcode(64)", "fromcharcode(0x40)", ".join('@')", `.join("@")`, "join(`@`)", "decodeemail", "deobfuscate",
-		"decryptemail"}
+	putsText = []string{"document.write", "innerhtml", ".href", "insertadjacenthtml", "textcontent", "setattribute", "location"}
 )
 
 func containsAny(s string, marks []string) bool {
@@ -53,41 +49,29 @@ func protects(t *html.Token, attrs map[string]string) bool {
 	if attrs["data-domain"] != "" && (attrs["data-user"] != "" || attrs["data-name"] != "") {
 		return true
 	}
-	if effectOf(strings.ToLower(attrs["style"]))&reverses != 0 || strings.Contains(class, " rot13 ") {
-		return true
-	}
-	click := strings.ToLower(attrs["onclick"] + attrs["onmouseover"])
-	if strings.Contains(click, "mailto:") || containsAny(click, encodings) {
+	style := strings.ReplaceAll(strings.ToLower(attrs["style"]), " ", "")
+	if strings.Contains(style, "bidi-override") && strings.Contains(style, "rtl") {
 		return true
 	}
 	if strings.HasPrefix(strings.ToLower(attrs["id"]), "cloak") {
 		return true
 	}
 	href := strings.TrimSpace(attrs["href"])
-	return t.DataAtom == atom.A && (len(href) > 7 && strings.EqualFold(href[:7], "znvygb:") || strings.Contains(href, "/cdn-cgi/l/email-protection") || cryptedLink.MatchString(href))
+	return t.DataAtom == atom.A && (strings.Contains(href, "/cdn-cgi/l/email-protection") || cryptedLink.MatchString(href))
 }
 
 // script notes a script that makes an address.
 func (p *parser) script(text string) {
-	if state := stateIn(text); state != "" {
-		p.addState(state)
-	}
 	if len(text) > 200_000 {
 		return // a program, not a line that writes an address
 	}
 	text = strings.ToLower(text)
-	p.protected = p.protected || containsAny(text, putsText) &&
-		(strings.Contains(text, "mail") && containsAny(text, makesMail) || containsAny(text, encodings) ||
-			strings.Contains(text, "mailto") && containsAny(text, []string{"atob(", "fromcharcode", ".reverse()"}))
+	p.protected = p.protected || strings.Contains(text, "mail") && containsAny(text, makesMail) && containsAny(text, putsText)
 }
 
 // image takes an image's text, or notes that it shows an address.
 func (p *parser) image(attrs map[string]string) {
 	alt := attrs["alt"]
-	if isSignName(strings.ToLower(strings.Trim(alt, " ()[]{}"))) || alt == "" && signImage.MatchString(attrs["src"]) {
-		p.text.WriteString(pictured)
-		return
-	}
 	if strings.ContainsAny(alt, "@＠") || spelledAt.MatchString(alt) {
 		p.write(" " + alt + " ")
 		return
@@ -99,35 +83,3 @@ func (p *parser) image(attrs map[string]string) {
 		p.protected = true
 	}
 }
-
-// signImage is the address of a picture of an at sign.
-var signImage = regexp.MustCompile(`(?i)(?:^|[/_-])(?:at|at[_-]?sign|klammeraffe|aff?e|arroba|arobase|chiocciola|malpa|zavinac)\.(?:png|gif|jpe?g|webp|svg)(?:\?|$)`)
-
-// isSignName says whether a word in lower case is what an at sign is called.
-func isSignName(word string) bool {
-	switch word {
-	case "@", "＠", "at", "at sign", "at-sign", "at-zeichen", "klammeraffe", "arroba", "arobase", "chiocciola", "małpa", "zavináč", "apenstaartje", "snabel-a":
-		return true
-	}
-	return false
-}
-
-// isSign says whether an element is an icon of an at sign.
-func isSign(t *html.Token, attrs map[string]string) bool {
-	if t.DataAtom != atom.I && t.DataAtom != atom.Span {
-		return false
-	}
-	for class := range strings.FieldsSeq(attrs["class"]) {
-		switch class {
-		case "fa-at", "icon-at", "bi-at", "ti-at", "la-at", "ri-at-line", "mdi-at", "ph-at", "uil-at", "glyphicon-at":
-			return true
-		}
-	}
-	return false
-}
-
-// styled stands in the text of a page where a style sheet shows an at sign.
-const styled = '\x1e'
-
-// styledSign is one in the midst of an address.
-var styledSign = regexp.MustCompile(`[\pL\pN]\x1e+[\pL\pN-]+\.`)

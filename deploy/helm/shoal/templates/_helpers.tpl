@@ -312,9 +312,9 @@ spec:
         resources:
           requests: {storage: {{ .values.storage.size }}}
         {{- else }}
-        # A copy of the state, which a new pod gets from the voters.
+        # A copy of the state, which a new pod gets from the voters; of API servers also bodies that are being received.
         - name: data
-          emptyDir: {sizeLimit: 10Gi}
+          emptyDir: {sizeLimit: {{ ternary "28Gi" "10Gi" (eq .role "apiserver") }}}
         {{- end }}
 ---
 # Gives each pod the name by which the others reach it, ready or not.

@@ -1,0 +1,109 @@
+package apiserver
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/forwarded"
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+// arriving hands out connections from addresses that it is told.
+type arriving struct {
+	net.Listener
+	from []string
+	all  []*arrived
+}
+
+type arrived struct {
+	net.Conn
+	from   string
+	wrote  bytes.Buffer
+	closed bool
+}
+
+func (a *arriving) Accept() (net.Conn, error) {
+	if len(a.from) == 0 {
+		return nil, net.ErrClosed
+	}
+	c := &arrived{from: a.from[0]}
+	a.from, a.all = a.from[1:], append(a.all, c)
+	return c, nil
+}
+
+func (a *arrived) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(a.from))
+}
+func (a *arrived) SetWriteDeadline(time.Time) error { return nil }
+func (a *arrived) Write(p []byte) (int, error)      { return a.wrote.Write(p) }
+func (a *arrived) Close() error                     { a.closed = true; return nil }
+
+// accept takes one more connection from an address, nil when it is refused.
+func accept(t *testing.T, l *listener, inner *arriving, from string) net.Conn {
+	t.Helper()
+	inner.from = []string{from}
+	c, err := l.Accept()
+	last := inner.all[len(inner.all)-1]
+	if err == nil {
+		return c
+	}
+	if !errors.Is(err, net.ErrClosed) || !last.closed {
+		t.Fatalf("%v, closed %v", err, last.closed)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(&last.wrote), nil)
+	if err != nil || answer.StatusCode != http.StatusTooManyRequests || answer.Header.Get("Retry-After") == "" || !answer.Close {
+		t.Errorf("the refused one reads %v %v", answer, err)
+	}
+	return nil
+}
+
+// One address cannot take all connections. Proxies may have any number, and what is closed can be had again.
+func TestAnAddressHasAShareOfTheConnections(t *testing.T) {
+	var log strings.Builder
+	metrics := newMetrics(telemetry.NewMetrics())
+	inner := &arriving{}
+	l := listen(inner, callers{proxies: forwarded.Proxies{netip.MustParsePrefix("10.0.0.0/8")},
+		log: slog.New(slog.NewTextHandler(&log, nil)), refused: metrics.refused})
+	var first net.Conn
+	for i := range maxOfAddress {
+		for _, from := range []string{"192.0.2.1:%d", "[2001:db8::%x]:80", "10.0.0.1:%d", "10.0.0.1:1%d"} {
+			c := accept(t, l, inner, fmt.Sprintf(from, i+1))
+			if c == nil {
+				t.Fatalf("%s: number %d is refused", from, i)
+			}
+			if first == nil {
+				first = c
+			}
+		}
+	}
+	for from, fits := range map[string]bool{"192.0.2.1:9": false, "[::ffff:192.0.2.1]:9": false, "[2001:db8::ffff:1]:9": false,
+		"[2001:db8:0:1::1]:9": true, "192.0.2.2:9": true, "10.0.0.1:9": true} {
+		if (accept(t, l, inner, from) != nil) != fits {
+			t.Errorf("%s: want %v", from, fits)
+		}
+	}
+	if !strings.Contains(log.String(), "address=192.0.2.1") || !strings.Contains(log.String(), "--trusted-proxies") {
+		t.Errorf("the log says %q", log.String())
+	}
+	for range 2 {
+		if err := first.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if accept(t, l, inner, "192.0.2.1:9") == nil || accept(t, l, inner, "192.0.2.1:9") != nil {
+		t.Error("a connection that ends, twice over, leaves one place")
+	}
+	l.end(func(*conn) bool { return true })
+	if len(l.held) != 0 || len(l.open) != 0 {
+		t.Errorf("%d addresses and %d connections are remembered", len(l.held), len(l.open))
+	}
+}

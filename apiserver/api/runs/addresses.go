@@ -23,10 +23,16 @@ const (
 	linksAtOnce = 10_000   // read of a stored list
 )
 
+// address is one of a list.
+type address struct {
+	url       string
+	canonical string // "": nobody has looked at it yet
+}
+
 // addresses is a list as it arrives.
 type addresses interface {
 	// next is the next address, io.EOF behind the last one.
-	next(ctx context.Context) (string, error)
+	next(ctx context.Context) (address, error)
 	// place names the last one for people, as the input at fault: urls[17], or line 17.
 	place() string
 }
@@ -38,12 +44,12 @@ type listed struct {
 	read  int
 }
 
-func (l *listed) next(context.Context) (string, error) {
+func (l *listed) next(context.Context) (address, error) {
 	if l.read == len(l.urls) {
-		return "", io.EOF
+		return address{}, io.EOF
 	}
 	l.read++
-	return l.urls[l.read-1], nil
+	return address{url: l.urls[l.read-1]}, nil
 }
 
 func (l *listed) place() string {
@@ -70,7 +76,7 @@ func newLines(body io.Reader, parse func([]byte) (string, error), most int) *lin
 
 func (l *lines) place() string { return fmt.Sprintf("line %d", l.line) }
 
-func (l *lines) next(context.Context) (string, error) {
+func (l *lines) next(context.Context) (address, error) {
 	// A body that breaks off ends in the middle of a line, perhaps: Err is asked before that line is believed.
 	for l.scanner.Scan() && l.scanner.Err() == nil {
 		line := l.scanner.Bytes()
@@ -78,28 +84,28 @@ func (l *lines) next(context.Context) (string, error) {
 			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 		}
 		if l.line++; l.line > 2*l.most {
-			return "", fault.New(fault.ListTooLarge, "a list may have at most %d lines", 2*l.most)
+			return address{}, fault.New(fault.ListTooLarge, "a list may have at most %d lines", 2*l.most)
 		}
 		url, err := l.parse(bytes.TrimSpace(line))
 		if err != nil {
-			return "", refusedAddress(l.place(), string(line), err)
+			return address{}, refusedAddress(l.place(), string(line), err)
 		}
 		if url == "" {
 			continue
 		}
 		if l.found++; l.found > l.most {
-			return "", fault.New(fault.ListTooLarge, "a list may have at most %d addresses", l.most)
+			return address{}, fault.New(fault.ListTooLarge, "a list may have at most %d addresses", l.most)
 		}
-		return url, nil
+		return address{url: url}, nil
 	}
 	switch err := l.scanner.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		l.line++
-		return "", fault.Invalid(fault.InvalidURL, l.place(), "the line is longer than %d bytes", maxLine)
+		return address{}, fault.Invalid(fault.InvalidURL, l.place(), "the line is longer than %d bytes", maxLine)
 	case err != nil:
-		return "", err
+		return address{}, err
 	}
-	return "", io.EOF
+	return address{}, io.EOF
 }
 
 var errNotText = fault.New(fault.InvalidURL, "The line is not valid UTF-8.")
@@ -187,21 +193,21 @@ func (s *stored) place() string {
 	return fmt.Sprintf("link %d of job %s", s.from-uint32(len(s.links))-1, s.job.ID)
 }
 
-func (s *stored) next(ctx context.Context) (string, error) {
+func (s *stored) next(ctx context.Context) (address, error) {
 	if len(s.links) == 0 {
 		links, err := s.store.Links(ctx, s.job.List, s.from, linksAtOnce)
 		if errors.Is(err, rowstore.ErrListUnknown) {
-			return "", fault.Invalid(fault.InvalidRequest, "urls", "the list of the newest run is no longer kept; send the addresses")
+			return address{}, fault.Invalid(fault.InvalidRequest, "urls", "the list of the newest run is no longer kept; send the addresses")
 		}
 		if err != nil {
-			return "", fmt.Errorf("list of job %s: %w", s.job.ID, err)
+			return address{}, fmt.Errorf("list of job %s: %w", s.job.ID, err)
 		}
 		if len(links) == 0 {
-			return "", io.EOF
+			return address{}, io.EOF
 		}
 		s.links, s.from = links, links[len(links)-1].Seq+1
 	}
 	link := s.links[0]
 	s.links = s.links[1:]
-	return link.URL, nil
+	return address{url: link.URL}, nil
 }

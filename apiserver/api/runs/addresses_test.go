@@ -17,14 +17,14 @@ func read(t *testing.T, list addresses) ([]string, error) {
 	t.Helper()
 	var urls []string
 	for {
-		url, err := list.next(t.Context())
+		given, err := list.next(t.Context())
 		if errors.Is(err, io.EOF) {
 			return urls, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		urls = append(urls, url)
+		urls = append(urls, given.url)
 	}
 }
 

@@ -117,16 +117,18 @@ func (l *launch) take(ctx context.Context, from addresses, keep func(canonical s
 		return t, fmt.Errorf("take in a list: %w", err)
 	}
 	for {
-		url, err := from.next(ctx)
+		given, err := from.next(ctx)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return t, err
 		}
-		canonical, err := l.canonical(url)
-		if err != nil {
-			return t, refusedAddress(from.place(), url, err)
+		url, canonical := given.url, given.canonical
+		if canonical == "" {
+			if canonical, err = l.canonical(url); err != nil {
+				return t, refusedAddress(from.place(), url, err)
+			}
 		}
 		if keep != nil && !keep(canonical) {
 			t.left = true

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -163,10 +164,13 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 			return none, err
 		}
 	}
+	l.website = p.endpoint.Tag == model.WebsiteContacts
 	if in.Stream != nil {
-		if err := in.Stream.Receive(ctx); err != nil {
+		err := in.Stream.Receive(ctx, func(to io.Writer, body io.Reader) error { return l.check(ctx, p.lines(body), to) })
+		if err != nil {
 			return none, err
 		}
+		p.source = newChecked(in.Stream)
 	}
 	var keep func(string) bool
 	if in.Body.Rerun && p.again != nil {
@@ -176,7 +180,6 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 		}
 		keep = paid.lacks
 	}
-	l.website = p.endpoint.Tag == model.WebsiteContacts
 	t, err := l.take(ctx, p.source, keep)
 	if err != nil {
 		return none, err
@@ -203,10 +206,11 @@ type plan struct {
 	from *operation.Caller
 	in   *listRunRequest
 
-	again    *client.Scraper    // the existing list scraper, or
-	scraper  *client.PutScraper // the new one
-	endpoint model.Endpoint     // zero: the scraper's own recipe reads the addresses
-	source   addresses
+	again    *client.Scraper             // the existing list scraper, or
+	scraper  *client.PutScraper          // the new one
+	endpoint model.Endpoint              // zero: the scraper's own recipe reads the addresses
+	source   addresses                   // of a streamed body only when it has come
+	lines    func(body io.Reader) *lines // of a streamed body
 }
 
 // spec is that of the scraper.
@@ -242,9 +246,9 @@ func (p *plan) make() error {
 	case p.in.Stream == nil:
 		return p.useNewest()
 	case p.in.Stream.ContentType == "text/uri-list":
-		p.source = newLines(p.in.Stream, parseURI, most)
+		p.lines = func(body io.Reader) *lines { return newLines(body, parseURI, most) }
 	default:
-		p.source = newLines(p.in.Stream, parseJSONLine, most)
+		p.lines = func(body io.Reader) *lines { return newLines(body, parseJSONLine, most) }
 	}
 	return nil
 }

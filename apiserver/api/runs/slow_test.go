@@ -1,8 +1,11 @@
 package runs_test
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -10,7 +13,7 @@ import (
 )
 
 // trickle sends the beginning of a request whose body has no end yet.
-func (r *rig) trickle(t *testing.T, path, media, begin string) {
+func (r *rig) trickle(t *testing.T, path, media, begin string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))
 	if err != nil {
@@ -21,6 +24,30 @@ func (r *rig) trickle(t *testing.T, path, media, begin string) {
 		"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", path, r.Secrets[apitest.User], media, len(begin), begin)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return c
+}
+
+// One address that is none refuses a list while the rest of it is still under way, and nothing of the list stays.
+func TestABadAddressIsRefusedWhileTheListComes(t *testing.T) {
+	r := start(t)
+	for media, c := range map[string]struct{ begin, line string }{
+		"text/uri-list":        {"# mine\nhttps://shop.test/1\nnonsense\nhttps://shop", "line 3"},
+		"application/x-ndjson": {`{"url":"https://shop.test/1"}` + "\n" + `{"url":"ftp://shop.test/"}` + "\n{", "line 2"},
+	} {
+		_, path, _ := strings.Cut(r.stream("bad"), " ")
+		answer, err := http.ReadResponse(bufio.NewReader(r.trickle(t, path, media, c.begin)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), `"INVALID_URL"`) ||
+			!strings.Contains(string(body), `"field":"`+c.line+`"`) {
+			t.Errorf("%s: status %d, %s %v", media, answer.StatusCode, body, err)
+		}
+	}
+	if claims := r.Client.View().ClaimsUnderWay("test"); len(claims) != 0 {
+		t.Errorf("claims %v stay", claims)
 	}
 }
 

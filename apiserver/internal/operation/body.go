@@ -169,40 +169,34 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// Stream is a request's body as it arrives.
+// Stream is a request's body as it arrives. It is read once it has been received.
 type Stream struct {
 	ContentType string // media type without parameters
-	body        *body
-	receive     func(ctx context.Context) (io.Reader, error) // nil: it is here already
-	received    io.Reader                                    // nil: it is read as it arrives
+	receive     func(ctx context.Context, refine Refine) (io.Reader, error)
+	received    io.Reader
 }
 
-// Receive waits until the whole body has come, and keeps it on disk meanwhile. A handler calls it before it takes
-// anything that others wait for: how long a sender takes is the sender's. Its errors carry a code.
-func (s *Stream) Receive(ctx context.Context) (err error) {
-	if s.receive == nil || s.received != nil {
-		return nil
-	}
-	s.received, err = s.receive(ctx)
+// Refine makes of a body what is to be kept of it. It may end with an error before the body does, which then is
+// received no further.
+type Refine func(to io.Writer, body io.Reader) error
+
+// Receive waits until the whole body has come, and keeps on disk what refine makes of it. A handler calls it before it
+// takes anything that others wait for: how long a sender takes is the sender's. Its errors carry a code, but for those of
+// refine.
+func (s *Stream) Receive(ctx context.Context, refine Refine) (err error) {
+	s.received, err = s.receive(ctx, refine)
 	return err
 }
 
-// Read implements io.Reader; its errors carry a code.
+// Read implements io.Reader, of what was kept.
 func (s *Stream) Read(p []byte) (int, error) {
-	if s.received != nil {
-		return s.received.Read(p)
+	if s.received == nil {
+		return 0, errNotReceived
 	}
-	n, err := s.body.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = bodyFault(err)
-	}
-	return n, err
+	return s.received.Read(p)
 }
 
-// NewStream is a stream over r, for tests of handlers.
-func NewStream(contentType string, r io.Reader) *Stream {
-	return &Stream{ContentType: contentType, body: &body{source: r, declared: -1}}
-}
+var errNotReceived = errors.New("a streamed body is read before it is received")
 
 // checkFraming refuses a request whose length is said twice: the server believes Transfer-Encoding, a proxy before it
 // may believe Content-Length.

@@ -1,7 +1,6 @@
 package operation
 
 import (
-	"io"
 	"net"
 	"testing"
 	"time"
@@ -27,10 +26,14 @@ func TestPacedBody(t *testing.T) {
 				}
 			}
 		}()
-		s := NewStream("text/uri-list", server)
-		s.body.paced(server, c.pace, c.until)
-		if _, err := io.ReadAll(s); fault.CodeOf(err) != fault.UploadTooSlow {
+		b := &body{source: server, declared: -1}
+		b.paced(server, c.pace, c.until)
+		x := &exchange{Chain: &Chain{SpoolDir: t.TempDir(), free: func(string) (uint64, bool) { return 0, false }}, body: b}
+		if _, err := x.receive(t.Context(), maxReceived, copyBody); fault.CodeOf(err) != fault.UploadTooSlow {
 			t.Errorf("%s: %v", name, err)
+		}
+		for _, undo := range x.undo {
+			undo()
 		}
 		_ = sender.Close()
 		_ = server.Close()

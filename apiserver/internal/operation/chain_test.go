@@ -202,9 +202,12 @@ type streamRequest struct {
 
 func TestStreamedBody(t *testing.T) {
 	r := serve(t, nil, Define(Declaration{ID: "svc_stream", Routes: Routes("POST /stream"), Summary: "s", Access: auth.Write},
-		func(_ context.Context, _ *Caller, in *streamRequest) (string, error) {
+		func(ctx context.Context, _ *Caller, in *streamRequest) (string, error) {
 			if in.Stream == nil {
 				return strings.Join(in.Body.URLs, " "), nil
+			}
+			if err := in.Stream.Receive(ctx, copyBody); err != nil {
+				return "", err
 			}
 			n, err := io.Copy(io.Discard, in.Stream)
 			return fmt.Sprint(in.Body.Name, n, in.Body.Deep), err
@@ -226,8 +229,8 @@ func TestStreamedBody(t *testing.T) {
 func TestTruncatedStream(t *testing.T) {
 	result := make(chan error, 1)
 	r := serve(t, nil, Define(Declaration{ID: "svc_stream", Routes: Routes("POST /stream"), Summary: "s", Access: auth.Write},
-		func(_ context.Context, _ *Caller, in *streamRequest) (None, error) {
-			_, err := io.Copy(io.Discard, in.Stream)
+		func(ctx context.Context, _ *Caller, in *streamRequest) (None, error) {
+			err := in.Stream.Receive(ctx, copyBody)
 			result <- err
 			return None{}, err
 		}))

@@ -74,8 +74,10 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 	if x.op.request.streams(in.contentType) {
 		x.body.paced(x.rc.Conn(), usualPace(), time.Now().Add(x.op.Timeout))
 	}
-	in.stream = &Stream{ContentType: in.contentType, body: x.body}
-	in.stream.receive = func(ctx context.Context) (io.Reader, error) { return x.receive(ctx, maxReceived) }
+	in.stream = &Stream{ContentType: in.contentType}
+	in.stream.receive = func(ctx context.Context, refine Refine) (io.Reader, error) {
+		return x.receive(ctx, maxReceived, refine)
+	}
 	return in, nil
 }
 

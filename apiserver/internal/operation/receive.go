@@ -76,7 +76,7 @@ func (x *exchange) read(ctx context.Context, limit int) ([]byte, error) {
 		return x.body.all(limit)
 	}
 	x.body.paced(x.rc.Conn(), usualPace(), time.Now().Add(x.op.Timeout))
-	received, err := x.receive(ctx, int64(limit))
+	received, err := x.receive(ctx, int64(limit), copyBody)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,14 @@ func (x *exchange) read(ctx context.Context, limit int) ([]byte, error) {
 	return whole, nil
 }
 
-// receive brings the body to a file without a name, which goes with the call. It holds nothing but the customer's share.
-func (x *exchange) receive(ctx context.Context, limit int64) (io.Reader, error) {
+func copyBody(to io.Writer, body io.Reader) error {
+	_, err := io.Copy(to, body)
+	return err
+}
+
+// receive brings what refine makes of the body to a file without a name, which goes with the call. It holds nothing but
+// the customer's share.
+func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.Reader, error) {
 	leave, err := x.shares.take(ctx, x.from.Customer)
 	if err != nil {
 		return nil, err
@@ -113,18 +119,18 @@ func (x *exchange) receive(ctx context.Context, limit int64) (io.Reader, error) 
 		return x.spools.take(x.from.Customer, n, func() (uint64, bool) { return x.free(x.SpoolDir) })
 	}}
 	x.after(func() { x.spools.leave(x.from.Customer, to.taken) })
-	n, err := io.Copy(to, io.LimitReader(source, limit+1))
+	err = refine(to, io.LimitReader(source, limit+1))
 	switch coded := (*fault.Error)(nil); {
 	case source.err != nil:
 		return nil, bodyFault(source.err)
+	case x.body.taken > limit:
+		return nil, fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", limit)
 	case errors.As(err, &coded):
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("receive a body: %w", err)
-	case n > limit:
-		return nil, fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", limit)
 	}
-	return io.NewSectionReader(file, 0, n), nil
+	return io.NewSectionReader(file, 0, to.written), nil
 }
 
 // reading keeps the error of a reader apart from those of a writer.

@@ -63,21 +63,19 @@ func (s *spools) leave(customer string, n int64) {
 // spool is a file that takes its room before it is written.
 type spool struct {
 	io.Writer
-	take  func(n int64) error
-	room  int64 // taken and not yet written
-	taken int64
+	take           func(n int64) error
+	taken, written int64
 }
 
 // Write implements io.Writer.
 func (s *spool) Write(p []byte) (int, error) {
-	for int64(len(p)) > s.room {
+	for s.written+int64(len(p)) > s.taken {
 		if err := s.take(spoolStep); err != nil {
 			return 0, err
 		}
-		s.room += spoolStep
 		s.taken += spoolStep
 	}
 	n, err := s.Writer.Write(p)
-	s.room -= int64(n)
+	s.written += int64(n)
 	return n, err
 }

@@ -1,0 +1,86 @@
+package runs
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// spoolBuffer is how much of a list is written and read back at once, in bytes.
+const spoolBuffer = 64 << 10
+
+// maxSpooledText bounds a text that is read back, in bytes: a canonical form may be longer than its line.
+const maxSpooledText = 4 * maxLine
+
+// check writes down the addresses of a list with their canonical form, for checked to read. It ends at the first that is
+// none, while the rest of the list is still under way.
+func (l *launch) check(ctx context.Context, from addresses, to io.Writer) error {
+	out := bufio.NewWriterSize(to, spoolBuffer)
+	text := func(s string) {
+		_, _ = out.Write(binary.AppendUvarint(out.AvailableBuffer(), uint64(len(s)))) // what fails shows at the flush
+		_, _ = out.WriteString(s)
+	}
+	for {
+		given, err := from.next(ctx)
+		if errors.Is(err, io.EOF) {
+			return out.Flush()
+		}
+		if err != nil {
+			return err
+		}
+		canonical, err := l.canonical(given.url)
+		if err != nil {
+			return refusedAddress(from.place(), given.url, err)
+		}
+		text(given.url)
+		if canonical == given.url {
+			canonical = ""
+		}
+		text(canonical)
+	}
+}
+
+// checked are addresses that check has written down.
+type checked struct{ from *bufio.Reader }
+
+func newChecked(from io.Reader) *checked {
+	return &checked{from: bufio.NewReaderSize(from, spoolBuffer)}
+}
+
+func (*checked) place() string { return "the list" }
+
+func (c *checked) next(context.Context) (address, error) {
+	if _, err := c.from.Peek(1); errors.Is(err, io.EOF) {
+		return address{}, io.EOF
+	}
+	url, err := c.text()
+	if err != nil {
+		return address{}, err
+	}
+	canonical, err := c.text()
+	if canonical == "" {
+		canonical = url
+	}
+	return address{url: url, canonical: canonical}, err
+}
+
+var errSpoiled = errors.New("what was kept of a list cannot be read")
+
+// text reads a text with its length.
+func (c *checked) text() (string, error) {
+	length, err := binary.ReadUvarint(c.from)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errSpoiled, err)
+	}
+	if length > maxSpooledText {
+		return "", fmt.Errorf("%w: a text of %d bytes", errSpoiled, length)
+	}
+	text := make([]byte, length)
+	if _, err := io.ReadFull(c.from, text); err != nil {
+		return "", fmt.Errorf("%w: %w", errSpoiled, err)
+	}
+	return string(text), nil
+}

@@ -1,0 +1,60 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// anywhere lets every address be crawled.
+type anywhere struct{ api.Guard }
+
+func (anywhere) CheckURL(url string) error {
+	_, err := egress.Canonical(url)
+	return err
+}
+
+// What was checked comes back as it was given, with its canonical form.
+func TestCheckedAddressesComeBack(t *testing.T) {
+	l := &launch{Services: api.Services{Guard: anywhere{}}}
+	long := "https://shop.test/" + strings.Repeat("ü", 1_000)
+	urls := []string{"https://shop.test/1", "HTTPS://Shop.test:443/a/../b?x=1#f", long, "https://shop.test/1"}
+	var kept bytes.Buffer
+	if err := l.check(t.Context(), &listed{field: "urls", urls: urls}, &kept); err != nil {
+		t.Fatal(err)
+	}
+	whole := kept.Bytes()
+	back := newChecked(&kept)
+	for _, url := range urls {
+		canonical, err := egress.Canonical(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := back.next(t.Context()); err != nil || got.url != url || got.canonical != canonical {
+			t.Errorf("%.60s %.60s, want %.60s %.60s: %v", got.url, got.canonical, url, canonical, err)
+		}
+	}
+	if _, err := back.next(context.Background()); !errors.Is(err, io.EOF) {
+		t.Errorf("behind the last: %v", err)
+	}
+	for _, spoiled := range [][]byte{whole[:len(whole)-1], {0xff, 0xff, 0xff, 0xff, 0x7f}, {1}} {
+		back, err := newChecked(bytes.NewReader(spoiled)), error(nil)
+		for err == nil {
+			_, err = back.next(t.Context())
+		}
+		if !errors.Is(err, errSpoiled) {
+			t.Errorf("a spoiled list ends with %v", err)
+		}
+	}
+	err := l.check(t.Context(), &listed{field: "urls", urls: []string{"https://shop.test/", "nonsense"}}, &kept)
+	if coded := (*fault.Error)(nil); !errors.As(err, &coded) || coded.Field != "urls[1]" {
+		t.Errorf("%v", err)
+	}
+}

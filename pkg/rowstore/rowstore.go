@@ -1,6 +1,19 @@
 // Package rowstore owns what is stored and never lost outside the control plane: rows, page records, link lists and the
 // errors of links. One interface, one implementation per engine, one conformance suite (rowstoretest). Which jobs a
 // customer may see, and which run is the latest, is the control plane's to say: a Scope carries the answer.
+//
+// # Schemas
+//
+// During an upgrade, and after a rollback, programs of two releases work on one schema: the first new one migrates it. So
+// a release has one migration of each engine at most, and a program works with the schema of the release after its own.
+// That holds because
+//
+//   - a migration only expands: it adds a table, an index, or a column whose default says what programs without it mean;
+//   - programs name the columns that they read and write;
+//   - what a table, column or index was for goes a release after its last reader went.
+//
+// The first release to look ahead is that of cluster version 2; those before it refuse any schema that they do not know. It
+// has no migration of its own, and the next may have one.
 package rowstore
 
 import (
@@ -16,6 +29,9 @@ import (
 
 // ErrListUnknown is the answer for a link list that does not exist or was never finished.
 var ErrListUnknown = errors.New("rowstore: no such link list")
+
+// SchemasAhead is how many schema versions a program works with beyond those that it knows: those of one release.
+const SchemasAhead = 1
 
 // Store is a row store. Implementations are safe for concurrent use; writes are durable when they return.
 type Store interface {

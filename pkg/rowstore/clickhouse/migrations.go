@@ -9,14 +9,16 @@ import (
 
 	clickhouse "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // engine is the family of tables. On a replicated server it becomes "Replicated", and the rows' PARTITION BY must go: see
 // DESIGN.md.
 const engine = ""
 
-// migrations bring the schema from each version to the next; version n has had the first n. Released ones never change.
-// Each statement may run again after it was interrupted, or run twice at once. DB stands for the database.
+// migrations bring the schema from each version to the next; version n has had the first n. Released ones never change, and
+// a new one only expands, as package rowstore says. Each statement may run again after it was interrupted, or run twice at once. DB stands for the database.
 var migrations = [][]string{{
 	// Jobs. A sealed one takes no more pages. Every value but the id is the greatest ever written.
 	`CREATE TABLE IF NOT EXISTS DB.jobs (
@@ -118,7 +120,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		}
 	}
 	version, err := s.version(ctx)
-	if err != nil || version == len(migrations) {
+	if err != nil || version >= len(migrations) {
 		return err
 	}
 	if err := s.lock(ctx); err != nil {
@@ -128,7 +130,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	return errors.Join(err, s.unlock(context.WithoutCancel(ctx)))
 }
 
-// version is what the schema has had; one that this program does not know is an error.
+// version is what the schema has had; one that is too new for this program is an error.
 func (s *Store) version(ctx context.Context) (int, error) {
 	versions, err := read(ctx, s, `SELECT max(version) FROM `+s.table("migrations"),
 		func(rows driver.Rows) (v uint32, err error) {
@@ -138,9 +140,9 @@ func (s *Store) version(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("row store: schema version: %w", err)
 	}
-	if int(versions[0]) > len(migrations) {
-		return 0, fmt.Errorf("row store: the database has schema version %d, this program knows %d",
-			versions[0], len(migrations))
+	if int(versions[0]) > len(migrations)+rowstore.SchemasAhead {
+		return 0, fmt.Errorf("row store: the database has schema version %d, this program knows %d and works with one more: "+
+			"start a newer release", versions[0], len(migrations))
 	}
 	return int(versions[0]), nil
 }

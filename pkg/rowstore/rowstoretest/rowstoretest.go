@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,8 +17,16 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
+// RunCore runs what writes to and reads from every table, by few tests of the suite.
+func RunCore(t *testing.T, open func(t *testing.T) rowstore.Store) {
+	run(t, open, "Lists", "FirstRecordWins", "Records", "Seal", "DeleteJob", "Recount", "LinkErrors", "NewestFirst")
+}
+
 // Run runs the suite. Each call of open returns a store with nothing in it, which the test closes.
-func Run(t *testing.T, open func(t *testing.T) rowstore.Store) {
+func Run(t *testing.T, open func(t *testing.T) rowstore.Store) { run(t, open) }
+
+// run runs the tests of these names; of none, all.
+func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 	for _, test := range []struct {
 		name string
 		run  func(s *suite)
@@ -58,6 +67,9 @@ func Run(t *testing.T, open func(t *testing.T) rowstore.Store) {
 		{"ScanBytes", testScanBytes},
 		{"ScanWhilePagesCome", testScanRace},
 	} {
+		if len(only) > 0 && !slices.Contains(only, test.name) {
+			continue
+		}
 		t.Run(test.name, func(t *testing.T) {
 			s := &suite{T: t, ctx: t.Context(), store: open(t), ids: &ids.Sequence{}}
 			t.Cleanup(func() { s.ok(s.store.Close()) })

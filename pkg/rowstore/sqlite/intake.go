@@ -13,7 +13,7 @@ import (
 const (
 	chunkIDBits = 16
 	dropAtOnce  = 64 // chunks removed in one turn
-	insertChunk = `INSERT INTO chunks VALUES (?, ?)`
+	insertChunk = `INSERT INTO chunks (id, data) VALUES (?, ?)`
 	selectList  = `SELECT id, count, finished FROM lists WHERE list = ?`
 	finishList  = `UPDATE lists SET count = ?, finished = 1 WHERE id = ?`
 )

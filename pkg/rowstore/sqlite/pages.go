@@ -71,10 +71,10 @@ func (b *batch) write() error {
 			return err
 		}
 	}
-	if err := b.w.insert("pages", recordWidth, b.records); err != nil {
+	if err := b.w.insert("pages", "job, unit, outcome, items, place, quantity, price, hash, last, content", b.records); err != nil {
 		return fmt.Errorf("page records: %w", err)
 	}
-	if err := b.w.insert("rows", rowWidth, b.rows); err != nil {
+	if err := b.w.insert("rows", "place, at, doc", b.rows); err != nil {
 		return fmt.Errorf("rows: %w", err)
 	}
 	if b.place == b.w.place {
@@ -181,7 +181,7 @@ func (b *batch) endSpan(span *span) error {
 	if b.place < span.first {
 		return nil
 	}
-	if _, err := b.w.exec(`INSERT INTO spans VALUES (?, ?, ?, ?)`, span.job, span.first, b.place, span.at); err != nil {
+	if _, err := b.w.exec(`INSERT INTO spans (job, first, last, at) VALUES (?, ?, ?, ?)`, span.job, span.first, b.place, span.at); err != nil {
 		return fmt.Errorf("span: %w", err)
 	}
 	span.first, span.at = b.place+1, 0

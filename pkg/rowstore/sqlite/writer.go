@@ -191,10 +191,11 @@ func (w *writer) query(visit func(rows *sql.Rows) error, text string, args ...an
 	return each(rows, err, visit)
 }
 
-// insert adds rows of `width` values each to a table, several a statement. A statement that fails rolls the transaction
-// back, which its error does anyway: so SQLite need not note how to undo it alone.
-func (w *writer) insert(table string, width int, values []any) error {
+// insert adds rows to a table, several a statement; columns are the names of theirs. A statement that fails rolls the transaction back, which
+// its error does anyway: so SQLite need not note how to undo it alone.
+func (w *writer) insert(table string, columns string, values []any) error {
 	const most = 64
+	width := 1 + strings.Count(columns, ",")
 	for len(values) > 0 {
 		n := len(values) / width
 		if n >= most {
@@ -203,7 +204,7 @@ func (w *writer) insert(table string, width int, values []any) error {
 			n = 1 << (bits.Len(uint(n)) - 1) // few different statements: powers of two
 		}
 		row := "(?" + strings.Repeat(",?", width-1) + ")"
-		text := "INSERT OR ROLLBACK INTO " + table + " VALUES " + row + strings.Repeat(","+row, n-1)
+		text := "INSERT OR ROLLBACK INTO " + table + " (" + columns + ") VALUES " + row + strings.Repeat(","+row, n-1)
 		if _, err := w.exec(text, values[:n*width]...); err != nil {
 			return err
 		}

@@ -54,18 +54,22 @@ func NewCursor(place any, read ...string) string {
 
 // ReadCursor sets place from a cursor of the same read. Its error has the code invalid_cursor.
 func ReadCursor(cursor string, place any, read ...string) error {
-	refused := fault.Invalid(fault.InvalidCursor, "cursor", "not a cursor of this read: begin anew without one")
 	if len(cursor) > maxCursor {
-		return refused
+		return RefuseCursor()
 	}
 	data, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(data) < 9 || data[0] != cursorVersion {
-		return refused
+		return RefuseCursor()
 	}
 	if payload := data[9:]; binary.BigEndian.Uint64(data[1:]) != checksum(payload, read) || json.Unmarshal(payload, place) != nil {
-		return refused
+		return RefuseCursor()
 	}
 	return nil
+}
+
+// RefuseCursor is the answer to a cursor that was not made by NewCursor for the same read.
+func RefuseCursor() error {
+	return fault.Invalid(fault.InvalidCursor, "cursor", "not a cursor of this read: begin anew without one")
 }
 
 func checksum(payload []byte, read []string) uint64 {

@@ -183,10 +183,11 @@ type RowsQuery struct {
 type ScanQuery struct {
 	Scope  Scope
 	Filter filter.Node
-	After  int64 // the place of the last row read, 0 to begin
-	Upto   int64 // the last place that this scan may see: Horizon at its beginning
-	Limit  int   // 1 to 1,000
-	Bytes  int   // a row that makes the documents this long together is the last; 0: they may be of any length
+	// After is the place of the last row read, 0 to begin. With one that no scan returned, rows of the scope may be left out.
+	After int64
+	Upto  int64 // the last place that this scan may see: Horizon at its beginning
+	Limit int   // 1 to 1,000
+	Bytes int   // a row that makes the documents this long together is the last; 0: they may be of any length
 }
 
 // Full says whether rows, which are so many bytes together, are all that is asked for.

@@ -93,7 +93,9 @@ func (in *readRequest) begin(ctx context.Context, s api.Services, from *operatio
 		return at, q, err
 	}
 	if in.Cursor != "" {
-		err = api.ReadCursor(in.Cursor, &at, in.identity(from.Customer)...)
+		if err = api.ReadCursor(in.Cursor, &at, in.identity(from.Customer)...); err == nil && (at.After < 0 || at.After > at.Upto) {
+			err = api.RefuseCursor()
+		}
 	} else {
 		at.Newest = newestRun(from.View, from.Customer)
 		at.Upto, err = s.Store.Horizon(ctx)

@@ -2,13 +2,16 @@ package data_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -84,6 +87,27 @@ func TestReadByCursor(t *testing.T) {
 			r.Run(t, apitest.Scenario{Name: "another read", As: apitest.Reader, Do: readPath + "?jobId=" + r.jobs[0].String() + "&cursor=" + cursor,
 				Status: 400, Code: "invalid_cursor"})
 		})
+	}
+}
+
+// A cursor holds no secret: whoever makes one up reads nothing that he may not, and comes to an end.
+func TestReadFromMadeUpPlaces(t *testing.T) {
+	r := start(t)
+	for _, c := range []struct {
+		after, upto int64
+		status      int
+	}{
+		{-1, 5, 400}, {6, 5, 400}, {math.MinInt64, math.MaxInt64, 400}, {math.MinInt64, math.MinInt64, 400},
+		{0, math.MaxInt64, 200}, {math.MaxInt64 - 1, math.MaxInt64, 200}, {math.MaxInt64, math.MaxInt64, 200},
+	} {
+		cursor := api.NewCursor(map[string]any{"g": r.group, "a": c.after, "u": c.upto}, "data", "alice", ids.ID{}.String(),
+			r.group.String(), ids.ID{}.String(), "false", "")
+		want := apitest.Scenario{As: apitest.Reader, Do: readPath + "?groupId=" + r.group.String() + "&cursor=" + cursor, Status: c.status,
+			Has: map[string]any{"hasMore": false, "nextCursor": nil}}
+		if c.status == 400 {
+			want.Code, want.Has = "invalid_cursor", map[string]any{"errors.0.field": "cursor"}
+		}
+		r.Run(t, want)
 	}
 }
 

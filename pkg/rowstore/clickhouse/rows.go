@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -16,6 +17,8 @@ import (
 const (
 	posBits = 21
 	posMask = 1<<posBits - 1
+	// maxBlock is the last block that a place can tell. Places come back from callers, who may have made them up.
+	maxBlock = math.MaxInt64 >> posBits
 )
 
 // printScope is the condition that a scope stands for, of rows and of records.
@@ -127,6 +130,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 	if q.Filter != nil {
 		each = nearFiltered
 	}
+	q.After = max(q.After, 0)
 	first := q.After == 0
 	if first {
 		if q.After, err = s.beginning(ctx, q); err != nil {
@@ -138,11 +142,11 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		if q.Bytes > 0 {
 			most = min(most, rowsAtOnce)
 		}
-		upto := (q.After>>posBits+blocks)<<posBits - 1
+		upto := min(q.After>>posBits+blocks-1, maxBlock)<<posBits | posMask
 		if near {
-			upto = min(q.After|posMask, q.After+each*int64(most))
+			upto = min(q.After|posMask, q.After+min(each*int64(most), math.MaxInt64-q.After))
 		} else {
-			blocks *= fartherEach
+			blocks = min(blocks*fartherEach, maxBlock)
 		}
 		upto = min(upto, q.Upto)
 		rows, err := s.scan(ctx, q, upto, most, near)

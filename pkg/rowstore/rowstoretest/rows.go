@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -292,6 +293,31 @@ func testScanBytes(s *suite) {
 				s.Fatalf("page %v goes on after %d, %d rows follow", page, last, len(left))
 			}
 			after = last
+		}
+	}
+}
+
+// testScanAnywhere: places come back from callers, who may have made them up. A scan from any place to any other ends, and
+// shows rows that lie between.
+func testScanAnywhere(s *suite) {
+	job := s.job()
+	rows := numbered(0, 5)
+	s.put(s.delivered(job, 0, 0, rows...))
+	places := []int64{math.MinInt64, -1, 0, 1, 1 << 20, 1<<21 - 1, 1 << 40, math.MaxInt64 - 1<<22, math.MaxInt64 - 1, math.MaxInt64}
+	for _, after := range places {
+		for _, upto := range places {
+			q := rowstore.ScanQuery{Scope: only(job), After: after, Upto: upto, Limit: 100}
+			for range 2 { // from where it ended, it ends at once
+				docs, last, err := s.store.Scan(s.ctx, q)
+				s.ok(err)
+				if all := after <= 0 && upto == math.MaxInt64 && q.After == after; all && len(docs) != len(rows) || len(docs) > len(rows) {
+					s.Fatalf("after %d up to %d: %d rows", q.After, upto, len(docs))
+				}
+				if last != upto {
+					s.Fatalf("after %d up to %d it ends at %d", q.After, upto, last)
+				}
+				q.After = last
+			}
 		}
 	}
 }

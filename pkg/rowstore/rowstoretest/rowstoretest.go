@@ -65,6 +65,7 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"Sort", testSort},
 		{"Scan", testScan},
 		{"ScanBytes", testScanBytes},
+		{"ScanAnywhere", testScanAnywhere},
 		{"ScanWhilePagesCome", testScanRace},
 	} {
 		if len(only) > 0 && !slices.Contains(only, test.name) {

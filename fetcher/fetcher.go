@@ -79,8 +79,8 @@ type Config struct {
 	Crash func(point string)
 	// Reading is called as a page is read, for tests that panic there; it may be left out.
 	Reading func(p extract.Page)
-	// Unreadable is the directory of pages whose reading panicked, the newest 32 with 64 MiB at most; "": none is kept.
-	Unreadable string
+	// Reader runs what reads pages; nil: one that keeps none whose reading panics.
+	Reader *Reader
 }
 
 func (c *Config) setDefaults() {
@@ -114,10 +114,22 @@ func (c *Config) setDefaults() {
 	if c.Crash == nil {
 		c.Crash = func(string) {}
 	}
+	if c.Reader == nil {
+		c.Reader = NewReader(ReaderConfig{Clock: c.Clock, Logger: c.Logger})
+	}
 	if c.Reading == nil {
 		c.Reading = func(extract.Page) {}
 	}
 }
+
+// Reader runs whatever reads what sites send: a panic in it is the page's end, never the process's.
+type Reader = reading.Guard
+
+// ReaderConfig is what a Reader works with. The newest 32 pages whose reading panicked are kept in its Dir, 64 MiB at most.
+type ReaderConfig = reading.Config
+
+// NewReader makes the reader of a process.
+func NewReader(config ReaderConfig) *Reader { return reading.New(config) }
 
 // Fetcher is one fetching process.
 type Fetcher struct {
@@ -152,10 +164,9 @@ type Fetcher struct {
 func New(config Config) *Fetcher {
 	config.setDefaults()
 	f := &Fetcher{
-		config:  config,
-		metrics: newMetrics(config.Metrics),
-		reader: reading.New(reading.Config{Dir: config.Unreadable, Clock: config.Clock, Logger: config.Logger,
-			Metrics: config.Metrics}),
+		config:   config,
+		metrics:  newMetrics(config.Metrics),
+		reader:   config.Reader,
 		recipes:  newRecipeCache(maxRecipes),
 		tokens:   newTokens(config.Clock),
 		hosts:    newHostMemory(maxRemembered),

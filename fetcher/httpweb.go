@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/chromium"
+	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/fetcher/internal/transport"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
@@ -34,6 +35,8 @@ type WebConfig struct {
 	// Pages is how many pages the browser loads at a time; 0: the browser's own measure.
 	Pages  int
 	Logger *slog.Logger
+	// Reader runs what reads the answers of sites; nil: one that keeps no page.
+	Reader *Reader
 	// Shared holds what robots.txt says for all fetchers; nil: each asks for itself.
 	Shared cache.Values
 }
@@ -46,18 +49,21 @@ func NewHTTPWeb(ctx context.Context, client *egress.Client, config WebConfig) (*
 	if config.Clock == nil {
 		config.Clock = clock.System{}
 	}
+	if config.Reader == nil {
+		config.Reader = reading.New(reading.Config{Clock: config.Clock, Logger: config.Logger})
+	}
 	w := &HTTPWeb{}
 	if config.Chromium != "" {
 		var err error
 		w.browser, err = chromium.Open(ctx, chromium.Config{Path: config.Chromium, Client: client, Pages: config.Pages,
-			Logger: config.Logger})
+			Logger: config.Logger, Reader: config.Reader})
 		if err != nil {
 			return nil, err
 		}
 	}
 	w.transport = transport.New(client, transport.Config{UserAgent: config.UserAgent, Timeout: config.Timeout,
 		Clock: config.Clock, Proxies: config.Proxies, Browser: w.browser})
-	w.robots = transport.NewRobots(client, config.UserAgent, config.Clock, config.Shared)
+	w.robots = transport.NewRobots(client, config.UserAgent, config.Clock, config.Shared, config.Reader)
 	return w, nil
 }
 

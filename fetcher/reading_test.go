@@ -20,7 +20,7 @@ func TestPanicOfAReader(t *testing.T) {
 					if trial {
 						r.control.jobs[jobID].Source = model.SourcePreviewURL
 					}
-					config.Unreadable = dir
+					config.Reader = NewReader(ReaderConfig{Dir: dir, Clock: config.Clock})
 					config.Extractions = 1 // its place is given back
 					config.Reading = func(p extract.Page) {
 						if p.URL == "http://a.test/bad" {

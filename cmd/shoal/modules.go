@@ -161,6 +161,7 @@ type node struct {
 	egress *egress.Client
 	// modelEgress goes to the language model's endpoint only; nil without one.
 	modelEgress *egress.Client
+	reader      *fetcher.Reader
 	web         *fetcher.HTTPWeb
 	control     *controlplane.Server
 	fetcher     *fetcher.Fetcher
@@ -196,6 +197,8 @@ func (n *node) build(ctx context.Context) (err error) {
 		return err
 	}
 	log := stream.Measured(on.log, n.clock, n.metrics)
+	n.reader = fetcher.NewReader(fetcher.ReaderConfig{Dir: filepath.Join(config.Data, "unreadable"), Clock: n.clock,
+		Logger: n.forRole("fetcher"), Metrics: n.metricsOf("fetcher")})
 	if n.web, err = n.openWeb(ctx); err != nil {
 		return err
 	}
@@ -225,8 +228,7 @@ func (n *node) build(ctx context.Context) (err error) {
 		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
-		Logger:  n.forRole("fetcher"), Metrics: n.metricsOf("fetcher"), Tracer: n.tracer, Crash: n.point,
-		Unreadable: filepath.Join(config.Data, "unreadable")})
+		Logger:  n.forRole("fetcher"), Metrics: n.metricsOf("fetcher"), Tracer: n.tracer, Crash: n.point, Reader: n.reader})
 	if !n.has("apiserver") {
 		return nil
 	}

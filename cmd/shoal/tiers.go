@@ -40,7 +40,8 @@ func (n *node) openWeb(ctx context.Context) (*fetcher.HTTPWeb, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := fetcher.WebConfig{Shared: n.services.cache, Clock: n.clock, Proxies: proxies, Logger: n.forRole("fetcher")}
+	config := fetcher.WebConfig{Shared: n.services.cache, Clock: n.clock, Proxies: proxies, Logger: n.forRole("fetcher"),
+		Reader: n.reader}
 	if n.has("fetcher") {
 		config.Chromium = n.config.Chromium
 	}

@@ -34,6 +34,7 @@ var (
 	outage     = flag.Duration("outage", 2*time.Minute, "how long the row store is down where it is down for long")
 	kills      = flag.Int("leader-kills", 0, "leader kills of the measurement of failover; 0: not measured")
 	failover   = flag.Duration("failover-p99", 0, "fail when the p99 of failover is longer; 0: printed only")
+	standStill = flag.Duration("stand-still", 30*time.Second, "what hosts of a lost fetcher wait at most; 15s on a machine that is not busy")
 	scale      = flag.Bool("scale", false, "measure what more fetchers bring")
 	results    = flag.String("scale-results", "", "file that the measurement of scale is written to")
 	servicePID = flag.String("service-pids", "", "folder of the services' pid files; measures what a page costs every process")

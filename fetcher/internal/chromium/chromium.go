@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
+	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -47,6 +48,7 @@ type Config struct {
 	Client    *egress.Client
 	UserAgent string // "": the browser's own
 	Logger    *slog.Logger
+	Reader    *reading.Guard // runs what reads the answers of sites; nil: one that keeps no page
 
 	Pages    int   // loaded at a time
 	Recycle  int   // pages of one process
@@ -65,6 +67,9 @@ func (c *Config) setDefaults() {
 	set(&c.Body, DefaultBody)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Reader == nil {
+		c.Reader = reading.New(reading.Config{Logger: c.Logger})
 	}
 }
 
@@ -207,7 +212,7 @@ func (b *Browser) run(ctx context.Context, p *process) {
 	dir, err := os.MkdirTemp("", "shoal-chromium")
 	if err == nil {
 		defer removeDir(dir)
-		p.sink, err = openGate(ctx, b.config.Client, nil, 0, 0) // nothing may pass
+		p.sink, err = openGate(ctx, &b.config, nil, 0, 0) // nothing may pass
 	}
 	if err != nil {
 		p.err = err

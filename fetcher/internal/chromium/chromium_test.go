@@ -215,6 +215,22 @@ func TestHops(t *testing.T) {
 	}
 }
 
+// A panic beside the load, where the browser's messages are read, is the page's end and no other one's.
+func TestPanicBesideTheLoad(t *testing.T) {
+	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/from" {
+			http.Redirect(w, r, "/to", http.StatusFound)
+		}
+	})
+	ask := Ask{URL: "http://shop.example/from", BeforeHop: func(context.Context, string) error { panic("a reader's") }}
+	if _, err := load(t, b, ask); fault.CodeOf(err) != fault.PageUnparsable {
+		t.Errorf("the page: %v", err)
+	}
+	if _, err := load(t, b, Ask{URL: "http://shop.example/to"}); err != nil {
+		t.Errorf("the next one: %v", err)
+	}
+}
+
 func TestLoadingMore(t *testing.T) {
 	const script = `<body><div id=list></div>%s<script>
 		let n = 0; const list = document.getElementById("list");

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -21,6 +22,7 @@ import (
 // or not at all.
 type gate struct {
 	client   *egress.Client
+	reader   *reading.Guard
 	via      *egress.Proxy
 	listener net.Listener
 	ctx      context.Context
@@ -44,12 +46,12 @@ func errTooMuch() error {
 }
 
 // openGate listens on the loopback for one page.
-func openGate(ctx context.Context, client *egress.Client, via *egress.Proxy, requests int, bytes int64) (*gate, error) {
+func openGate(ctx context.Context, config *Config, via *egress.Proxy, requests int, bytes int64) (*gate, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("chromium: listen for a page's requests: %w", err)
 	}
-	g := &gate{client: client, via: via, listener: listener, over: make(chan struct{}), failed: map[string]error{}}
+	g := &gate{client: config.Client, reader: config.Reader, via: via, listener: listener, over: make(chan struct{}), failed: map[string]error{}}
 	g.ctx, g.cancel = context.WithCancel(ctx)
 	g.requests.Store(int64(requests))
 	g.bytes.Store(bytes)
@@ -72,8 +74,13 @@ func (g *gate) accept() {
 		if err != nil {
 			return
 		}
-		g.running.Go(func() { g.serve(conn) })
+		g.running.Go(func() { g.guard(func() { g.serve(conn) }) })
 	}
+}
+
+// guard runs what reads a connection: a panic is the connection's end.
+func (g *gate) guard(read func()) {
+	_ = g.reader.Run(reading.Page{URL: "a connection of the browser's"}, read)
 }
 
 // serve answers one connection of the browser's, which ends with its first request.

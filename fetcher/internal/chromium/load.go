@@ -65,7 +65,7 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 		}
 		return got, err
 	}
-	g, err := openGate(ctx, b.config.Client, ask.Proxy, b.config.Requests, b.config.Bytes)
+	g, err := openGate(ctx, &b.config, ask.Proxy, b.config.Requests, b.config.Bytes)
 	if err != nil {
 		b.give(p)
 		return got, fault.Wrap(fault.Unavailable, err, "The browser has no way out.")
@@ -80,7 +80,7 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 	run, stop := context.WithDeadline(pageCtx, ask.Deadline)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	v := &visit{ask: &ask, got: got, gate: g, body: b.config.Body, stop: stop,
+	v := &visit{ask: &ask, reader: b.config.Reader, got: got, gate: g, body: b.config.Body, stop: stop,
 		changed: make(chan struct{}, 1), dialogs: make(chan struct{}, 1),
 		stages: map[cdp.LoaderID]*stage{},
 		paused: make(chan *fetch.EventRequestPaused, b.config.Requests+1)}
@@ -131,7 +131,8 @@ func (v *visit) verdict(ctx context.Context, p *process, err error) error {
 
 // run loads the page and reads it.
 func (v *visit) run(ctx context.Context) error {
-	if err := chromedp.Listen(ctx, v.hear); err != nil {
+	hear := func(event any) { v.guard(func() { v.hear(event) }) }
+	if err := chromedp.Listen(ctx, hear); err != nil {
 		return err
 	}
 	v.mu.Lock()
@@ -141,7 +142,7 @@ func (v *visit) run(ctx context.Context) error {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		v.answer(answering)
+		v.guard(func() { v.answer(answering) })
 	}()
 	defer func() { stop(); <-answered }()
 	if err := v.prepare(ctx); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -24,6 +25,7 @@ type visit struct {
 	ask     *Ask
 	got     *Page
 	gate    *gate
+	reader  *reading.Guard
 	body    int64 // bytes at most
 	changed chan struct{}
 	paused  chan *fetch.EventRequestPaused
@@ -63,6 +65,16 @@ func (v *visit) now() stage {
 		return stage{}
 	}
 	return *v.stage(v.loader)
+}
+
+// guard runs what reads the browser's messages beside the load: a panic is the page's end.
+func (v *visit) guard(read func()) {
+	if panicked := v.reader.Run(reading.Page{URL: v.ask.URL}, read); panicked != nil {
+		v.mu.Lock()
+		v.refused = panicked
+		v.mu.Unlock()
+		v.stop()
+	}
 }
 
 // hear is called with every event, in order. It must not wait.

@@ -35,9 +35,9 @@ const (
 
 // Config is what a Guard works with.
 type Config struct {
-	Dir     string // where pages are kept, made when needed; "": nowhere
-	Clock   clock.Clock
-	Logger  *slog.Logger
+	Dir     string             // where pages are kept, made when needed; "": nowhere
+	Clock   clock.Clock        // nil: the system's
+	Logger  *slog.Logger       // may be nil
 	Metrics *telemetry.Metrics // may be nil
 }
 
@@ -52,6 +52,12 @@ type Guard struct {
 
 // New makes a guard.
 func New(config Config) *Guard {
+	if config.Clock == nil {
+		config.Clock = clock.System{}
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
 	return &Guard{config: config, panics: config.Metrics.Counters("shoal_fetcher_reader_panics_total",
 		"Pages whose reading panicked; their bytes are in the data directory, under unreadable.").WithLabelValues()}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
@@ -44,6 +45,8 @@ func (e *RobotsError) Unwrap() error { return e.Fault }
 // end its fetches.
 type Robots struct {
 	client  *egress.Client
+	reader  *reading.Guard
+	parse   func(body, agent string) *rules
 	clock   clock.Clock
 	header  []egress.Field
 	agent   string
@@ -72,7 +75,7 @@ type site struct {
 
 // NewRobots makes a cache. The user agent's first word is the name that rules are read for; "" means the default. What one
 // fetcher has read is in shared for the others, unless it is nil: a shard that moves does not ask its hosts again.
-func NewRobots(client *egress.Client, userAgent string, clk clock.Clock, shared cache.Values) *Robots {
+func NewRobots(client *egress.Client, userAgent string, clk clock.Clock, shared cache.Values, reader *reading.Guard) *Robots {
 	if userAgent == "" {
 		userAgent = DefaultUserAgent
 	}
@@ -81,7 +84,7 @@ func NewRobots(client *egress.Client, userAgent string, clk clock.Clock, shared 
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Robots{
-		client: client, clock: clk, header: pageHeader(userAgent), agent: productToken(userAgent),
+		client: client, reader: reader, parse: parseRules, clock: clk, header: pageHeader(userAgent), agent: productToken(userAgent),
 		shared: shared, ctx: ctx, cancel: cancel, sites: make(map[string]*list.Element), recent: list.New(),
 	}
 }
@@ -182,20 +185,45 @@ func (r *Robots) drop(element *list.Element) {
 
 // load takes the file from the other fetchers, or fetches it.
 func (r *Robots) load(entry *site) {
-	if body, expires, ok := r.recall(entry.origin); ok {
-		r.keep(entry, parseRules(body, r.agent), nil, expires)
+	body, expires, shared := r.recall(entry.origin)
+	var failed *RobotsError
+	if !shared {
+		panicked := r.reader.Run(reading.Page{URL: entry.origin + robotsPath}, func() { body, failed = r.fetch(entry.origin) })
+		if panicked != nil {
+			failed = unreadable(panicked)
+		}
+		expires = r.clock.Now().Add(robotsTTL)
+	}
+	var found *rules
+	if failed == nil {
+		found, failed = r.read(entry.origin, body)
+	}
+	if failed != nil {
+		r.keep(entry, nil, failed, r.clock.Now().Add(robotsRetry))
 		return
 	}
-	body, err := r.fetch(entry.origin)
-	if err != nil {
-		r.keep(entry, nil, err, r.clock.Now().Add(robotsRetry))
-		return
-	}
-	expires := r.clock.Now().Add(robotsTTL)
-	r.keep(entry, parseRules(body, r.agent), nil, expires)
-	if r.shared != nil {
+	r.keep(entry, found, nil, expires)
+	if r.shared != nil && !shared {
 		r.shared.Set(r.ctx, r.sharedKey(entry.origin), sharedRobots(body, expires), robotsTTL)
 	}
+}
+
+// robotsPath is where the file is.
+const robotsPath = "/robots.txt"
+
+// read makes rules of a file.
+func (r *Robots) read(origin, body string) (found *rules, failed *RobotsError) {
+	panicked := r.reader.Run(reading.Page{URL: origin + robotsPath, ContentType: "text/plain", Body: []byte(body)},
+		func() { found = r.parse(body, r.agent) })
+	if panicked != nil {
+		return nil, unreadable(panicked)
+	}
+	return found, nil
+}
+
+// unreadable is a file whose reading panicked: what it forbids is not known.
+func unreadable(panicked error) *RobotsError {
+	return &RobotsError{Fault: fault.Wrap(fault.PageUnparsable, panicked, "robots.txt cannot be read.")}
 }
 
 // recall is what another fetcher has read, and when that is to be read again.
@@ -258,7 +286,7 @@ func (r *Robots) keep(entry *site, found *rules, err *RobotsError, expires time.
 // read.
 func (r *Robots) fetch(origin string) (body string, _ *RobotsError) {
 	ask := egress.Request{
-		URL: origin + "/robots.txt", Header: r.header, Deadline: time.Now().Add(robotsTimeout),
+		URL: origin + robotsPath, Header: r.header, Deadline: time.Now().Add(robotsTimeout),
 		MaxBody: maxRobotsBody, Truncate: true,
 	}
 	for hop := 0; ; hop++ {

@@ -17,6 +17,7 @@ import (
 	"github.com/jimsmart/grobotstxt"
 	"pgregory.net/rapid"
 
+	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
@@ -24,7 +25,7 @@ import (
 )
 
 func newRobots(t testing.TB, client *egress.Client, clk clock.Clock) *Robots {
-	robots := NewRobots(client, "Shoal/1.0 (+https://shoal.example)", clk, nil)
+	robots := NewRobots(client, "Shoal/1.0 (+https://shoal.example)", clk, nil, reading.New(reading.Config{}))
 	t.Cleanup(robots.Close)
 	return robots
 }
@@ -179,6 +180,26 @@ func TestRobotsIsBounded(t *testing.T) {
 	}
 }
 
+// A robots.txt whose reading panics leaves its site's pages unread, and nothing else.
+func TestPanicOfRobots(t *testing.T) {
+	client := web(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "# "+r.Host) })
+	robots := newRobots(t, client, nil)
+	robots.parse = func(body, agent string) *rules {
+		if body == "# bad.example" {
+			panic("a reader's")
+		}
+		return parseRules(body, agent)
+	}
+	for range 2 {
+		if _, err := robots.Check(t.Context(), "http://bad.example/"); fault.CodeOf(err) != fault.PageUnparsable {
+			t.Errorf("a page behind it: %v", err)
+		}
+	}
+	if _, err := robots.Check(t.Context(), "http://good.example/"); err != nil {
+		t.Error(err)
+	}
+}
+
 // What one fetcher has read, the next one does not ask for, for as long as the first would not; failures are not shared.
 func TestRobotsIsShared(t *testing.T) {
 	var asked atomic.Int32
@@ -197,7 +218,7 @@ func TestRobotsIsShared(t *testing.T) {
 	shared := cache.NewLocal(now)
 	check := func(agent, url string, want fault.Code, wantDelay time.Duration, wantAsked int32) {
 		t.Helper()
-		robots := NewRobots(client, agent, now, shared) // a new fetcher knows nothing by itself
+		robots := NewRobots(client, agent, now, shared, reading.New(reading.Config{})) // a new fetcher knows nothing by itself
 		defer robots.Close()
 		before := asked.Load()
 		delay, err := robots.Check(t.Context(), url)
@@ -229,7 +250,8 @@ func TestSharedRobotsKeepsItsAge(t *testing.T) {
 	client := web(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
 	now := clock.NewManual(time.Unix(1_800_000_000, 0))
 	shared := cache.NewLocal(now)
-	first, second := NewRobots(client, "", now, shared), NewRobots(client, "", now, shared)
+	reader := reading.New(reading.Config{})
+	first, second := NewRobots(client, "", now, shared, reader), NewRobots(client, "", now, shared, reader)
 	defer second.Close()
 	for i, step := range []struct {
 		robots  *Robots

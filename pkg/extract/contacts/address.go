@@ -30,7 +30,7 @@ func findAddresses(text string, own []string) []hit {
 	var hits []hit
 	at := 0
 	for range maxSigns {
-		next := strings.IndexAny(text[at:], "@＠")
+		next := strings.IndexAny(text[at:], "@＠"+pictured)
 		if next < 0 {
 			break
 		}
@@ -46,7 +46,7 @@ func findAddresses(text string, own []string) []hit {
 		}
 		at += width
 	}
-	return append(hits, findSpelled(text, own)...)
+	return append(append(hits, findSpelled(text, own)...), findTight(text, own)...)
 }
 
 func isLocal(r rune) bool {
@@ -217,30 +217,35 @@ func hostOf(address string) string {
 
 // What stands for the at sign and for dots in addresses that a business spells out itself, so that people can read them.
 const (
-	atWords  = `(?i:at|ät|ad|@|＠|arroba|arobase|arobas|chiocciola|małpa|malpa|zavináč|zavinac|kukac|snabel-?a|apenstaartje|apestaartje|krøllalfa|собака)`
-	dotWords = `(?i:dot|punkt|punto|point|kropka|tečka|tecka|ponto|punt|pont|piste|prick|punktum|точка|\.)`
+	atWords = `(?i:at|ät|ad|@|＠|arroba|arobase|arobas|` + rareAts + `|a|à|á|â|å|アット|あっと|アットマーク|골뱅이)`
+	// Words for the sign that hardly anybody writes before a domain otherwise.
+	rareAts  = `chiocciola|małpa|malpa|zavináč|zavinac|kukac|snabel-?a|apenstaartje|apestaartje|krøllalfa|собака`
+	spoken   = `(?i:arroba|arobase|arobas|` + rareAts + `)`
+	dotWords = `(?i:dot|punkt|punto|point|kropka|tečka|tecka|ponto|punt|pont|piste|prick|punktum|точка|ドット|\.)`
 	open     = `[\[({<]`
 	shut     = `[\])}>]`
 	word     = `[\pL\pN_%+-]+`
 	// A dot of a spelled domain or local part: a real one, a word in brackets, or a word by itself.
-	anyDot = `(?:[ ]?` + open + `[ ]?` + dotWords + `[ ]?` + shut + `[ ]?|\.)`
+	spokenDot = `(?i:dot|punkt|punto|point|ponto|kropka|tečka|pont|piste|точка|\.)`
+	anyDot    = `(?:[ ]?` + open + `[ ]?` + dotWords + `[ ]?` + shut + `[ ]?|\.)`
 )
 
 var (
 	// info [at] firma (dot) de; info(at)firma.de; info@firma[punkt]de
 	bracketed = regexp.MustCompile(`(` + word + `(?:` + anyDot + word + `)*)[ ]?(?:` + open + `[ ]?` + atWords + `[ ]?` + shut + `|@)[ ]?(` +
 		word + `(?:(?:` + anyDot + `|[ ](?i:dot|punkt|punto|point)[ ])` + word + `)+)`)
-	// info AT firma DOT de; info @ firma . de
-	spaced = regexp.MustCompile(`(` + word + `(?:\.` + word + `)*)[ ](?:AT|at|@|ät|[-_]at[-_])[ ](` + word +
-		`(?:(?:[ ](?i:dot|punkt|punto|point|\.)[ ]|\.)` + word + `)+)`)
-	spelledDot = regexp.MustCompile(`(?:[ ]?` + open + `[ ]?` + dotWords + `[ ]?` + shut + `[ ]?|[ ](?i:dot|punkt|punto|point|\.)[ ])`)
+	// info AT firma DOT de; info @ firma . de; info arroba empresa punto es
+	spaced = regexp.MustCompile(`(` + word + `(?:\.` + word + `)*)[ ](?:AT|at|@|ät|[-_]at[-_]|` + spoken + `)[ ](` + word +
+		`(?:(?:[ ]` + spokenDot + `[ ]|\.)` + word + `)+)`)
+	spelledDot = regexp.MustCompile(`(?:[ ]?` + open + `[ ]?` + dotWords + `[ ]?` + shut + `[ ]?|[ ]` + spokenDot + `[ ])`)
+	spokenHere = regexp.MustCompile(`[ ]` + spoken + `[ ]`)
 	mailLabel  = regexp.MustCompile(`(?i)(?:e-?mail|e-post|mail|correo|courriel|posta|mél)(?:[ -]?(?:adresse|address|us|to))?[ ]?[:：]?[ ]?$`)
 	spelledAt  = regexp.MustCompile(spelled)
 	// spelledHere matches at the beginning alone.
 	spelledHere = regexp.MustCompile(`^(?:` + spelled + `)`)
 )
 
-const spelled = `(?i)` + open + `[ ]?` + atWords + `[ ]?` + shut + `|` + open + `[ ]?` + dotWords + `[ ]?` + shut + `|[ ](?:at|@|ät|[-_]at[-_])[ ]`
+const spelled = `(?i)` + open + `[ ]?` + atWords + `[ ]?` + shut + `|` + open + `[ ]?` + dotWords + `[ ]?` + shut + `|[ ](?:at|@|ät|[-_]at[-_]|` + spoken + `)[ ]`
 
 // spelledReach is how far from its at sign an address that is spelled out may reach.
 const spelledReach = 160
@@ -255,7 +260,7 @@ func spelledSigns(text string, most int) []span {
 		switch text[i] {
 		case '[', '(', '{', '<':
 		case ' ':
-			if i+1 == len(text) || strings.IndexByte("aA@-_\xc3", text[i+1]) < 0 { // \xc3 begins ä and Ä
+			if !mayBeSign(text[i+1:]) {
 				continue
 			}
 		default:
@@ -267,6 +272,29 @@ func spelledSigns(text string, most int) []span {
 		}
 	}
 	return signs
+}
+
+// mayBeSign says whether a text may begin with a word or a sign for @. Most words do not, and need no expression.
+func mayBeSign(s string) bool {
+	if len(s) < 2 {
+		return false
+	}
+	next := s[1] | 0x20
+	switch s[0] | 0x20 {
+	case 'a': // at, arroba, apenstaartje
+		return next == 't' || next == 'r' || next == 'p'
+	case 'c':
+		return next == 'h' && len(s) > 2 && s[2]|0x20 == 'i'
+	case 'm': // malpa, małpa
+		return next == 'a' && len(s) > 2 && (s[2]|0x20 == 'l' || s[2] == '\xc5')
+	case 'z':
+		return next == 'a' && len(s) > 2 && s[2]|0x20 == 'v'
+	case 'k': // kukac, krøllalfa
+		return len(s) > 2 && (next == 'u' && s[2]|0x20 == 'k' || next == 'r' && s[2] == '\xc3')
+	case 's':
+		return next == 'n' && len(s) > 2 && s[2]|0x20 == 'a'
+	}
+	return strings.IndexByte("@-_\xc3\xd0\xd1", s[0]) >= 0 // \xc3 begins ä and Ä, \xd0 and \xd1 С and с
 }
 
 // findSpelled finds addresses that are spelled out.
@@ -285,6 +313,8 @@ func findSpelled(text string, own []string) []hit {
 			if m = spaced.FindStringSubmatchIndex(window); m == nil || !announces(window, m) {
 				continue
 			}
+		} else if sign := window[m[3]:m[4]]; isLetter(sign) && strings.Contains(sign, " ") && !isLabelled(window, m[0]) {
+			continue
 		}
 		local := spelledDot.ReplaceAllString(window[m[2]:m[3]], ".")
 		domain := spelledDot.ReplaceAllString(window[m[4]:m[5]], ".")
@@ -299,7 +329,60 @@ func findSpelled(text string, own []string) []hit {
 // announces says that words as ordinary as "at" are meant as an address: where one is announced, or where they shout.
 func announces(text string, m []int) bool {
 	found := text[m[0]:m[1]]
-	return mailLabel.MatchString(text[max(0, m[0]-40):m[0]]) || strings.Contains(found, " AT ") && strings.Contains(found, " DOT ")
+	return isLabelled(text, m[0]) || strings.Contains(found, " AT ") && strings.Contains(found, " DOT ") || spokenHere.MatchString(found)
+}
+
+// isLabelled says whether words such as E-Mail: stand before an offset.
+func isLabelled(text string, at int) bool { return mailLabel.MatchString(text[max(0, at-40):at]) }
+
+// isLetter says whether the sign of an address is no more than a letter in brackets: info(a)firma.de, but also an item (a).
+func isLetter(sign string) bool {
+	inner := strings.Trim(sign, " []{}()<>")
+	r, size := utf8.DecodeRuneInString(inner)
+	return size == len(inner) && unicode.IsLetter(r)
+}
+
+// pictured stands in the text of a page where a picture of an at sign does.
+const pictured = "\x1d"
+
+// tight is an address whose at sign is a word between two signs, without a space: info|at|firma.de, info_at_firma.de.
+var tight = regexp.MustCompile(`^([|_*~"'=])(?i:at|ät|arroba|arobase|chiocciola|malpa|małpa)([|_*~"'=])([\pL\pN-]+(?:(?:\.|[|_*~"'=](?i:dot|punkt|punto|point|ponto)[|_*~"'=])[\pL\pN-]+)+)`)
+
+var tightDot = regexp.MustCompile(`[|_*~"'=]\pL+[|_*~"'=]`)
+
+// findTight finds such addresses. Names of files have underscores, too: with them the domain or what announces it has to tell.
+func findTight(text string, own []string) []hit {
+	var hits []hit
+	for at := 0; len(hits) < maxHits; {
+		next := strings.IndexAny(text[at:], `|_*~"'=`)
+		if next < 0 {
+			break
+		}
+		at += next + 1
+		if at == len(text) || strings.IndexByte("aAcCmM\xc3", text[at]) < 0 {
+			continue
+		}
+		m := tight.FindStringSubmatch(text[at-1 : alignRune(text, min(len(text), at+spelledReach))])
+		if m == nil || m[1] != m[2] {
+			continue
+		}
+		from := at - 1
+		for from > 0 && at-from <= 2*maxLocal {
+			r, width := utf8.DecodeLastRuneInString(text[:from])
+			if !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.' && r != '-' && r != '+' {
+				break
+			}
+			from -= width
+		}
+		local := text[from : at-1]
+		email, _ := normalise(local, tightDot.ReplaceAllString(m[3], "."), own)
+		if email == "" || m[1] == "_" && !slices.Contains(own, domainOfEmail(email)) && !isLabelled(text, from) && !has(plainLocals, strings.ToLower(local)) {
+			continue
+		}
+		hits = append(hits, hit{email, from, at - 1 + len(m[0])})
+		at = min(at-1+len(m[0]), len(text))
+	}
+	return hits
 }
 
 // maxMailto is how much of a mailto link is looked at, in bytes.

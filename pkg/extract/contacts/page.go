@@ -1,7 +1,7 @@
 package contacts
 
 import (
-	"encoding/json"
+	"bytes"
 	"slices"
 	"strings"
 	"unsafe"
@@ -30,6 +30,8 @@ type document struct {
 	links    []link
 	linked   []hit // addresses of mailto links and other markup, at the place of the markup
 	data     []string
+	states   []string // data of frameworks, JSON
+	bare     []span   // blocks that nobody sees: an address that is all of one is a trap
 	outlines
 }
 
@@ -57,7 +59,7 @@ type link struct {
 func readPage(p page.Page, own []string) findings {
 	d := parse(p.Body, own)
 	text := d.text.String()
-	f := findings{URL: p.URL, Protected: d.protected, Verdict: judge(d, text, p.URL), Topics: topics(d, text, p.URL)}
+	f := findings{URL: p.URL, Protected: d.protected || styledSign.MatchString(text), Verdict: judge(d, text, p.URL), Topics: topics(d, text, p.URL)}
 	base := baseOf(p.URL, d.base())
 	if f.Refresh = refreshTarget(base, d.refresh, p.URL); f.Refresh != "" && len(strings.Fields(text)) > maxRefreshWords {
 		f.Refresh = ""
@@ -74,7 +76,7 @@ func readPage(p page.Page, own []string) findings {
 			around = rolesAt(d, text, last, h.from)
 		}
 		roles, domain := around, domainOfEmail(h.email)
-		if isPlaceholder(h.email, slices.Contains(own, domain)) {
+		if isPlaceholder(h.email, slices.Contains(own, domain)) || d.isTrap(h) {
 			continue
 		}
 		last = max(last, h.to)
@@ -91,7 +93,7 @@ func readPage(p page.Page, own []string) findings {
 			f.Addresses = append(f.Addresses, address{h.email, roles})
 		}
 	}
-	for _, email := range dataAddresses(d.data, own) {
+	for _, email := range append(dataAddresses(d.data, own), stateAddresses(d.states, own)...) {
 		if _, seen := at[email]; !seen && len(f.Addresses) < maxKept && !isPlaceholder(email, slices.Contains(own, domainOfEmail(email))) {
 			at[email] = len(f.Addresses)
 			a := address{Email: email}
@@ -117,7 +119,14 @@ func (d *document) base() string {
 // parser reads a page once, from its first byte to its last.
 type parser struct {
 	document
-	dataBytes int // of JSON-LD kept
+	dataBytes int // of JSON kept
+	sheets    *sheets
+	opened    []element // of which selectors may speak
+	bareTag   string    // the block at hand that nobody sees, "": none
+	bareIn    int       // how many of its name are open
+	bareFrom  int
+	bareLinks int              // addresses of markup before it
+	turned    *strings.Builder // hidden text that is shown from its end, nil: none
 	own       []string
 	heading   int    // where the heading at hand begins, -1: none
 	anchor    int    // in links, -1: none is open
@@ -130,7 +139,7 @@ type parser struct {
 
 // parse reads markup as a browser without scripts would show it.
 func parse(body []byte, own []string) *document {
-	p := parser{own: own, heading: -1, anchor: -1, emphasis: -1}
+	p := parser{own: own, heading: -1, anchor: -1, emphasis: -1, sheets: newSheets(body)}
 	z := html.NewTokenizer(tree.NewReader(unsafe.String(unsafe.SliceData(body), len(body))))
 	for {
 		switch z.Next() {
@@ -158,9 +167,17 @@ func (p *parser) addText(z *html.Tokenizer) {
 			p.data = append(p.data, string(raw))
 			p.dataBytes += len(raw)
 		}
+	case p.skipped == "state":
+		if raw := z.Raw(); bytes.IndexByte(raw, '@') >= 0 {
+			p.addState(string(raw))
+		}
 	case p.skipped == "title":
 		if p.title == "" {
 			p.title = strings.TrimSpace(string(z.Text()))
+		}
+	case p.skipped == "" && p.hidden != "" && p.turned != nil:
+		if p.turned.Len() < maxTrap {
+			p.turned.Write(z.Text())
 		}
 	case p.skipped != "" || p.hidden != "":
 	default:
@@ -182,7 +199,16 @@ func (p *parser) write(s string) {
 		case ' ', '\t', '\n', '\r', '\f', '\u00a0', '\u2007', '\u202f', '\u3000':
 			p.space(' ')
 		case '\u00ad', '\u200b', '\u200c', '\u200d', '\u2060', '\ufeff':
+		case '﹫':
+			p.text.WriteByte('@')
+		case '【', '〔', '〈':
+			p.text.WriteByte('[')
+		case '】', '〕', '〉':
+			p.text.WriteByte(']')
 		default:
+			if '！' <= r && r <= '～' { // letters and signs as wide as a Chinese one
+				r -= '！' - '!'
+			}
 			p.text.WriteRune(r)
 		}
 	}
@@ -234,15 +260,30 @@ func (p *parser) start(t *html.Token) {
 			return
 		}
 		p.hidden = "" // what hides a few characters holds no block: its end is missing
+		p.turnBack()
 	}
-	if !blocks[t.DataAtom] && !voids[t.DataAtom] && t.Type == html.StartTagToken && conceals(attrs) {
+	done := p.style(t, attrs)
+	_, concealed := attrs["hidden"]
+	concealed = concealed || done&hides != 0
+	if !blocks[t.DataAtom] && !voids[t.DataAtom] && t.Type == html.StartTagToken && concealed {
 		p.protected = p.protected || protects(t, attrs)
 		p.hidden, p.hiddenIn = t.Data, 1
+		if done&reverses != 0 {
+			p.turned = &strings.Builder{}
+		}
 		return
 	}
+	p.enter(t, attrs)
 	p.markup(t, attrs)
 	if blocks[t.DataAtom] {
 		p.space('\n')
+		p.startBare(t, concealed)
+	}
+	if done&adds != 0 {
+		p.text.WriteByte(styled)
+	}
+	if isSign(t, attrs) {
+		p.text.WriteString(pictured)
 	}
 	switch {
 	case t.DataAtom == atom.Script:
@@ -266,7 +307,7 @@ func (p *parser) start(t *html.Token) {
 
 func (p *parser) end(t *html.Token) {
 	if p.skipped != "" {
-		if t.Data == p.skipped || t.DataAtom == atom.Script && p.skipped == "json" {
+		if t.Data == p.skipped || t.DataAtom == atom.Script && (p.skipped == "json" || p.skipped == "state") {
 			p.skipped = ""
 		}
 		return
@@ -277,11 +318,13 @@ func (p *parser) end(t *html.Token) {
 		}
 		if p.hiddenIn == 0 || blocks[t.DataAtom] {
 			p.hidden = ""
+			p.turnBack()
 		}
 		if !blocks[t.DataAtom] {
 			return
 		}
 	}
+	p.leave(t)
 	switch {
 	case t.DataAtom == atom.A:
 		p.closeAnchor()
@@ -296,6 +339,7 @@ func (p *parser) end(t *html.Token) {
 	}
 	if blocks[t.DataAtom] {
 		p.space('\n')
+		p.endBare(t)
 	}
 }
 
@@ -346,16 +390,6 @@ func attributes(t *html.Token) map[string]string {
 	return attrs
 }
 
-// conceals says that an element is not shown: what robots trip over, and people never see.
-func conceals(attrs map[string]string) bool {
-	if _, hidden := attrs["hidden"]; hidden {
-		return true
-	}
-	style := strings.ReplaceAll(strings.ToLower(attrs["style"]), " ", "")
-	return strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden") ||
-		strings.Contains(style, "bidi-override")
-}
-
 // markup notes what elements say beside their text.
 func (p *parser) markup(t *html.Token, attrs map[string]string) {
 	if protects(t, attrs) {
@@ -363,6 +397,16 @@ func (p *parser) markup(t *html.Token, attrs map[string]string) {
 	}
 	if itemprop := attrs["itemprop"]; itemprop == "email" && attrs["content"] != "" {
 		p.addLinked(attrs["content"])
+	}
+	for _, name := range copied {
+		if text := attrs[name]; text != "" {
+			p.addLinked(text)
+		}
+	}
+	for i := range t.Attr {
+		if text := t.Attr[i].Val; len(text) > 2 && (text[0] == '{' || text[0] == '[') && strings.Contains(text, "@") {
+			p.addState(text)
+		}
 	}
 	switch id := strings.ToLower(attrs["id"]); id {
 	case "root", "app", "__next", "__nuxt", "___gatsby", "svelte", "q-app", "main-app":
@@ -403,6 +447,17 @@ func (p *parser) addLinked(text string) {
 	}
 }
 
+// copied are attributes whose text a button copies for the visitor.
+var copied = []string{"data-clipboard-text", "data-clipboard", "data-copy", "data-copy-text"}
+
+// addState keeps the data of a framework.
+func (p *parser) addState(text string) {
+	if len(p.states) < 100 && p.dataBytes+len(text) <= maxData {
+		p.states = append(p.states, text)
+		p.dataBytes += len(text)
+	}
+}
+
 func (p *parser) addSource(src string) {
 	if src != "" && len(p.sources) < 200 {
 		p.sources = append(p.sources, strings.ToLower(src))
@@ -415,75 +470,10 @@ func (p *parser) startScript(attrs map[string]string) {
 	switch strings.TrimSpace(media) {
 	case "application/ld+json":
 		p.skipped = "json"
+	case "application/json":
+		p.skipped = "state"
 	case "", "text/javascript", "module", "application/javascript":
 		p.scripts++
 		p.addSource(attrs["src"])
-	}
-}
-
-// dataAddresses are the addresses that JSON-LD states as the site's.
-func dataAddresses(blocks, own []string) []string {
-	var emails []string
-	for _, block := range blocks {
-		decoder := json.NewDecoder(strings.NewReader(block))
-		for decoder.More() { // several documents may stand in one block
-			var value any
-			if decoder.Decode(&value) != nil {
-				break
-			}
-			walkData(value, 0, func(text string) {
-				for _, h := range findAddresses(strings.TrimPrefix(text, "mailto:"), own) {
-					emails = append(emails, h.email)
-				}
-			})
-		}
-	}
-	return emails
-}
-
-// maxDataDepth bounds the nesting of JSON-LD that is looked at.
-const maxDataDepth = 32
-
-// notOwn are the members of JSON-LD whose values are others' data.
-var notOwn = []string{"review", "reviews", "creator", "sdPublisher", "reviewedBy", "sponsor", "funder", "copyrightHolder", "author"}
-
-func walkData(value any, depth int, email func(string)) {
-	if depth > maxDataDepth {
-		return
-	}
-	switch v := value.(type) {
-	case []any:
-		for _, element := range v {
-			walkData(element, depth+1, email)
-		}
-	case map[string]any:
-		eachText(v["email"], email)
-		for _, name := range sortedNames(v) {
-			if name != "email" && !slices.Contains(notOwn, name) {
-				walkData(v[name], depth+1, email)
-			}
-		}
-	}
-}
-
-func sortedNames(object map[string]any) []string {
-	names := make([]string, 0, len(object))
-	for name := range object {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func eachText(value any, do func(string)) {
-	switch v := value.(type) {
-	case string:
-		do(v)
-	case []any:
-		for _, element := range v {
-			if text, ok := element.(string); ok {
-				do(text)
-			}
-		}
 	}
 }

@@ -16,6 +16,7 @@ var (
 	cryptedLink = regexp.MustCompile(`(?i)^javascript:.*(?:crypt|mail)`)
 	mailImage   = regexp.MustCompile(`(?i)(?:^|[/_.-])(?:e-?mail|mailadresse|mailaddress|e-?mail-?adresse|correo|courriel)[^/]*\.(?:png|gif|jpe?g|webp|svg)(?:\?|$)`)
 	iconImage   = regexp.MustCompile(`(?i)icon|symbol|logo|button|btn|envelope|letter|brief|sprite|32|24|16|64`)
+	madeMailto  = regexp.MustCompile(`mailto:(?:['"` + "`" + `] ?\+ ?[a-z(]|[^?'"%&\s]+@)`) // not one that shares the page
 	endsLabel   = regexp.MustCompile(`(?i)(?:e-?mail|mail|e-post|correo|courriel|posta)(?:[ -]?(?:adresse|address))?[ ]?[:：][ \x1f\n]*$`)
 )
 
@@ -23,8 +24,17 @@ var (
 var (
 	makesMail = []string{"mailto:' +", "mailto:'+", `mailto:" +`, `mailto:"+`, "'@'", `"@"`, "'&#64;'", `"&#64;"`, "'%40'", `"%40"`, `\x40`, `\u0040`,
 		"&#109;&#97;&#105;&#108;", "'ma'+'il'", "eeb_", "uncryptmail", "decryptmail", "addy"}
-	putsText = []string{"document.write", "innerhtml", ".href", "insertadjacenthtml", "textcontent", "setattribute", "location"}
+	putsText = []string{"document.write", "innerhtml", ".href", "insertadjacenthtml", "textcontent", "setattribute", "location", "innertext",
+		"append", "createtextnode", "replacewith", ".html(", ".text(", ".attr("}
+	// decoders are parts of programs, too: in a few lines about mail they make an address.
+	decoders = []string{"atob(", "fromcharcode", `split('').reverse()`, `split("").reverse()`}
+	// encodings are ways to keep an address from those who run no scripts.
+	encodings = []string{"znvygb", "rot13", "fromcharcode(64)", "fromcharcode(0x40)", ".join('@')", `.join("@")`, "join(`@`)", "decodeemail", "deobfuscate",
+		"decryptemail"}
 )
+
+// maxLine is how long a script is that does no more than write an address, in bytes.
+const maxLine = 3000
 
 func containsAny(s string, marks []string) bool {
 	for _, mark := range marks {
@@ -49,29 +59,41 @@ func protects(t *html.Token, attrs map[string]string) bool {
 	if attrs["data-domain"] != "" && (attrs["data-user"] != "" || attrs["data-name"] != "") {
 		return true
 	}
-	style := strings.ReplaceAll(strings.ToLower(attrs["style"]), " ", "")
-	if strings.Contains(style, "bidi-override") && strings.Contains(style, "rtl") {
+	if strings.Contains(class, " rot13 ") {
+		return true
+	}
+	click := strings.ToLower(attrs["onclick"] + attrs["onmouseover"])
+	if click != "" && (madeMailto.MatchString(click) || containsAny(click, encodings)) {
 		return true
 	}
 	if strings.HasPrefix(strings.ToLower(attrs["id"]), "cloak") {
 		return true
 	}
 	href := strings.TrimSpace(attrs["href"])
-	return t.DataAtom == atom.A && (strings.Contains(href, "/cdn-cgi/l/email-protection") || cryptedLink.MatchString(href))
+	return t.DataAtom == atom.A && (len(href) > 7 && strings.EqualFold(href[:7], "znvygb:") || strings.Contains(href, "/cdn-cgi/l/email-protection") || cryptedLink.MatchString(href))
 }
 
 // script notes a script that makes an address.
 func (p *parser) script(text string) {
+	if state := stateIn(text); state != "" {
+		p.addState(state)
+	}
 	if len(text) > 200_000 {
 		return // a program, not a line that writes an address
 	}
 	text = strings.ToLower(text)
-	p.protected = p.protected || strings.Contains(text, "mail") && containsAny(text, makesMail) && containsAny(text, putsText)
+	p.protected = p.protected || containsAny(text, putsText) &&
+		(strings.Contains(text, "mail") && containsAny(text, makesMail) || containsAny(text, encodings) ||
+			len(text) < maxLine && strings.Contains(text, "mailto") && containsAny(text, decoders))
 }
 
 // image takes an image's text, or notes that it shows an address.
 func (p *parser) image(attrs map[string]string) {
 	alt := attrs["alt"]
+	if isSignName(strings.ToLower(strings.Trim(alt, " ()[]{}"))) || alt == "" && signImage.MatchString(attrs["src"]) {
+		p.text.WriteString(pictured)
+		return
+	}
 	if strings.ContainsAny(alt, "@＠") || spelledAt.MatchString(alt) {
 		p.write(" " + alt + " ")
 		return
@@ -83,3 +105,35 @@ func (p *parser) image(attrs map[string]string) {
 		p.protected = true
 	}
 }
+
+// signImage is the address of a picture of an at sign.
+var signImage = regexp.MustCompile(`(?i)(?:^|[/_-])(?:at|at[_-]?sign|klammeraffe|aff?e|arroba|arobase|chiocciola|malpa|zavinac)\.(?:png|gif|jpe?g|webp|svg)(?:\?|$)`)
+
+// isSignName says whether a word in lower case is what an at sign is called.
+func isSignName(word string) bool {
+	switch word {
+	case "@", "＠", "at", "at sign", "at-sign", "at-zeichen", "klammeraffe", "arroba", "arobase", "chiocciola", "małpa", "zavináč", "apenstaartje", "snabel-a":
+		return true
+	}
+	return false
+}
+
+// isSign says whether an element is an icon of an at sign.
+func isSign(t *html.Token, attrs map[string]string) bool {
+	if t.DataAtom != atom.I && t.DataAtom != atom.Span {
+		return false
+	}
+	for class := range strings.FieldsSeq(attrs["class"]) {
+		switch class {
+		case "fa-at", "icon-at", "bi-at", "ti-at", "la-at", "ri-at-line", "mdi-at", "ph-at", "uil-at", "glyphicon-at":
+			return true
+		}
+	}
+	return false
+}
+
+// styled stands in the text of a page where a style sheet shows an at sign.
+const styled = '\x1e'
+
+// styledSign is one in the midst of an address.
+var styledSign = regexp.MustCompile(`[\pL\pN]\x1e+[\pL\pN-]+\.`)

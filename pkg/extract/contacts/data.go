@@ -1,0 +1,133 @@
+package contacts
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// dataAddresses are the addresses that JSON-LD states as the site's.
+func dataAddresses(blocks, own []string) []string {
+	var emails []string
+	for _, block := range blocks {
+		decoder := json.NewDecoder(strings.NewReader(block))
+		for decoder.More() { // several documents may stand in one block
+			var value any
+			if decoder.Decode(&value) != nil {
+				break
+			}
+			walkData(value, 0, func(text string) {
+				for _, h := range findAddresses(strings.TrimPrefix(text, "mailto:"), own) {
+					emails = append(emails, h.email)
+				}
+			})
+		}
+	}
+	return emails
+}
+
+// maxDataDepth bounds the nesting of JSON that is looked at.
+const maxDataDepth = 32
+
+// notOwn are the members of JSON-LD whose values are others' data.
+var notOwn = []string{"review", "reviews", "creator", "sdPublisher", "reviewedBy", "sponsor", "funder", "copyrightHolder", "author"}
+
+func walkData(value any, depth int, email func(string)) {
+	if depth > maxDataDepth {
+		return
+	}
+	switch v := value.(type) {
+	case []any:
+		for _, element := range v {
+			walkData(element, depth+1, email)
+		}
+	case map[string]any:
+		eachText(v["email"], email)
+		for _, name := range sortedNames(v) {
+			if name != "email" && !slices.Contains(notOwn, name) {
+				walkData(v[name], depth+1, email)
+			}
+		}
+	}
+}
+
+func sortedNames(object map[string]any) []string {
+	names := make([]string, 0, len(object))
+	for name := range object {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func eachText(value any, do func(string)) {
+	switch v := value.(type) {
+	case string:
+		do(v)
+	case []any:
+		for _, element := range v {
+			if text, ok := element.(string); ok {
+				do(text)
+			}
+		}
+	}
+}
+
+// Data of frameworks is what a page was made of: JSON in a script or an attribute. It has people's addresses as well as the
+// site's: those on its own domain count wherever they stand, others where a member says that they are for everybody.
+var (
+	assigned  = regexp.MustCompile(`^\s*(?:(?:var|let|const)\s+)?(?:(?:window|self|globalThis)\.)?[\w$.]{1,60}\s*(?:=|\.push\(|\()\s*[{\[]`)
+	mailNames = words("contactemail supportemail contactmail publicemail companyemail businessemail customerserviceemail")
+	// othersNames are members of such data that hold what others wrote or who they are.
+	othersNames = words("review reviews author authors user users customer customers comment comments creator reviewer reviewers account session viewer vendor vendors")
+)
+
+// stateIn is the JSON that a script assigns or passes on, "" if it is another one.
+func stateIn(script string) string {
+	at := assigned.FindStringIndex(script[:min(len(script), 200)])
+	if at == nil || !strings.ContainsAny(script, "@") {
+		return ""
+	}
+	return script[at[1]-1:]
+}
+
+// stateAddresses are the addresses that frameworks' data states as the site's.
+func stateAddresses(blocks, own []string) []string {
+	var emails []string
+	for _, block := range blocks {
+		var value any
+		if json.NewDecoder(strings.NewReader(block)).Decode(&value) == nil {
+			emails = walkState(value, "", 0, own, emails)
+		}
+	}
+	return emails
+}
+
+func walkState(value any, name string, depth int, own, emails []string) []string {
+	if depth > maxDataDepth || len(emails) >= maxKept {
+		return emails
+	}
+	switch v := value.(type) {
+	case []any:
+		for _, element := range v {
+			emails = walkState(element, name, depth+1, own, emails)
+		}
+	case map[string]any:
+		for _, name := range sortedNames(v) {
+			if plain := strings.ReplaceAll(strings.ToLower(name), "_", ""); !has(othersNames, plain) {
+				emails = walkState(v[name], plain, depth+1, own, emails)
+			}
+		}
+	case string:
+		if !strings.Contains(v, "@") || len(v) > maxText {
+			return emails
+		}
+		for _, h := range findAddresses(strings.TrimPrefix(v, "mailto:"), own) {
+			if has(mailNames, name) || slices.Contains(own, domainOfEmail(h.email)) {
+				emails = append(emails, h.email)
+			}
+		}
+	}
+	return emails
+}

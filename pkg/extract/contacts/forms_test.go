@@ -1,0 +1,116 @@
+package contacts
+
+import (
+	"strings"
+	"testing"
+)
+
+// forms are ways to write an address, each on a page of firma.de, with what a person reads there. What scripts, style sheets
+// or a cipher have to make is protected.
+var forms = []struct{ name, markup, want string }{
+	// What a style sheet hides.
+	{"decoy by class", `<style>.weg{display:none}</style><p>info<span class="weg">weg</span>@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"decoy by id", `<style>#x1 { visibility : hidden }</style><p>in<b id="x1">xx</b>fo@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"decoy by tag and class", `<style>@import "x.css"; b.n, i.n{font-size:0!important}</style><p>info<i class="a n">weg</i>@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"decoy in a parent", `<style>.mail > span{display:none}</style><p class="mail">info<span>weg</span>@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"decoy deeper", `<style>#c .mail em{position:absolute;left:-9999px}</style><div id="c"><p class="mail"><b>info<em>weg</em></b>@firma.de</p></div>`, "EMAIL_FOUND info@firma.de"},
+	{"decoy off the screen", `<p>info<span style="position:absolute; top:-5000px">weg</span>@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"not in that parent", `<style>.other span{display:none}</style><p class="mail"><span>info</span>@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"shown by a later rule", `<style>.m{display:none} .m{display:inline}</style><p><span class="m">info@firma.de</span></p>`, "EMAIL_FOUND info@firma.de"},
+	{"hidden on some screens", `<style>@media (max-width:600px){.m{display:none}}</style><p><span class="m">info@firma.de</span></p>`, "EMAIL_FOUND info@firma.de"},
+	{"shown on some screens", `<style>.m{display:none}@media (max-width:600px){.m{display:inline}}</style><p><span class="m">info@firma.de</span></p>`, "EMAIL_FOUND info@firma.de"},
+	{"hidden from printers", `<style media="print">.m{display:none}</style><style>@media print{.m{display:none}}</style><p><span class="m">info@firma.de</span></p>`, "EMAIL_FOUND info@firma.de"},
+	{"moved in by scripts", `<style>.wow{visibility:hidden}</style><p><span class="wow">info@firma.de</span></p>`, "EMAIL_FOUND info@firma.de"},
+	{"trap by class", `<style>.hp{display:none}</style><p class="hp">trap@firma.de</p><a class="hp" href="mailto:bot@firma.de">x</a><p>info@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"trap in a block", `<div style="display:none"><a href="mailto:trap@firma.de">trap@firma.de</a></div><p>info@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"only a trap", `<style>.hp{text-indent:-9999px}</style><p class="hp">trap@firma.de</p>`, "NO_EMAIL_PUBLISHED "},
+	{"tab that scripts open", `<style>.tab{display:none}</style><div class="tab"><p>Schreiben Sie uns: info@firma.de</p></div>`, "EMAIL_FOUND info@firma.de"},
+	{"sheet that hides nothing", `<style>span{color:red</style><p><span>info@firma.de</span></p>`, "EMAIL_FOUND info@firma.de"},
+	// Other spellings.
+	{"(a)", `<p>info(a)firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"(a) behind a label", `<p>Sähköposti: info (a) firma.de</p><p>Email: post (a) firma.de</p>`, "EMAIL_FOUND post@firma.de"},
+	{"item (a)", `<p>§ 3 (a) firma.de haftet nicht; see section b (a) firma.de</p>`, "NO_EMAIL_PUBLISHED "},
+	{"|at|", `<p>info|at|firma|dot|de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"_at_", `<p>info_at_firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"*at*", `<p>verkauf*at*firma.de</p>`, "EMAIL_FOUND verkauf@firma.de"},
+	{"'at'", `<p>verkauf'at'firma.de und "at"</p>`, "EMAIL_FOUND verkauf@firma.de"},
+	{"file names", `<p>photo_at_beach.sh, look_at_me.md, menu |at| home.de</p>`, "NO_EMAIL_PUBLISHED "},
+	{"arroba", `<p>info arroba firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"arroba punto", `<p>Correo: info arroba firma punto de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"(arroba)", `<p>info(arroba)firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"chiocciola", `<p>info chiocciola firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"arobase", `<p>info arobase firma point de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"małpa", `<p>info [małpa] firma [kropka] de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"zavináč", `<p>info zavináč firma tečka de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"kukac", `<p>info kukac firma pont de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"snabel-a", `<p>info snabel-a firma punkt de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"собака", `<p>info собака firma точка de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"アットマーク", `<p>info【アットマーク】firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"골뱅이", `<p>info(골뱅이)firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"full width", `<p>ｉｎｆｏ＠ｆｉｒｍａ．ｄｅ</p>`, "EMAIL_FOUND info@firma.de"},
+	{"full-width brackets", `<p>info（at）firma（dot）de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"small at sign", `<p>info﹫firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"picture called at", `<p>info<img src="/i/at.gif">firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"picture that says at", `<p>info<img src="/i/1.png" alt="(at)">firma.de, post<img src="/i/1.png" alt="@">firma.de</p>`, "EMAIL_FOUND info@firma.de; post@firma.de"},
+	{"icon", `<p>info<i class="fas fa-at"></i>firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"icon before a website", `<p>Tel. 123 <i class="fas fa-at"></i> www.firma.de <img src="at.svg"> firma.de</p>`, "NO_EMAIL_PUBLISHED "},
+	{"copied", `<button data-clipboard-text="info@firma.de">E-Mail kopieren</button>`, "EMAIL_FOUND info@firma.de"},
+	// Data of frameworks.
+	{"next data", `<script id="__NEXT_DATA__" type="application/json">{"props":{"site":{"contactEmail":"info@firma-gruppe.de","text":"Mail an post@firma.de",
+"authors":[{"email":"jane@blogger.com"}],"dsn":"https://x@errors.io/1"}}}</script>`, "EMAIL_FOUND post@firma.de; info@firma-gruppe.de"},
+	{"assigned", `<script>window.__INITIAL_STATE__ = {"company":{"e_mail":"info@firma.de"}};start()</script>`, "EMAIL_FOUND info@firma.de"},
+	{"pushed", `<script>self.__next_f.push([1,"a:{\"mail\":\"info@firma.de\"}"])</script>`, "EMAIL_FOUND info@firma.de"},
+	{"attribute", `<div id="app" data-page="{&quot;props&quot;:{&quot;email&quot;:&quot;info@firma.de&quot;}}"></div>`, "EMAIL_FOUND info@firma.de"},
+	{"not JSON", `<script>window.x = {mail: "info@firma.de"}</script>`, "NO_EMAIL_PUBLISHED "},
+	// Protections.
+	{"content", `<style>.m::before{content:"info@firma.de"}</style><p><span class="m"></span></p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"content at sign", `<style>.at:after{content:"\40"}</style><p>info<span class="at"></span>firma.de</p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"content of an icon", `<style>.icon:before{content:"@"}</style><p><span class="icon"></span> Tel. 123</p>`, "NO_EMAIL_PUBLISHED "},
+	{"content of attributes", `<style>.m::before{content:attr(data-a) "\0040" attr(data-b)}</style><p><span class="m" data-a="info" data-b="firma.de"></span></p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"unused content", `<style>.m::before{content:"info@firma.de"}</style><p>Tel. 123</p>`, "NO_EMAIL_PUBLISHED "},
+	{"reversed by a sheet", `<style>.r{unicode-bidi:bidi-override;direction:rtl}</style><p><span class="r">ed.amrif@ofni</span></p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"reversed by markup", `<bdo dir="rtl">ed.amrif@ofni</bdo>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"reversed stars", `<style>.r{unicode-bidi:bidi-override;direction:rtl}</style><p><span class="r">★★★</span></p>`, "NO_EMAIL_PUBLISHED "},
+	{"share links", `<a onclick="window.open('mailto:?subject='+t)">x</a><a onclick="location='mailto:%20?subject=x'">x</a><a onclick="handleShare(event, 'mailto:?body=x@y')">x</a>`, "NO_EMAIL_PUBLISHED "},
+	{"nothing hidden before it", `<div hidden></div><div><a href="mailto:info@firma.de"><img src="m.jpg"></a></div>`, "EMAIL_FOUND info@firma.de"},
+	{"what users wrote", `<div data-x='{"comments":[{"email":"a@firma.de"}],"teaser":{"email":"jane@blogger.com"}}'></div>`, "NO_EMAIL_PUBLISHED "},
+	{"rot13 link", `<a href="znvygb:vasb@svezn.qr">E-Mail</a>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"rot13 class", `<span class="rot13">vasb@svezn.qr</span>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"rot13 script", `<script>document.write("<n uers=\"znvygb:vasb\">".replace(/[a-z]/g, rot13))</script>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"joined by a script", `<script>el.textContent=["info","firma.de"].join("@")</script>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"char codes", `<script>x.innerHTML='info'+String.fromCharCode(64)+'firma.de'</script>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"base64", `<script>a.href='mailto:'+atob('aW5mb0BmaXJtYS5kZQ==')</script>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"on a click", `<a href="#" onclick="location.href='mailto:'+u+'@'+d">E-Mail</a>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"script beside an address", `<script>el.textContent=["x","firma.de"].join("@")</script><p>info@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+}
+
+func TestForms(t *testing.T) {
+	for _, c := range forms {
+		w := website{name: c.name, url: "https://www.firma.de/", pages: map[string]response{
+			"https://www.firma.de/": raw("<html><head><title>Firma</title></head><body><h1>Firma</h1>" + wildProse + wildProse + c.markup + wildProse + "</body></html>")}}
+		got, _, _ := visit(t, w)
+		if text := string(got.Status) + " " + got.All; text != c.want {
+			t.Errorf("%s:\n got  %s\n want %s", c.name, strings.TrimSpace(text), c.want)
+		}
+	}
+}
+
+// FuzzSheets: whatever a style sheet says, what it does to an element is the same each time, and ends.
+func FuzzSheets(f *testing.F) {
+	for _, c := range forms {
+		f.Add([]byte(c.markup))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		s := newSheets(body)
+		if s != nil && (len(s.rules) > maxRules || len(s.shown) > 20) {
+			t.Errorf("%d rules, %d attributes", len(s.rules), len(s.shown))
+		}
+		e, open := element{"span", "x", "m weg r"}, []element{{"div", "c", ""}, {"p", "", "mail"}}
+		if s.effect(e, open) != s.effect(e, open) {
+			t.Error("differs")
+		}
+		if d := parse(body, []string{"firma.de"}); d.text.Len() > 8*maxText {
+			t.Errorf("%d bytes of text", d.text.Len())
+		}
+	})
+}

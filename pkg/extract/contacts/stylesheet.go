@@ -1,0 +1,499 @@
+package contacts
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// Style sheets of a page say what of it nobody sees: letters that only robots read in the midst of an address, and whole
+// addresses for them. They also show what the text does not have. Those in files of their own are not fetched.
+
+// Bounds of what is looked at of style sheets.
+const (
+	maxSheets = 512 << 10 // bytes
+	maxRules  = 5000
+	maxOpen   = 200       // open elements
+	maxTries  = 2_000_000 // rules and ancestors that the elements of a page are held to; behind that no rule holds
+)
+
+// effect is what a rule does to elements, as a set.
+type effect uint8
+
+const (
+	hides    effect = 1 << iota // nobody sees the text
+	shows                       // what another rule hides
+	reverses                    // the text is shown from its end
+	adds                        // it shows an at sign that is not in the text
+	writes                      // it shows an address that is not in the text
+)
+
+// rule is a selector with what it does.
+type rule struct {
+	parts  []compound // of the selector, from the ancestors to the element
+	effect effect
+}
+
+// compound is a part of a selector that one element fits.
+type compound struct {
+	tag, id string
+	classes []string
+	child   bool // of the part before it
+}
+
+// element is an open one of the page.
+type element struct {
+	tag, id, class string
+}
+
+// sheets are the style sheets of a page.
+type sheets struct {
+	rules []rule
+	by    map[string][]int // rules by what their last part asks for: #id, .class or a tag
+	shown []string         // attributes whose values are shown
+	tries int              // that are left
+}
+
+// newSheets reads the style elements of a page, wherever they stand: nil if they hide and add nothing.
+func newSheets(body []byte) *sheets {
+	s := &sheets{by: map[string][]int{}, tries: maxTries}
+	left := maxSheets
+	for at := 0; left > 0; {
+		from := indexFold(body[at:], "<style")
+		if from < 0 {
+			break
+		}
+		start := at + from
+		end := bytes.IndexByte(body[start:], '>')
+		if end < 0 {
+			break
+		}
+		text := body[start+end+1:]
+		length := indexFold(text, "</style")
+		if length < 0 {
+			length = len(text)
+		}
+		at = start + end + 1 + length
+		tag := string(bytes.ToLower(body[start : start+end]))
+		before := bytes.TrimRight(body[max(0, start-20):start], " \n\r\t")
+		if !strings.Contains(tag, "print") && !bytes.HasSuffix(bytes.ToLower(before), []byte("noscript>")) {
+			length = min(length, left)
+			s.read(strings.ToLower(string(text[:length])), 0, false)
+			left -= length
+		}
+	}
+	if len(s.rules) == 0 && len(s.shown) == 0 {
+		return nil
+	}
+	return s
+}
+
+// indexFold is bytes.Index for a text in lower case that begins with < in any case.
+func indexFold(s []byte, text string) int {
+	for at := 0; ; at++ {
+		next := bytes.IndexByte(s[at:], '<')
+		if next < 0 {
+			return -1
+		}
+		if at += next; len(s)-at >= len(text) && bytes.EqualFold(s[at:at+len(text)], []byte(text)) {
+			return at
+		}
+	}
+}
+
+// read takes the rules of a sheet in lower case. What only some screens show is shown, and what only some hide is not hidden.
+func (s *sheets) read(text string, depth int, some bool) {
+	if !some && !containsAny(text, []string{"none", "hidden", "collapse", "-9", "rtl", "content", "font-size:0", "font-size: 0"}) {
+		return
+	}
+	text = uncommented(text)
+	for len(s.rules) < maxRules {
+		prelude, rest, ok := strings.Cut(text, "{")
+		if !ok {
+			return
+		}
+		if at := strings.LastIndexByte(prelude, ';'); at >= 0 { // @import "x";
+			prelude = prelude[at+1:]
+		}
+		end := blockEnd(rest)
+		block := rest[:end]
+		text = rest[min(end+1, len(rest)):]
+		switch prelude = strings.TrimSpace(prelude); {
+		case !strings.HasPrefix(prelude, "@"):
+			s.add(prelude, block, some)
+		case depth < 3 && (strings.HasPrefix(prelude, "@layer") || prelude == "@media screen" || prelude == "@media all"):
+			s.read(block, depth+1, some)
+		case depth < 3 && strings.HasPrefix(prelude, "@media") && !strings.Contains(prelude, "print"):
+			s.read(block, depth+1, true)
+		}
+	}
+}
+
+func uncommented(text string) string {
+	if !strings.Contains(text, "/*") {
+		return text
+	}
+	var plain strings.Builder
+	for text != "" {
+		before, comment, _ := strings.Cut(text, "/*")
+		plain.WriteString(before)
+		_, text, _ = strings.Cut(comment, "*/")
+	}
+	return plain.String()
+}
+
+// blockEnd is where the block that a text begins with is closed.
+func blockEnd(text string) int {
+	depth := 1
+	for i := range len(text) {
+		switch text[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(text)
+}
+
+// scripted are classes that are hidden until a script has moved them in.
+var scripted = words("wow elementor-invisible et-waypoint animated reveal aos-init lazyload lazy")
+
+// add takes a rule, once for each of its selectors.
+func (s *sheets) add(selectors, block string, some bool) {
+	done, content := effectOf(block), effect(0)
+	if some {
+		done &= shows
+	} else {
+		content = s.contentOf(block)
+	}
+	if done == 0 && content == 0 {
+		return
+	}
+	for selector := range strings.SplitSeq(selectors, ",") {
+		selector = strings.TrimSpace(selector)
+		own := done
+		for _, pseudo := range [...]string{"::before", "::after", ":before", ":after"} {
+			if bare, ok := strings.CutSuffix(selector, pseudo); ok {
+				selector, own = bare, content
+				break
+			}
+		}
+		parts := partsOf(selector)
+		if own == 0 || len(parts) == 0 || len(s.rules) >= maxRules {
+			continue
+		}
+		last := parts[len(parts)-1]
+		if slices.ContainsFunc(last.classes, func(class string) bool { return has(scripted, class) }) {
+			continue
+		}
+		key := last.tag
+		if last.id != "" {
+			key = "#" + last.id
+		} else if len(last.classes) > 0 {
+			key = "." + last.classes[0]
+		}
+		if own == shows && len(s.by[key]) == 0 {
+			continue
+		}
+		s.by[key] = append(s.by[key], len(s.rules))
+		s.rules = append(s.rules, rule{parts, own})
+	}
+}
+
+// partsOf are the parts of a selector of tags, classes and ids; nil for any other one.
+func partsOf(selector string) []compound {
+	if strings.ContainsAny(selector, ":[+~*\\&()\"'") {
+		return nil
+	}
+	var parts []compound
+	child := false
+	for word := range strings.FieldsSeq(strings.ReplaceAll(selector, ">", " > ")) {
+		if word == ">" {
+			child = true
+			continue
+		}
+		part := compound{child: child}
+		child = false
+		for at := 0; at < len(word); {
+			end := at + 1
+			for end < len(word) && word[end] != '.' && word[end] != '#' {
+				end++
+			}
+			switch name := word[at:end]; name[0] {
+			case '.':
+				part.classes = append(part.classes, name[1:])
+			case '#':
+				part.id = name[1:]
+			default:
+				part.tag = name
+			}
+			at = end
+		}
+		if parts = append(parts, part); len(parts) > 8 || part.tag == "html" || part.tag == "body" {
+			return nil
+		}
+	}
+	return parts
+}
+
+// effectOf is what declarations in lower case do.
+func effectOf(declarations string) effect {
+	if !containsAny(declarations, []string{"display", "visibility", "font-size", "-", "bidi"}) {
+		return 0
+	}
+	var done effect
+	moved, far, bidi, rtl := false, false, false, false
+	for declaration := range strings.SplitSeq(declarations, ";") {
+		name, value, _ := strings.Cut(declaration, ":")
+		value = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "!important"))
+		switch strings.TrimSpace(name) {
+		case "display":
+			done = done&^(hides|shows) | either(value == "none", hides, shows)
+		case "visibility":
+			done |= either(value == "hidden" || value == "collapse", hides, shows)
+		case "font-size":
+			done |= either(strings.Trim(value, "0.pxem") == "" && strings.HasPrefix(value, "0"), hides, 0)
+		case "position":
+			moved = value == "absolute" || value == "fixed"
+		case "left", "right", "top", "bottom", "inset-inline-start", "margin-left", "margin-top":
+			far = far || isFar(value)
+		case "text-indent":
+			done |= either(isFar(value), hides, 0)
+		case "unicode-bidi":
+			bidi = strings.Contains(value, "override")
+		case "direction":
+			rtl = value == "rtl"
+		}
+	}
+	if moved && far {
+		done |= hides
+	}
+	if bidi && rtl {
+		done |= reverses
+	}
+	if done&hides != 0 {
+		done &^= shows
+	}
+	return done
+}
+
+func either(first bool, a, b effect) effect {
+	if first {
+		return a
+	}
+	return b
+}
+
+// isFar says whether a length leads out of the screen: three digits below zero or more.
+func isFar(value string) bool {
+	digits, negative := strings.CutPrefix(value, "-")
+	return negative && len(digits) >= 3 && strings.Trim(digits[:3], "0123456789") == ""
+}
+
+// signEscape is an at sign as style sheets may write it.
+var signEscape = regexp.MustCompile(`\\0{0,4}40 ?`)
+
+// contentOf is what the content that a pseudo-element shows adds. Attributes that it shows are noted.
+func (s *sheets) contentOf(block string) effect {
+	var done effect
+	for declaration := range strings.SplitSeq(block, ";") {
+		name, value, _ := strings.Cut(declaration, ":")
+		if strings.TrimSpace(name) != "content" {
+			continue
+		}
+		value = signEscape.ReplaceAllString(value, "@")
+		switch {
+		case len(findAddresses(value, nil)) > 0:
+			done |= writes
+		case strings.ContainsAny(value, "@＠"):
+			done |= adds
+		}
+		for rest := value; ; {
+			_, after, ok := strings.Cut(rest, "attr(")
+			if !ok || len(s.shown) >= 20 {
+				break
+			}
+			attribute, tail, _ := strings.Cut(after, ")")
+			s.shown = append(s.shown, strings.TrimSpace(attribute))
+			rest = tail
+		}
+	}
+	return done
+}
+
+// effect is what the sheets do to an element that stands in the open ones.
+func (s *sheets) effect(t element, open []element) effect {
+	if s == nil {
+		return 0
+	}
+	var done effect
+	last := -1 // of the rules that hide and show, the last one holds
+	try := func(key string) {
+		for _, i := range s.by[key] {
+			if s.tries--; s.tries < 0 {
+				return
+			}
+			if r := s.rules[i]; s.fits(r, t, open) {
+				done |= r.effect &^ (hides | shows)
+				if r.effect&(hides|shows) != 0 {
+					last = max(last, i)
+				}
+			}
+		}
+	}
+	try(t.tag)
+	if t.id != "" {
+		try("#" + t.id)
+	}
+	for class := range strings.FieldsSeq(t.class) {
+		try("." + class)
+	}
+	if last >= 0 {
+		done |= s.rules[last].effect & (hides | shows)
+	}
+	return done
+}
+
+func (s *sheets) fits(r rule, t element, open []element) bool {
+	last := len(r.parts) - 1
+	if !r.parts[last].fits(t) {
+		return false
+	}
+	child := r.parts[last].child
+	at := len(open)
+	for i := last - 1; i >= 0; i-- {
+		for at--; at >= 0 && !r.parts[i].fits(open[at]); at-- {
+			if s.tries--; child || s.tries < 0 {
+				return false
+			}
+		}
+		if at < 0 {
+			return false
+		}
+		child = r.parts[i].child
+	}
+	return true
+}
+
+func (c compound) fits(t element) bool {
+	if c.tag != "" && c.tag != t.tag || c.id != "" && c.id != t.id {
+		return false
+	}
+	for _, class := range c.classes {
+		if !strings.Contains(" "+t.class+" ", " "+class+" ") {
+			return false
+		}
+	}
+	return true
+}
+
+// elementOf is what selectors see of a tag.
+func elementOf(t *html.Token, attrs map[string]string) element {
+	return element{t.Data, strings.ToLower(attrs["id"]), strings.Join(strings.Fields(strings.ToLower(attrs["class"])), " ")}
+}
+
+// style applies the style sheets to an element, and notes addresses that they show.
+func (p *parser) style(t *html.Token, attrs map[string]string) effect {
+	done := effectOf(strings.ToLower(attrs["style"]))
+	if t.DataAtom == atom.Bdo && strings.EqualFold(attrs["dir"], "rtl") {
+		done |= reverses
+	}
+	if p.sheets != nil {
+		p.addShown(attrs)
+		done |= p.sheets.effect(elementOf(t, attrs), p.opened)
+	}
+	p.protected = p.protected || done&writes != 0
+	if done&reverses != 0 {
+		done |= hides
+	}
+	return done
+}
+
+// addShown notes an address in attributes that a style sheet shows.
+func (p *parser) addShown(attrs map[string]string) {
+	for _, name := range p.sheets.shown {
+		if value := attrs[name]; strings.ContainsAny(value, "@＠") || value != "" && slices.ContainsFunc(p.own, func(own string) bool {
+			return strings.Contains(strings.ToLower(value), own) || strings.Contains(strings.ToLower(value), backwards(own))
+		}) {
+			p.protected = true
+		}
+	}
+}
+
+// turnBack notes an address in text that is shown from its end: stars of a rating are turned round as well.
+func (p *parser) turnBack() {
+	if p.turned != nil && len(findAddresses(backwards(p.turned.String()), p.own)) > 0 {
+		p.protected = true
+	}
+	p.turned = nil
+}
+
+func backwards(s string) string {
+	runes := []rune(s)
+	slices.Reverse(runes)
+	return string(runes)
+}
+
+// ends are elements that the next one of their name closes.
+var ends = map[atom.Atom]bool{atom.P: true, atom.Li: true, atom.Tr: true, atom.Td: true, atom.Th: true, atom.Dt: true, atom.Dd: true, atom.Option: true}
+
+// enter opens an element for the selectors.
+func (p *parser) enter(t *html.Token, attrs map[string]string) {
+	if p.sheets == nil || voids[t.DataAtom] || skips[t.DataAtom] || t.Type != html.StartTagToken || len(p.opened) >= maxOpen {
+		return
+	}
+	if last := len(p.opened) - 1; last >= 0 && ends[t.DataAtom] && p.opened[last].tag == t.Data {
+		p.opened = p.opened[:last]
+	}
+	p.opened = append(p.opened, elementOf(t, attrs))
+}
+
+// leave closes an element, and those in it whose ends are missing.
+func (p *parser) leave(t *html.Token) {
+	for i := len(p.opened) - 1; i >= 0; i-- {
+		if p.opened[i].tag == t.Data {
+			p.opened = p.opened[:i]
+			return
+		}
+	}
+}
+
+// startBare begins a block that nobody sees. What blocks hold may be shown by scripts, such as the text of a tab: it counts,
+// unless it is nothing but an address.
+func (p *parser) startBare(t *html.Token, concealed bool) {
+	switch {
+	case p.bareTag == "" && concealed && !voids[t.DataAtom]:
+		p.bareTag, p.bareIn, p.bareFrom, p.bareLinks = t.Data, 1, p.text.Len(), len(p.linked)
+	case p.bareTag == t.Data:
+		p.bareIn++
+	}
+}
+
+func (p *parser) endBare(t *html.Token) {
+	if p.bareTag != t.Data {
+		return
+	}
+	if p.bareIn--; p.bareIn > 0 {
+		return
+	}
+	p.bareTag = ""
+	if to := p.text.Len(); to-p.bareFrom < maxTrap && len(strings.Fields(p.text.String()[p.bareFrom:to])) <= 1 && len(p.bare) < maxHits {
+		p.bare = append(p.bare, span{p.bareFrom, to})
+		p.linked = p.linked[:p.bareLinks]
+	}
+}
+
+// maxTrap is how long a block that nobody sees and that is a trap may be, in bytes.
+const maxTrap = 300
+
+// isTrap says whether an address stands in a block that nobody sees, and by itself.
+func (d *document) isTrap(h hit) bool {
+	return slices.ContainsFunc(d.bare, func(s span) bool { return s.from <= h.from && h.from < h.to && h.to <= s.to })
+}

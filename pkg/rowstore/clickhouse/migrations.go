@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,13 +104,45 @@ func fieldColumns() string {
 
 // Of the lock that migrations run under.
 const (
-	lockLife    = 2 * time.Minute // of a holder that died
-	lockPause   = 200 * time.Millisecond
-	tableExists = 57 // the server's code
+	lockLife  = 2 * time.Minute // of a holder that died
+	lockPause = 200 * time.Millisecond
 )
 
-// migrate brings the schema up to date. Any number of processes may start at once.
+// Codes of the server.
+const (
+	tableExists     = 57
+	tableUnknown    = 60
+	databaseUnknown = 81
+)
+
+// refusedWith says whether the server answered with one of some codes.
+func refusedWith(err error, codes ...int32) bool {
+	var refused *clickhouse.Exception
+	return errors.As(err, &refused) && slices.Contains(codes, refused.Code)
+}
+
+// migrate brings the schema up to date. Any number of processes may start at once. Where it is, nothing is made, which
+// takes rights that most roles need not have.
 func (s *Store) migrate(ctx context.Context) error {
+	version, err := s.version(ctx)
+	if refusedWith(err, tableUnknown, databaseUnknown) {
+		if err := s.found(ctx); err != nil {
+			return err
+		}
+		version, err = s.version(ctx)
+	}
+	if err != nil || version >= len(migrations) {
+		return err
+	}
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	err = s.step(ctx)
+	return errors.Join(err, s.unlock(context.WithoutCancel(ctx)))
+}
+
+// found makes the database, and the table of its schema's versions.
+func (s *Store) found(ctx context.Context) error {
 	for _, statement := range []string{
 		"CREATE DATABASE IF NOT EXISTS `" + s.db + "`",
 		`CREATE TABLE IF NOT EXISTS ` + s.table("migrations") + ` (version UInt32, at DateTime DEFAULT now(), node String)
@@ -119,15 +152,7 @@ func (s *Store) migrate(ctx context.Context) error {
 			return fmt.Errorf("row store: %w", err)
 		}
 	}
-	version, err := s.version(ctx)
-	if err != nil || version >= len(migrations) {
-		return err
-	}
-	if err := s.lock(ctx); err != nil {
-		return err
-	}
-	err = s.step(ctx)
-	return errors.Join(err, s.unlock(context.WithoutCancel(ctx)))
+	return nil
 }
 
 // version is what the schema has had; one that is too new for this program is an error.
@@ -171,11 +196,10 @@ func (s *Store) step(ctx context.Context) error {
 func (s *Store) lock(ctx context.Context) error {
 	for {
 		err := s.conn.Exec(ctx, `CREATE TABLE `+s.table("migrating")+` (node String DEFAULT `+text(s.node)+`) ENGINE = Memory`)
-		var refused *clickhouse.Exception
 		switch {
 		case err == nil:
 			return nil
-		case !errors.As(err, &refused) || refused.Code != tableExists:
+		case !refusedWith(err, tableExists):
 			return fmt.Errorf("row store: lock migrations: %w", err)
 		}
 		if err := s.breakLock(ctx, lockLife); err != nil {

@@ -10,8 +10,15 @@ import (
 // Claim makes the database its owner's, unless it is another one's already, and returns whose it is. With take it is the
 // owner's from now on, whoever had it. The mark is the comment of a table without rows: a table can be made once.
 func (s *Store) Claim(ctx context.Context, owner string, take bool) (whose string, err error) {
-	statements := []string{`CREATE TABLE IF NOT EXISTS ` + s.table("owner") + ` (nothing UInt8) ENGINE = ` + engine +
-		`MergeTree ORDER BY nothing COMMENT ` + text(owner)}
+	marked, err := s.owners(ctx)
+	if err != nil {
+		return "", err
+	}
+	var statements []string
+	if len(marked) == 0 {
+		statements = append(statements, `CREATE TABLE IF NOT EXISTS `+s.table("owner")+` (nothing UInt8) ENGINE = `+engine+
+			`MergeTree ORDER BY nothing COMMENT `+text(owner))
+	}
 	if take {
 		statements = append(statements, `ALTER TABLE `+s.table("owner")+` MODIFY COMMENT `+text(owner))
 	}
@@ -20,16 +27,24 @@ func (s *Store) Claim(ctx context.Context, owner string, take bool) (whose strin
 			return "", fmt.Errorf("row store: claim: %w", err)
 		}
 	}
+	if marked, err = s.owners(ctx); err != nil {
+		return "", err
+	}
+	if len(marked) != 1 {
+		return "", fmt.Errorf("row store: claim: %d tables", len(marked))
+	}
+	return marked[0], nil
+}
+
+// owners is whose the database is: one, or none.
+func (s *Store) owners(ctx context.Context) ([]string, error) {
 	found, err := read(ctx, s, `SELECT comment FROM system.tables WHERE database = `+text(s.db)+` AND name = 'owner'`,
 		func(rows driver.Rows) (comment string, err error) {
 			err = rows.Scan(&comment)
 			return comment, err
 		})
-	if err == nil && len(found) != 1 {
-		err = fmt.Errorf("%d tables", len(found))
-	}
 	if err != nil {
-		return "", fmt.Errorf("row store: claim: %w", err)
+		return nil, fmt.Errorf("row store: claim: %w", err)
 	}
-	return found[0], nil
+	return found, nil
 }

@@ -1,6 +1,13 @@
 package clickhouse_test
 
 import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
 	"sync"
 	"testing"
 
@@ -44,5 +51,46 @@ func TestClaimAtOnce(t *testing.T) {
 	claims.Wait()
 	for _, whose := range got {
 		c.equal("owner", got[0], whose)
+	}
+}
+
+// A role without rights to make or change tables works with a database that another one has made and claimed.
+func TestDatabaseThatIsThereIsLeftAlone(t *testing.T) {
+	db := database(t)
+	maker := open(t, clickhouse.Config{URL: server(t), Database: db})
+	if _, err := maker.Claim(t.Context(), "a1", false); err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.Path = ""
+	onward := httputil.NewSingleHostReverseProxy(target)
+	changes := regexp.MustCompile(`(?i)^\s*(CREATE|ALTER|DROP|RENAME|INSERT|DELETE)\b`)
+	strict := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || changes.Match(body) || changes.MatchString(r.URL.Query().Get("query")) {
+			w.Header().Set("X-ClickHouse-Exception-Code", "497")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, "Code: 497. DB::Exception: fetcher: Not enough privileges. (ACCESS_DENIED)")
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		onward.ServeHTTP(w, r)
+	}))
+	defer strict.Close()
+	if err := maker.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store := open(t, clickhouse.Config{URL: strict.URL, Database: db})
+	if whose, err := store.Claim(t.Context(), "a1", false); err != nil || whose != "a1" {
+		t.Errorf("%q, %v", whose, err)
+	}
+	if _, err := store.Claim(t.Context(), "a1", true); err == nil {
+		t.Error("the server takes changes: nothing was seen")
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
 	}
 }

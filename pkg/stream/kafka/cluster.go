@@ -186,7 +186,7 @@ func (l layout) leader(topic stream.Topic, partition int) int32 {
 }
 
 // makeTopics makes the topics that are missing and returns when all are there with all their leaders, or when the
-// brokers refuse us.
+// brokers refuse us or have them with too few replicas.
 func (c *cluster) makeTopics(ctx context.Context) error {
 	err := c.attempt(ctx, "make topics", unlessRefused(c.tryMakeTopics))
 	if err != nil {
@@ -197,7 +197,10 @@ func (c *cluster) makeTopics(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return c.check(known)
+		if err := c.check(known); err != nil {
+			return err
+		}
+		return c.durable(ctx, known)
 	}))
 }
 

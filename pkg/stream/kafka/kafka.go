@@ -36,7 +36,7 @@ type Config struct {
 	// Partitions of each topic, 1 to 65,535. Topics that exist must have as many.
 	Partitions int
 	// Replicas of each partition in topics that are made here. 0 is 3, or as many as there are brokers. With 3 or more,
-	// a record counts as written when 2 have it.
+	// a record counts as written when 2 have it. Topics that are there and fall short of it are an error, for 0 a warning.
 	Replicas int
 	// Retention is how long a record is kept at most, read or not, in topics that are made here.
 	Retention time.Duration

@@ -41,7 +41,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end -}}
 
-{{/* A variable for each flag of `shoal serve` that all roles share. Takes root and role. */}}
+{{/* A variable for each flag of `shoal serve` that all roles share. Takes root, role and values (of the role). */}}
 {{- define "shoal.environment" -}}
 {{- $v := .root.Values -}}
 - name: POD_NAME
@@ -70,7 +70,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - name: SHOAL_KAFKA_KEY_FILE
   value: /services/kafka-cert/tls.key
 {{- end }}
-{{- with $v.kafka.sasl }}
+{{- $own := .values.credentials | default dict -}}
+{{- with merge (deepCopy ($own.kafka | default dict)) $v.kafka.sasl }}
 {{- if .mechanism }}
 - name: SHOAL_KAFKA_SASL
   value: {{ .mechanism }}
@@ -85,11 +86,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   {{- else }}
   valueFrom: {secretKeyRef: {name: {{ $v.clickhouse.urlSecret.name }}, key: {{ $v.clickhouse.urlSecret.key }}}}
   {{- end }}
-{{- with $v.clickhouse.user }}
+{{- with merge (deepCopy ($own.clickhouse | default dict)) (pick $v.clickhouse "user" "passwordSecret") }}
+{{- with .user }}
 - name: SHOAL_CLICKHOUSE_USER
   value: {{ . | quote }}
 {{- end }}
-{{- include "shoal.password" (list "CLICKHOUSE" $v.clickhouse.passwordSecret) }}
+{{- include "shoal.password" (list "CLICKHOUSE" .passwordSecret) }}
+{{- end }}
 {{- with $v.redis }}
 {{- if .addr }}
 - name: SHOAL_REDIS_ADDR

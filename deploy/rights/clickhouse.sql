@@ -1,0 +1,14 @@
+-- Gives the user of each role its rights in the database `shoal`, and no more. The users are called as their roles, and
+-- made before: CREATE USER fetcher IDENTIFIED BY '…'. Start a node of the control plane first: it makes the tables.
+GRANT ALL ON shoal.* TO controlplane;
+GRANT SELECT ON system.parts TO controlplane, ingest, apiserver;
+GRANT SELECT ON system.processes TO controlplane;
+GRANT SELECT ON system.tables TO controlplane, fetcher, ingest, billing, apiserver;
+GRANT SHOW TABLES ON shoal.* TO fetcher, ingest, billing, apiserver;
+GRANT SELECT ON shoal.migrations TO fetcher;
+GRANT SELECT ON shoal.* TO ingest, billing, apiserver;
+GRANT INSERT ON shoal.jobs TO ingest;
+GRANT INSERT ON shoal.intake TO ingest;
+GRANT INSERT ON shoal.rows TO ingest;
+GRANT INSERT, ALTER DELETE ON shoal.lists TO apiserver;
+GRANT INSERT, ALTER DELETE ON shoal.chunks TO apiserver;

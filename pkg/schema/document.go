@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,9 +105,10 @@ func parseValue(d *json.Decoder, left *int, depth int) (*node, error) {
 // check collects what is wrong with a document.
 type check struct {
 	root    *node
+	id      identity
 	anchors map[string]*node
 	named   int // properties
-	sizes   map[*node]int
+	sizes   map[*node]extent
 	open    map[*node]bool // schemas being expanded
 	faults  fault.List
 
@@ -131,11 +133,18 @@ func newCheck(document []byte) (*check, error) {
 	if !root.object {
 		return nil, invalid("content", "must be a JSON object")
 	}
-	c := &check{root: root, anchors: map[string]*node{}, sizes: map[*node]int{}, open: map[*node]bool{},
+	c := &check{root: root, anchors: map[string]*node{}, sizes: map[*node]extent{}, open: map[*node]bool{},
 		patterns: map[string]*pattern.Pattern{}}
+	if c.id, err = identify(root.get("$id").text()); err != nil {
+		return nil, invalid("content.$id", "is no address")
+	}
 	c.walk(root, "content")
 	if len(c.faults) == 0 {
-		if c.expand(root) > maxExpanded {
+		done := map[*node]bool{}
+		c.reach(root, map[*node]bool{}, func(n *node) { c.refuseCircles(n, done) })
+	}
+	if len(c.faults) == 0 {
+		if c.expand(root).schemas > maxExpanded {
 			c.report("content", "describes more than %d values once its references are followed", maxExpanded)
 		}
 	}
@@ -181,8 +190,8 @@ func (c *check) walk(n *node, path string) {
 		at, member := path+"."+key, n.members[i]
 		switch key {
 		case "$ref":
-			if ref := member.text(); !strings.HasPrefix(ref, "#") {
-				c.report(at, "references must not leave the document: they begin with #")
+			if _, ok := c.id.fragment(member.text()); !ok {
+				c.report(at, "references must not leave the document: they begin with # or its $id")
 			}
 		case "$dynamicRef", "$recursiveRef":
 			c.report(at, "is not supported; use $ref")
@@ -243,18 +252,47 @@ func (n *node) sane() bool {
 	return true
 }
 
+// identity is the address by which a document calls itself: where its $id leads from location.
+type identity struct{ *url.URL }
+
+// identify reads the $id of a document, "" if it has none.
+func identify(id string) (identity, error) {
+	base, err := url.Parse(location)
+	if err != nil {
+		return identity{}, err
+	}
+	at, err := base.Parse(id)
+	if err != nil {
+		return identity{}, err
+	}
+	at.Fragment, at.RawFragment = "", ""
+	return identity{at}, nil
+}
+
+// fragment is what a reference means within the document, decoded; false if it leads out of it.
+func (id identity) fragment(ref string) (string, bool) {
+	to, err := id.Parse(ref)
+	if err != nil {
+		return "", false
+	}
+	fragment := to.Fragment
+	to.Fragment, to.RawFragment = "", ""
+	return fragment, to.String() == id.String()
+}
+
 // target is the schema that a reference means, nil if there is none.
 func (c *check) target(ref string) *node {
-	pointer, ok := strings.CutPrefix(ref, "#/")
+	fragment, _ := c.id.fragment(ref)
+	if fragment == "" {
+		return c.root
+	}
+	pointer, ok := strings.CutPrefix(fragment, "/")
 	if !ok {
-		if ref == "#" {
-			return c.root
-		}
-		return c.anchors[ref[1:]]
+		return c.anchors[fragment]
 	}
 	n := c.root
 	for part := range strings.SplitSeq(pointer, "/") {
-		part = strings.NewReplacer("~1", "/", "~0", "~", "%25", "%").Replace(part)
+		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
 		switch {
 		case n == nil:
 			return nil
@@ -271,26 +309,92 @@ func (c *check) target(ref string) *node {
 	return n
 }
 
-// expand counts the schemas that one is made of, references followed. Circles are reported.
-func (c *check) expand(n *node) int {
-	if size, ok := c.sizes[n]; ok {
-		return size
+// reach visits the schemas that one leads to, each once, itself first.
+func (c *check) reach(n *node, seen map[*node]bool, visit func(*node)) {
+	if seen[n] {
+		return
 	}
-	if c.open[n] {
-		c.report("content", "references lead in a circle")
-		return 1
-	}
-	c.open[n] = true
-	defer delete(c.open, n)
-	size := 1
+	seen[n] = true
+	visit(n)
 	if ref := n.get("$ref"); ref != nil {
 		if target := c.target(ref.text()); target != nil {
-			size += c.expand(target)
+			c.reach(target, seen, visit)
 		} else {
 			c.report("content", "there is no %.100q in the document", ref.text())
 		}
 	}
-	n.each(false, func(_ string, schema *node) { size = min(size+c.expand(schema), maxExpanded+1) })
+	n.each(false, func(_ string, schema *node) { c.reach(schema, seen, visit) })
+}
+
+// refuseCircles reports schemas that a value would have to fit before it fits them. done tells whether those that were
+// visited are done with.
+func (c *check) refuseCircles(n *node, done map[*node]bool) {
+	if over, visited := done[n]; visited {
+		if !over {
+			c.report("content", "references lead in a circle")
+		}
+		return
+	}
+	done[n] = false
+	if ref := n.get("$ref"); ref != nil {
+		if target := c.target(ref.text()); target != nil {
+			c.refuseCircles(target, done)
+		}
+	}
+	n.each(false, func(path string, schema *node) {
+		if slices.Contains(sameValue, keyOf(path)) {
+			c.refuseCircles(schema, done)
+		}
+	})
+	done[n] = true
+}
+
+// sameValue are the keys of schemas for the value itself, not for what it holds.
+var sameValue = []string{"not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies"}
+
+// keyOf is the key that a path of each begins with.
+func keyOf(path string) string {
+	if end := strings.IndexAny(path, ".["); end >= 0 {
+		return path[:end]
+	}
+	return path
+}
+
+// extent is what a schema comes to once its references are followed.
+type extent struct {
+	schemas int // that it is made of
+	again   int // times that it leads back into itself or what holds it, for one value
+}
+
+// expand reckons what a schema comes to. Recursion is followed once. It is refused where a value would be held against the
+// same schema more than once: the work would double with each level of the value.
+func (c *check) expand(n *node) extent {
+	if size, ok := c.sizes[n]; ok {
+		return size
+	}
+	if c.open[n] {
+		return extent{schemas: 1, again: 1}
+	}
+	c.open[n] = true
+	defer delete(c.open, n)
+	size, property := extent{schemas: 1}, 0
+	if ref := n.get("$ref"); ref != nil {
+		target := c.expand(c.target(ref.text()))
+		size = extent{schemas: 1 + target.schemas, again: target.again}
+	}
+	n.each(false, func(path string, schema *node) {
+		part := c.expand(schema)
+		size.schemas = min(size.schemas+part.schemas, maxExpanded+1)
+		if keyOf(path) == "properties" || keyOf(path) == "prefixItems" { // each of another value
+			property = max(property, part.again)
+		} else {
+			size.again += part.again
+		}
+	})
+	if size.again += property; size.again > 1 {
+		c.report("content", "recursion must hold a value against a schema no more than once")
+		size.again = 1
+	}
 	c.sizes[n] = size
 	return size
 }
@@ -363,10 +467,12 @@ func (c *check) follow(n *node) *node {
 
 // properties lists the properties of an object's schema, those of allOf too.
 func (c *check) properties(n *node, depth int) []Property {
-	if depth > MaxDepth {
+	n = c.follow(n)
+	if depth > MaxDepth || c.open[n] { // what recursion leads to is told once
 		return nil
 	}
-	n = c.follow(n)
+	c.open[n] = true
+	defer delete(c.open, n)
 	var list []Property
 	required := map[string]bool{}
 	add := func(p Property) {

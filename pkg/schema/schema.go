@@ -82,7 +82,7 @@ func (nowhere) Load(url string) (any, error) {
 }
 
 // Compile checks and compiles a document: a JSON Schema of an object with properties, or of an array of such objects. It
-// has to describe properties by name, references have to begin with # and must not lead in circles. Errors are a
+// has to describe properties by name, references have to stay in it, and recursion must hold a value against a schema once. Errors are a
 // fault.List of the code schema_validation_failed, each naming its place, such as content.properties.price.
 func Compile(document []byte) (*Schema, error) {
 	c, err := newCheck(document)
@@ -252,10 +252,16 @@ func rebase(value any, at string) {
 			rebase(e, at)
 		}
 	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok && (ref == "#" || strings.HasPrefix(ref, "#/")) {
-			v["$ref"] = at + ref[1:]
+		if ref, ok := v["$ref"].(string); ok { // within the document, be it by its $id
+			_, fragment, _ := strings.Cut(ref, "#")
+			if v["$ref"] = "#" + fragment; fragment == "" || fragment[0] == '/' {
+				v["$ref"] = at + fragment
+			}
 		}
 		delete(v, "$schema")
+		if _, ok := v["$id"].(string); ok {
+			delete(v, "$id")
+		}
 		for _, e := range v {
 			rebase(e, at)
 		}

@@ -111,7 +111,12 @@ func TestRefused(t *testing.T) {
 		{`{"$dynamicRef":"#x","properties":{"a":{}}}`, "content.$dynamicRef", "not supported"},
 		{`{"properties":{"a":{"$id":"http://x/y","type":"string"}}}`, "content.properties.a.$id", "only the whole"},
 		{`{"properties":{"a":{"$ref":"#/$defs/none"}}}`, "content", "there is no"},
-		{`{"properties":{"a":{"$ref":"#"}}}`, "content", "circle"},
+		{`{"properties":{"a":{"anyOf":[{"$ref":"#/properties/a"},{}]}}}`, "content", "circle"},
+		{`{"properties":{"a":{"$ref":"#"}},"allOf":[{"$ref":"#/properties/a"}]}`, "content", "circle"},
+		{`{"properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`, "content", "no more than once"},
+		{`{"properties":{"a":{"$ref":"#"}},"patternProperties":{"a":{"$ref":"#"}}}`, "content", "no more than once"},
+		{`{"$id":"%zz","properties":{"a":{}}}`, "content.$id", "no address"},
+		{`{"$id":"http://x/y","properties":{"a":{"$ref":"http://x/z"}}}`, "content.properties.a.$ref", "must not leave"},
 		{`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"properties":{"a":{}}}`, "content", "circle"},
 		{`{"properties":{"__":{}}}`, "content.properties", "a name is needed"},
 		{`{"properties":{"_a":{},"a":{}}}`, "content.properties", "another property"},
@@ -134,6 +139,47 @@ func TestRefused(t *testing.T) {
 		}
 		if f := faults[0]; f.Code != fault.SchemaValidation || f.Field != c.field || !strings.Contains(f.Detail, c.detail) {
 			t.Errorf("%.200s: %v, want %s: …%s…", c.document, f, c.field, c.detail)
+		}
+	}
+}
+
+// References are read as addresses: with percent signs, from the document's own $id, and back to what holds them.
+func TestReferences(t *testing.T) {
+	for _, c := range []struct{ document, row, misfit string }{
+		{`{"$defs":{"a b":{"type":"string"}},"properties":{"a":{"$ref":"#/%24defs/a%20b"}}}`, `{"a":"x"}`, `{"a":1}`},
+		{`{"$defs":{"a%b~/":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/a%25b~0~1"}}}`, `{"a":"x"}`, `{"a":1}`},
+		{`{"$id":"https://shop.test/row.json","$defs":{"x":{"type":"string"}},"properties":{
+			"a":{"$ref":"https://shop.test/row.json#/$defs/x"},"b":{"$ref":"row.json#/$defs/x"},"c":{"$ref":"#/$defs/x"}}}`,
+			`{"a":"x","b":"y","c":"z"}`, `{"a":"x","b":2}`},
+		{`{"$id":"urn:shop:row","$defs":{"x":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/x"}}}`, `{"a":"x"}`, `{"a":1}`},
+		{`{"$id":"https://shop.test/row","type":"array","items":{"properties":{"a":{"type":"string"}}}}`, `{"a":"x"}`, `{"a":1}`},
+		{`{"properties":{"name":{"type":"string"},"parts":{"type":"array","items":{"$ref":"#"}}}}`,
+			`{"name":"a","parts":[{"name":"b","parts":[{"name":"c"}]}]}`, `{"name":"a","parts":[{"name":"b","parts":[{"name":1}]}]}`},
+		{`{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"},"v":{"type":"integer"}}}`,
+			`{"left":{"v":1},"right":{"left":{"v":2}}}`, `{"left":{"right":{"v":"x"}}}`},
+	} {
+		s, err := Compile([]byte(c.document))
+		if err != nil {
+			t.Errorf("%s: %v", c.document, err)
+			continue
+		}
+		b := pattern.NewBudget(context.Background(), 1_000_000)
+		if err := s.Validate(b, []byte(c.row)); err != nil {
+			t.Errorf("%s: %s: %v", c.document, c.row, err)
+		}
+		if err := s.Validate(b, []byte(c.misfit)); err == nil {
+			t.Errorf("%s: %s fits", c.document, c.misfit)
+		}
+		answer, err := Compile(s.Answer(true))
+		if err != nil {
+			t.Errorf("%s: %v", s.Answer(true), err)
+			continue
+		}
+		if err := answer.Validate(b, []byte(`{"rows":[`+c.row+`]}`)); err != nil {
+			t.Errorf("%s: %v", s.Answer(true), err)
+		}
+		if err := answer.Validate(b, []byte(`{"rows":[`+c.misfit+`]}`)); err == nil {
+			t.Errorf("%s: %s fits", s.Answer(true), c.misfit)
 		}
 	}
 }

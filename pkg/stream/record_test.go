@@ -204,6 +204,24 @@ func TestTextIsMended(t *testing.T) {
 	}
 }
 
+// Whatever bytes a page, a site or a node puts into text: what is encoded is decoded, and to the same each time again.
+func TestAnyTextIsDecoded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := string(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "text"))
+		task, page, receipt := exampleTask(), examplePage(), exampleReceipt()
+		from := &model.Continuation{Page: 1, URL: text}
+		task.Customer, task.URL, task.From = text, text, from
+		page.URL, page.Final, page.Code, page.PriceRow, page.Next = text, text, text, text, from
+		page.Rows, page.Tries = [][]byte{[]byte(text)}, []model.Try{{Code: text}}
+		receipt.PriceRow, receipt.Next = text, from
+		for name, value := range map[string][]byte{"task": EncodeTask(task), "page": EncodePage(page), "receipt": EncodeReceipt(receipt)} {
+			if again, err := decodeAny(name, value); err != nil || !bytes.Equal(again, value) {
+				t.Fatalf("%s with %q: %v", name, text, err)
+			}
+		}
+	})
+}
+
 func TestUnknownKeysAreIgnored(t *testing.T) {
 	body, err := cbor.Marshal(map[any]any{2: 4711, 6: "https://a.example/", 999: []any{map[string]int{"x": 1}}, "name": nil})
 	if err != nil {

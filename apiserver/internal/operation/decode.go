@@ -62,10 +62,24 @@ func (s shapes) decodeText(text string, v reflect.Value, r *rules, path string, 
 		}
 		v.SetUint(n)
 	default:
-		s.decodeJSON([]byte(text), v, r, path, p)
+		s.decodeTextAsJSON([]byte(text), v, r, path, p)
 		return
 	}
 	r.check(v, path, p)
+}
+
+// decodeTextAsJSON holds JSON in a parameter to the bounds of a body.
+func (s shapes) decodeTextAsJSON(data []byte, v reflect.Value, r *rules, path string, p *problems) {
+	if err := checkSyntax(data); err != nil {
+		var deep *depthError
+		if errors.As(err, &deep) {
+			p.add(r.code, path, "%v", err)
+			return
+		}
+		p.add(r.code, path, "must be valid JSON: %v", err)
+		return
+	}
+	s.decodeJSON(data, v, r, path, p)
 }
 
 func (s shapes) setText(text string, v reflect.Value, r *rules, path string, p *problems) {

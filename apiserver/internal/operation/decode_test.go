@@ -222,3 +222,30 @@ func TestDepthOfABody(t *testing.T) {
 		}
 	}
 }
+
+// JSON in a parameter is held to the same bounds, whatever reads it.
+func TestDepthOfAParameter(t *testing.T) {
+	type request struct {
+		Raw    json.RawMessage `query:"raw"`
+		Params map[string]any  `query:"params"`
+	}
+	r := compileRequest("test", reflect.TypeFor[request]())
+	decode := func(name, text string) error {
+		_, _, err := r.decode(&incoming{query: map[string][]string{name: {text}}}, fault.InvalidRequest)
+		return err
+	}
+	deep := func(levels int) string {
+		return `{"a":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
+	}
+	for _, name := range []string{"raw", "params"} {
+		if err := decode(name, deep(maxDepth)); err != nil {
+			t.Errorf("%d levels in %s: %v", maxDepth, name, err)
+		}
+		for _, text := range []string{deep(maxDepth + 1), deep(100_000), `{"a":1,"a":2}`, `{`, ``} {
+			var refused *fault.Error
+			if err := decode(name, text); !errors.As(err, &refused) || refused.Code != fault.InvalidRequest || refused.Field != name {
+				t.Errorf("%.40q in %s: %v", text, name, err)
+			}
+		}
+	}
+}

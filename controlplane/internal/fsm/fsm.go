@@ -130,6 +130,8 @@ func registerAll(m *FSM) {
 func (m *FSM) fit(payload command.Payload) (command.Payload, error) {
 	version, founded := m.Store().ClusterVersion()
 	switch number := payload.Number(); {
+	case founded && beyond(payload):
+		return nil, fault.Invalid(fault.InvalidRequest, "version", "must be at most %d", command.Newest)
 	case !founded || version >= command.Newest:
 		return payload, nil
 	case command.Since(number) > version && number != command.ActivateVersion:
@@ -139,6 +141,12 @@ func (m *FSM) fit(payload command.Payload) (command.Payload, error) {
 		return command.Trim(payload, version), nil
 	}
 	return payload, nil
+}
+
+// beyond says whether a payload raises the cluster to a version that this binary cannot apply.
+func beyond(payload command.Payload) bool {
+	raise, ok := payload.(command.ActivateVersionPayload)
+	return ok && raise.Version > command.Newest
 }
 
 // EncodePayload makes the body of a command, which every node can decode. Its errors are coded.
@@ -256,8 +264,8 @@ type Result struct {
 }
 
 // Apply applies the command at a log index. One that only the bounds of decoding refuse was committed by an older version,
-// which did not look: it is refused, alike on every node. Apply panics on any other that cannot be decoded, and on one
-// that is not known: the node runs an older version than the leader and must not go on with another state.
+// which did not look: it is refused, alike on every node. Apply panics on any other that cannot be decoded, on one that is
+// not known, and on a version of the cluster that is not: an older node than the leader must not go on with another state.
 func (m *FSM) Apply(index uint64, data []byte) Result {
 	env, payload, refused := m.decode(m.commands, data)
 	if refused != nil {
@@ -265,6 +273,9 @@ func (m *FSM) Apply(index uint64, data []byte) Result {
 		if env, payload, err = m.decode(m.lenient, data); err != nil {
 			panic(fmt.Sprintf("%v, at %d", err, index))
 		}
+	}
+	if _, founded := m.Store().ClusterVersion(); founded && beyond(payload) {
+		panic(fmt.Sprintf("fsm: the cluster goes on with a version beyond %d, at %d", command.Newest, index))
 	}
 	var result Result
 	err := m.Store().Update(index, env.Stamp, func(tx *state.Tx) error {

@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "append the encodings that changed to th
 var emptyMap = []byte{0xa0}
 
 // samples are all registered commands, every field set.
-func samples(t *testing.T, m *FSM) map[command.Number]command.Payload {
+func samples(t testing.TB, m *FSM) map[command.Number]command.Payload {
 	t.Helper()
 	all := map[command.Number]command.Payload{}
 	for number, known := range m.registry {

@@ -80,6 +80,43 @@ func TestWhatEncodesDecodes(t *testing.T) {
 	}
 }
 
+// FuzzWhatEncodesApplies: whatever a payload of any command holds, a leader refuses it with a code or every replica applies
+// it, without a panic, and its state is kept and read back.
+func FuzzWhatEncodesApplies(f *testing.F) {
+	for number, sample := range samples(f, New()) {
+		for _, levels := range []int{0, 26, 32} {
+			body, err := New().commands.Marshal(hostile(sample, "a\xffb", nested(levels)))
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(uint16(number), body)
+		}
+		f.Add(uint16(number), emptyMap)
+	}
+	f.Fuzz(func(t *testing.T, number uint16, body []byte) {
+		b := newTrials(t)
+		payload, err := b.m.DecodePayload(command.Number(number), body)
+		if err != nil {
+			return
+		}
+		data, err := b.m.Encode(b.ids.New(), b.now, payload, nil)
+		if coded := (*fault.Error)(nil); err != nil && !errors.As(err, &coded) {
+			t.Fatalf("refused without a code: %v", err)
+		}
+		if err != nil {
+			return
+		}
+		b.index++
+		result := b.m.Apply(b.index, data)
+		if coded := (*fault.Error)(nil); result.Err != nil && !errors.As(result.Err, &coded) {
+			t.Fatalf("refused without a code: %v", result.Err)
+		}
+		if err := New().Restore(bytes.NewReader(snapshotOf(t, b.m))); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // An entry that an older version committed without a look is refused alike everywhere, and changes nothing.
 func TestCommittedPoisonIsRefused(t *testing.T) {
 	mode, err := cbor.CoreDetEncOptions().EncMode()
@@ -170,4 +207,29 @@ func TestUnknownCommandsStopTheNode(t *testing.T) {
 			m.Apply(1, data)
 		}()
 	}
+}
+
+// A version that this binary cannot apply is refused by its leader, and stops a node that finds it in the log: its own
+// snapshots could not be read.
+func TestUnknownVersionsStopTheNode(t *testing.T) {
+	b := newBench(t)
+	raise := command.ActivateVersionPayload{Version: command.Newest + 1}
+	var refused *fault.Error
+	if _, err := b.m.Encode(b.ids.New(), b.now, raise, nil); !errors.As(err, &refused) || refused.Field != "version" {
+		t.Errorf("proposed: %v", err)
+	}
+	body, err := b.m.commands.Marshal(raise)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := b.m.commands.Marshal(command.Envelope{ID: b.ids.New(), Number: command.ActivateVersion, Stamp: b.now, Body: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("the version was passed over")
+		}
+	}()
+	b.m.Apply(b.index+1, data)
 }

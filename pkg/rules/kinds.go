@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/shopspring/decimal"
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/pattern"
+	"shoal.dev/shoal/pkg/price"
 	"shoal.dev/shoal/pkg/rules/ecb"
 )
 
@@ -33,7 +32,7 @@ func (c *checker) currency(params map[string]json.RawMessage) maker {
 		}
 	}
 	return func(_ *pattern.Budget, value json.RawMessage, day Day) (written, error) {
-		amount, ok := Amount(value)
+		amount, ok := Amount(value, codes[0])
 		if !ok {
 			return written{}, nil
 		}
@@ -45,15 +44,20 @@ func (c *checker) currency(params map[string]json.RawMessage) maker {
 	}
 }
 
-// Amount reads a JSON number, or the one number in a short text such as a price: signs, letters and currency symbols
-// around it do not count. Of . and , the last one separates the decimals, unless it stands there several times, or alone
-// before exactly three digits and behind one to three of which the first is no zero: then both group digits, as blanks
-// and apostrophes do.
-func Amount(value json.RawMessage) (amount decimal.Decimal, ok bool) {
+// Amount reads a JSON number, or the one number in a short text such as a price, as package price reads it: a percentage, a
+// number with a factor and one of several are none. currency, a code of ISO 4217, says how many parts its unit has.
+func Amount(value json.RawMessage, currency string) (amount decimal.Decimal, ok bool) {
 	text := string(value)
 	if len(value) > 0 && value[0] == '"' {
-		if text, ok = numberIn(textOf(value)); !ok {
+		if text = textOf(value); len(text) > maxAmount {
 			return amount, false
+		}
+		found, ok := price.Reader{}.WithCurrency(currency).Parse(text)
+		if !ok || !found.Sole {
+			return amount, false
+		}
+		if text = found.Amount; found.Negative {
+			text = "-" + text
 		}
 	}
 	if len(text) > maxAmount {
@@ -64,60 +68,6 @@ func Amount(value json.RawMessage) (amount decimal.Decimal, ok bool) {
 		return amount, false
 	}
 	return amount, true
-}
-
-// numberIn is the one number in a text, as decimal.NewFromString reads it.
-func numberIn(text string) (number string, ok bool) {
-	if len(text) > maxAmount {
-		return "", false
-	}
-	isDigit := func(r rune) bool { return r >= '0' && r <= '9' }
-	first, last := strings.IndexFunc(text, isDigit), strings.LastIndexFunc(text, isDigit)
-	if first < 0 {
-		return "", false
-	}
-	before, body := text[:first], text[first:last+1]
-	if strings.HasSuffix(before, ".") && (len(before) == 1 || !isLetter(before[:len(before)-1])) {
-		body = "0." + body // .5
-	}
-	body = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || r == '\'' || r == '’' || r == '_' {
-			return -1
-		}
-		return r
-	}, body)
-	if strings.Trim(body, "0123456789.,") != "" {
-		return "", false
-	}
-	body = plainDecimal(body)
-	if strings.ContainsAny(before, "-−") {
-		body = "-" + body
-	}
-	return body, true
-}
-
-// isLetter says whether a text ends with a letter, as abbreviations do: "Fr.", "Rs.".
-func isLetter(text string) bool {
-	runes := []rune(text)
-	return len(runes) > 0 && unicode.IsLetter(runes[len(runes)-1])
-}
-
-// plainDecimal takes grouping away and writes the separator of decimals as a dot.
-func plainDecimal(body string) string {
-	at := strings.LastIndexAny(body, ".,")
-	if at < 0 {
-		return body
-	}
-	separator := body[at : at+1]
-	whole, decimals := body[:at], body[at+1:]
-	alone := !strings.ContainsAny(whole, ".,")
-	grouping := strings.Contains(whole, separator) ||
-		alone && len(decimals) == 3 && len(whole) >= 1 && len(whole) <= 3 && whole[0] != '0'
-	digits := strings.NewReplacer(".", "", ",", "").Replace(whole)
-	if grouping {
-		return digits + decimals
-	}
-	return digits + "." + decimals
 }
 
 // enum is ENUM_MAP. Keys are the source as text: numbers and booleans as JSON writes them, null like an empty text.

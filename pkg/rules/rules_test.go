@@ -129,11 +129,12 @@ func TestAmounts(t *testing.T) {
 		"\"1\u00a0299,5\"": "1299.5", `"1'299.00 CHF"`: "1299", `"CHF 1’299.–"`: "1299", `"US$ 1,299"`: "1299", `"1.299 €"`: "1299",
 		`"1,234,567"`: "1234567", `"1.234.567,8"`: "1234567.8", `"0,125"`: "0.125", `"0.125"`: "0.125", `"1,2345"`: "1.2345",
 		`"-5 €"`: "-5", `"−5,5"`: "-5.5", `"€ -5"`: "-5", `".99"`: "0.99", `"$.99"`: "0.99", `"Fr.5"`: "5", `"from 12 EUR"`: "12",
-		`"Rs. 1,00,000"`: "100000",
-		`""`:             "", `"-"`: "", `"12-15 €"`: "", `"2 for 5"`: "", `"n/a"`: "", `null`: "", `true`: "", `[1]`: "", `{"a":1}`: "",
+		`"Rs. 1,00,000"`: "100000", `"१२,५०"`: "12.5", `"$119. 95"`: "119.95",
+		`"12k €"`: "", `"40 %"`: "", `"3.5万円"`: "", `"1.234.56"`: "",
+		`""`: "", `"-"`: "", `"12-15 €"`: "", `"2 for 5"`: "", `"n/a"`: "", `null`: "", `true`: "", `[1]`: "", `{"a":1}`: "",
 		`"` + strings.Repeat("1", 65) + `"`: "", strings.Repeat("1", 65): "", `1e101`: "", `1e-101`: "",
 	} {
-		got, ok := Amount(json.RawMessage(text))
+		got, ok := Amount(json.RawMessage(text), "EUR")
 		if ok != (want != "") || ok && got.String() != want {
 			t.Errorf("%s is %v, %v; want %q", text, got, ok, want)
 		}
@@ -311,7 +312,7 @@ func FuzzAmount(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		quotedText := quoted(text)
 		for _, value := range []json.RawMessage{quotedText, json.RawMessage(text)} {
-			if amount, ok := Amount(value); ok && !json.Valid([]byte(amount.String())) {
+			if amount, ok := Amount(value, "EUR"); ok && !json.Valid([]byte(amount.String())) {
 				t.Errorf("%q is %s", value, amount)
 			}
 		}

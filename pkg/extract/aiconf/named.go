@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
-	"shoal.dev/shoal/pkg/extract/internal/price"
+	"shoal.dev/shoal/pkg/price"
 	"shoal.dev/shoal/pkg/schema"
 )
 

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"shoal.dev/shoal/pkg/extract/internal/price"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // digits finds what may be a number in a page's text.

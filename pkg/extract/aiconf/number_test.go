@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"shoal.dev/shoal/pkg/extract/internal/price"
+	"shoal.dev/shoal/pkg/price"
 )
 
 func TestNumber(t *testing.T) {
@@ -91,7 +91,7 @@ func TestCurrencyOf(t *testing.T) {
 	}
 }
 
-var amountsFile = flag.String("amounts", "../internal/price/testdata/amounts.jsonl", "texts with the amounts that they state, one JSON object a line")
+var amountsFile = flag.String("amounts", "../../price/testdata/amounts.jsonl", "texts with the amounts that they state, one JSON object a line")
 
 // TestStatedAmounts reads what package price reads, as the value of a price.
 func TestStatedAmounts(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
-	"shoal.dev/shoal/pkg/extract/internal/price"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/pattern"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // reader finds what one page states.

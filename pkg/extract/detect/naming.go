@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"shoal.dev/shoal/pkg/extract/internal/price"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // naming gives leaves names.

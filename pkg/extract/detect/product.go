@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"shoal.dev/shoal/pkg/extract/internal/price"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // known are places where pages of one thing commonly say something: selectors that other pages of the site have, too.

@@ -8,7 +8,7 @@ import (
 	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
 
-	"shoal.dev/shoal/pkg/extract/internal/price"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // Reader reads pages of all the systems. It is safe for concurrent use.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"shoal.dev/shoal/pkg/extract/internal/price"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // Bounds of a row.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"shoal.dev/shoal/pkg/extract/internal/price"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // productTypes are the types of schema.org that products have.

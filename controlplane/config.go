@@ -118,7 +118,7 @@ func Defaults() Config {
 		Shards: 64, FreeGrant: 5, Prices: DefaultPrices(),
 		Window: 65_536, HostRate: 1, MaxHostRate: 10,
 		DomainOf: func(url string) uint64 { return max(xxh3.HashString(model.HostOf(url)), 1) },
-		Lease:    10 * time.Second, EndWithin: 2 * time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
+		Lease:    10 * time.Second, EndWithin: time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
 		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
 		Snapshots:    Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
 		RestoreGrace: 24 * time.Hour,

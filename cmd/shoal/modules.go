@@ -271,7 +271,7 @@ func (n *node) controlSettings(log stream.Log, boot ids.ID) controlplane.Config 
 		settings.FetchDeadline = 2 * times.Fetch // a try that was begun, and room for what surrounds it
 	}
 	if times.Lease > 0 {
-		settings.Lease, settings.EndWithin = times.Lease, max(times.Lease/5, time.Second/2)
+		settings.Lease, settings.EndWithin = times.Lease, max(times.Lease/10, time.Second/2)
 	}
 	if times.Markers > 0 {
 		settings.MarkerEvery = times.Markers

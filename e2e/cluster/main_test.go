@@ -103,8 +103,7 @@ func services(t *testing.T) cluster.Services {
 }
 
 // Times of test clusters: short, so that what waits for a lease or a marker does not take long, but the lease longer than
-// a busy machine takes to find another leader. A fetcher's shards are given away once its lease and one fetch's deadline
-// are over.
+// a busy machine takes to find another leader. A lost fetcher's shards are given away half a second after its lease.
 const (
 	lease       = 6 * time.Second
 	fetchTime   = 3 * time.Second

@@ -36,7 +36,7 @@ func TestHostsOfALostFetcherMove(t *testing.T) {
 	}
 	slices.Sort(waits)
 	longest := waits[len(waits)-1]
-	t.Logf("%d hosts stood still for %v to %v", len(waits), waits[0].Round(time.Millisecond), longest.Round(time.Millisecond))
+	t.Logf("%d hosts stood still for %v to %v: %v", len(waits), waits[0].Round(time.Millisecond), longest.Round(time.Millisecond), waits)
 	if longest > *standStill {
 		t.Errorf("a host stood still for %v, at most %v", longest, *standStill)
 	}

@@ -16,7 +16,7 @@ func TestServicesAreOfOneCluster(t *testing.T) {
 	network, prefix := newNetwork(t), newPrefix()
 	all := []string{cluster.ControlPlane, cluster.Fetcher, cluster.Ingest, cluster.Billing, cluster.APIServer}
 	one := func() *cluster.Cluster {
-		return newClusterOn(t, network, prefix, []cluster.Spec{{Name: "one", Roles: all}}, nil)
+		return newClusterOn(t, network, binary(t), prefix, []cluster.Spec{{Name: "one", Roles: all}}, nil)
 	}
 	ctx := suite.Within(t, settleTime)
 	must := func(err error) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -76,14 +77,35 @@ func binary(t *testing.T) string {
 	return built.path
 }
 
-// newer is a binary of another version.
-func newer(t *testing.T, version string) string {
+// releaseBefore is a binary of the release before this one, built from the history of the repository.
+func releaseBefore(t *testing.T) string {
 	t.Helper()
-	path, err := process.Build(t.Context(), t.TempDir(), *race, "-ldflags", "-X main.release="+version)
+	commit, err := os.ReadFile(filepath.Join("testdata", "release-before"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	dir := t.TempDir()
+	// The first two read the history and unpack it, the third builds with the modules that the release names.
+	archive := filepath.Join(dir, "release.tar")
+	source := filepath.Join(dir, "source")
+	if err := os.Mkdir(source, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		dir  string
+		args []string
+	}{
+		{filepath.Join("..", ".."), []string{"git", "archive", "--output", archive, strings.TrimSpace(string(commit))}},
+		{source, []string{"tar", "-xf", archive}},
+		{source, []string{"go", "build", "-o", filepath.Join(dir, "shoal"), "./cmd/shoal"}},
+	} {
+		cmd := exec.CommandContext(t.Context(), step.args[0], step.args[1:]...)
+		cmd.Dir = step.dir
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("the release before: %v: %v\n%s", step.args, err, said)
+		}
+	}
+	return filepath.Join(dir, "shoal")
 }
 
 // services are the real ones. Where there are none the test is skipped, unless this is where it must run.
@@ -151,13 +173,14 @@ func newWeb(t *testing.T, network *netns.Network, cfg synthweb.Config) *synthweb
 // newCluster makes a cluster that is not started, with the webs as the only places that it reaches.
 func newCluster(t *testing.T, network *netns.Network, nodes []cluster.Spec, args []string, webs ...*synthweb.Web) *cluster.Cluster {
 	t.Helper()
-	return newClusterOn(t, network, newPrefix(), nodes, args, webs...)
+	return newClusterOn(t, network, binary(t), newPrefix(), nodes, args, webs...)
 }
 
 // newPrefix is what no other cluster has on the services.
 func newPrefix() string { return "e2e-" + suite.NewKey()[12:] + "-" }
 
-func newClusterOn(t *testing.T, network *netns.Network, prefix string, nodes []cluster.Spec, args []string,
+// newClusterOn makes it of a binary, under a prefix.
+func newClusterOn(t *testing.T, network *netns.Network, binary, prefix string, nodes []cluster.Spec, args []string,
 	webs ...*synthweb.Web) *cluster.Cluster {
 	t.Helper()
 	args = append([]string{"--no-rate-limits", "--lease", lease.String(), "--fetch-timeout", fetchTime.String(),
@@ -165,7 +188,7 @@ func newClusterOn(t *testing.T, network *netns.Network, prefix string, nodes []c
 	for _, web := range webs {
 		args = append(args, "--egress-origin", web.Pattern()+"="+web.Addr())
 	}
-	c, err := cluster.New(suite.Within(t, settleTime), cluster.Config{Network: network, Binary: binary(t), Dir: directory(t),
+	c, err := cluster.New(suite.Within(t, settleTime), cluster.Config{Network: network, Binary: binary, Dir: directory(t),
 		Services: services(t), Prefix: prefix, Args: args, Nodes: nodes})
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 // done.
 const (
 	upgradeLanes   = 2
-	upgradeRuns    = 8  // of a lane, at most
+	upgradeRuns    = 16 // of a lane, at most
 	upgradeHosts   = 30 // of a run
 	upgradeRate    = 2  // request starts per second and host
 	upgradePages   = 40 // of each host
@@ -37,24 +37,26 @@ const (
 	betweenCalls   = 150 * time.Millisecond
 	healthEvery    = 100 * time.Millisecond
 	stopGrace      = time.Second // of an API server, that the balancer sees
-	otherVersion   = "v9.9.9-other"
 )
 
-// TestRollingUpgrade replaces every process of a cluster by one of another version, and then all by the first version
-// again: first as an operator does by hand, one after the other, roles in the order of deploy/README.md, then as
-// Kubernetes does, all roles at once and in each the next process once the last is ready. Meanwhile runs go on and
-// clients call through a balancer.
+// TestRollingUpgrade upgrades a cluster of the release before, process by process in the order of deploy/UPGRADE.md. First it
+// is rolled back before the last node is upgraded, then it goes through: the cluster's version becomes active, and the
+// release before is refused. Meanwhile runs go on and clients call through a balancer.
 //
 // The balancer may look elsewhere when a connection is refused, and sends nothing to a server that says it is not ready;
 // that is all that it may do. A call that reached a server is made once: every one has to succeed, those that were begun
 // before the server was told to stop among them. No page may be lost, stored twice or asked for twice, no host be in two
 // fetchers' hands, no change of a client's be made twice.
 func TestRollingUpgrade(t *testing.T) {
-	other := newer(t, otherVersion)
-	u := newUpgrade(t)
+	before, this := releaseBefore(t), binary(t)
+	u := newUpgrade(t, before)
 	crawled, called := u.crawl(), u.call()
-	u.byHand(other)
-	u.atOnce("")
+	u.upgradeBut(this, 1)
+	u.isAt(1)
+	u.rollBack(before)
+	u.upgradeBut(this, 0)
+	u.becomesActive(2)
+	u.refuses(before, this)
 	crawled()
 	called()
 	u.exact()
@@ -83,7 +85,8 @@ type upload struct {
 	query url.Values
 }
 
-func newUpgrade(t *testing.T) *upgrade {
+// newUpgrade is a cluster of a binary.
+func newUpgrade(t *testing.T, binary string) *upgrade {
 	t.Helper()
 	network := newNetwork(t)
 	small := newWeb(t, network, synthweb.Config{Hosts: uploadPages, PagesPerHost: 10, PageBytes: []int{3000}, Suffix: "small"})
@@ -94,6 +97,7 @@ func newUpgrade(t *testing.T) *upgrade {
 	}
 	nodes := cluster.Layout(3, 2, 2, 2, 2)
 	for i, n := range nodes {
+		nodes[i].Binary = binary
 		if n.Roles[0] != cluster.ControlPlane {
 			nodes[i].Args = []string{"--leave-on-stop"}
 		}
@@ -101,9 +105,9 @@ func newUpgrade(t *testing.T) *upgrade {
 			nodes[i].Args = append(nodes[i].Args, "--stop-grace", stopGrace.String())
 		}
 	}
-	c := newCluster(t, network, nodes, []string{"--host-rate", fmt.Sprint(upgradeRate)}, webs...)
+	c := newClusterOn(t, network, binary, newPrefix(), nodes, []string{"--host-rate", fmt.Sprint(upgradeRate)}, webs...)
 	start(t, c)
-	u := &upgrade{t: t, c: c, ctx: suite.Within(t, 2*aboutGoal), small: small}
+	u := &upgrade{t: t, c: c, ctx: suite.Within(t, 4*aboutGoal), small: small}
 	u.balancer = newBalancer(u.ctx, t, c)
 	u.admin = u.client("--admin")
 	for lane := range slices.Chunk(webs[1:], upgradeRuns) {
@@ -114,7 +118,7 @@ func newUpgrade(t *testing.T) *upgrade {
 		}
 		u.lanes = append(u.lanes, runs)
 	}
-	u.next = make(chan *upload, 2*len(c.With(cluster.APIServer)))
+	u.next = make(chan *upload, 3*len(c.With(cluster.APIServer)))
 	for urls := range slices.Chunk(slices.Collect(small.URLs(uploadPages*cap(u.next))), uploadPages) {
 		r := &upload{scaleRun: u.run(small, urls, fmt.Sprint("upload", len(u.uploads)))}
 		r.query = suite.Must(r.o.Query(u.ctx))(t)
@@ -215,59 +219,110 @@ func (u *upgrade) newest() *scaleRun {
 	return u.begun[len(u.begun)-1]
 }
 
-// byHand replaces one process after the other.
-func (u *upgrade) byHand(binary string) {
+// upgradeBut replaces one process after the other, but for some nodes of the control plane, its leader among them.
+func (u *upgrade) upgradeBut(binary string, kept int) {
 	u.t.Helper()
 	begin := time.Now()
 	for _, role := range []string{cluster.Fetcher, cluster.Ingest, cluster.Billing, cluster.APIServer} {
-		if err := u.roll(role, binary); err != nil {
+		if err := u.roll(role, binary, 0); err != nil {
 			u.t.Fatal(err)
 		}
 	}
-	if versions := u.versions(); len(versions) != 2 || versions[otherVersion] != 8 {
-		u.t.Errorf("in the middle of the upgrade nodes have these versions: %v", versions)
-	}
-	if err := u.roll(cluster.ControlPlane, binary); err != nil {
+	if err := u.roll(cluster.ControlPlane, binary, kept); err != nil {
 		u.t.Fatal(err)
 	}
-	if versions := u.versions(); len(versions) != 1 || versions[otherVersion] != 11 {
-		u.t.Errorf("after the upgrade nodes have these versions: %v", versions)
-	}
-	u.t.Logf("11 processes by hand: %v", time.Since(begin).Round(time.Millisecond))
+	u.t.Logf("upgraded but %d by hand: %v", kept, time.Since(begin).Round(time.Millisecond))
 }
 
-// atOnce replaces the processes of all roles side by side.
-func (u *upgrade) atOnce(binary string) {
+// rollBack goes the way back, the last first.
+func (u *upgrade) rollBack(binary string) {
 	u.t.Helper()
 	begin := time.Now()
-	roles := []string{cluster.Fetcher, cluster.Ingest, cluster.Billing, cluster.APIServer, cluster.ControlPlane}
-	errs := make([]error, len(roles))
-	var rolling sync.WaitGroup
-	for i, role := range roles {
-		rolling.Go(func() { errs[i] = u.roll(role, binary) })
+	for _, role := range []string{cluster.ControlPlane, cluster.APIServer, cluster.Billing, cluster.Ingest, cluster.Fetcher} {
+		if err := u.roll(role, binary, 0); err != nil {
+			u.t.Fatal(err)
+		}
 	}
-	rolling.Wait()
-	if err := errors.Join(errs...); err != nil {
-		u.t.Fatal(err)
-	}
-	if versions := u.versions(); versions[otherVersion] != 0 {
-		u.t.Errorf("after the second upgrade nodes have these versions: %v", versions)
-	}
-	u.t.Logf("11 processes at once: %v", time.Since(begin).Round(time.Millisecond))
+	u.t.Logf("rolled back by hand: %v", time.Since(begin).Round(time.Millisecond))
 }
 
-// versions are how many nodes have each version.
-func (u *upgrade) versions() map[string]int {
+// activeVersion is the metric of the cluster's version, which nodes of the release before do not have.
+const activeVersion = "shoal_controlplane_cluster_version"
+
+// isAt wants every upgraded node of the control plane to say that this version is active.
+func (u *upgrade) isAt(version float64) {
 	u.t.Helper()
-	versions := map[string]int{}
-	for _, n := range suite.Must(u.admin.Nodes(u.ctx))(u.t) {
-		versions[n.Version]++
+	told := 0
+	for _, n := range u.c.With(cluster.ControlPlane) {
+		active, tells := suite.Must(n.Metrics(u.ctx))(u.t)[activeVersion]
+		if tells && active != version {
+			u.t.Errorf("%s: version %v is active, want %v", n.Name, active, version)
+		}
+		if tells {
+			told++
+		}
 	}
-	return versions
+	if told != len(u.c.With(cluster.ControlPlane))-1 {
+		u.t.Errorf("%d nodes of the control plane are upgraded", told)
+	}
 }
 
-// roll replaces the processes of a role, each once the one before is ready, the leader last.
-func (u *upgrade) roll(role, binary string) error {
+// becomesActive waits until all nodes of the control plane have a version.
+func (u *upgrade) becomesActive(version float64) {
+	u.t.Helper()
+	for _, n := range u.c.With(cluster.ControlPlane) {
+		for {
+			metrics := suite.Must(n.Metrics(u.ctx))(u.t)
+			if metrics[activeVersion] == version {
+				break
+			}
+			select {
+			case <-u.ctx.Done():
+				u.t.Fatalf("%s: version %v is active", n.Name, metrics[activeVersion])
+			case <-time.After(lookEvery):
+			}
+		}
+	}
+}
+
+// refused is what the release before says of a version that it does not know.
+const refused = "is not known"
+
+// refuses starts the release before in the place of a node with each kind of copy of the state: it ends and says why.
+func (u *upgrade) refuses(before, this string) {
+	u.t.Helper()
+	leads := suite.Must(u.c.Leader(u.ctx))(u.t)
+	for _, role := range []string{cluster.Fetcher, cluster.ControlPlane} {
+		nodes := slices.DeleteFunc(u.c.With(role), func(n *cluster.Node) bool { return n == leads })
+		n := nodes[len(nodes)-1]
+		if err := n.Stop(stopLimit); err != nil {
+			u.t.Fatal(err)
+		}
+		n.Binary = before
+		if err := n.Start(); err != nil {
+			u.t.Fatal(err)
+		}
+		select {
+		case <-n.Ended():
+		case <-u.ctx.Done():
+			u.t.Fatalf("%s: the release before takes part in a cluster that it does not understand", n.Name)
+		}
+		if said := n.Said(); !strings.Contains(said, refused) {
+			u.t.Errorf("%s: the release before does not say why it ends:\n%s", n.Name, said)
+		}
+		n.Binary = this
+		if err := n.Start(); err != nil {
+			u.t.Fatal(err)
+		}
+		if err := n.Ready(u.ctx); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+}
+
+// roll replaces the processes of a role but the last few, each once the one before is ready, the leader last. What is of the
+// binary already stays.
+func (u *upgrade) roll(role, binary string, kept int) error {
 	nodes := u.c.With(role)
 	if role == cluster.ControlPlane {
 		leads, err := u.c.Leader(u.ctx)
@@ -276,7 +331,10 @@ func (u *upgrade) roll(role, binary string) error {
 		}
 		nodes = append(slices.DeleteFunc(nodes, func(n *cluster.Node) bool { return n == leads }), leads)
 	}
-	for _, n := range nodes {
+	for _, n := range nodes[:len(nodes)-kept] {
+		if n.Binary == binary {
+			continue
+		}
 		if err := u.replace(n, role, binary); err != nil {
 			return fmt.Errorf("%s: %w", n.Name, err)
 		}

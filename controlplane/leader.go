@@ -347,7 +347,7 @@ func (l *leadership) work(ctx context.Context) {
 	for name, routine := range map[string]func(context.Context) error{
 		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover, "finish": l.finish,
 		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans, "rows": l.expireRows, "undone": l.dropUndone,
-		"autopilot": l.autopilot, "clocks": l.compareClocks, "version": l.activateVersion,
+		"autopilot": l.autopilot, "clocks": l.compareClocks, "version": l.activateVersion, "digests": l.compareDigests,
 	} {
 		routines.Go(func() { l.keep(ctx, name, routine) })
 	}

@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/membership"
 	"shoal.dev/shoal/controlplane/internal/port"
+	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -84,12 +85,20 @@ type (
 		Applies   uint32        `cbor:"7,keyasint,omitempty"` // the cluster version up to which it can apply commands; 0: 1
 		// Gossips is what the node gossips; nil: it does not, or is of a version that does not tell.
 		Gossips *membership.Info `cbor:"8,keyasint,omitempty"`
+		// Digests are the newest of its copy of the state, at most 4; none: a version that does not tell.
+		Digests []state.Digest `cbor:"9,keyasint,omitempty"`
 	}
 
 	// answered is what a node says of itself, and who it is by its certificate.
 	answered struct {
 		nodeStatus
 		from identity.Peer
+	}
+
+	// statusQuestion asks a node for its status.
+	statusQuestion struct {
+		// Stands is what the digest of the node's copy of the state should be at an index; nil: nobody says.
+		Stands *state.Digest `cbor:"1,keyasint,omitempty"`
 	}
 )
 
@@ -188,7 +197,8 @@ func (s *Server) serveNodes(ctx context.Context, _ identity.Peer, _ nothing) ([]
 	return s.nodesHere(ctx)
 }
 
-func (s *Server) serveStatus(_ context.Context, _ identity.Peer, _ nothing) (nodeStatus, error) {
+// statusHere is what this node says of itself.
+func (s *Server) statusHere() (nodeStatus, error) {
 	status, err := s.status()
 	if err != nil {
 		return nodeStatus{}, err
@@ -198,7 +208,8 @@ func (s *Server) serveStatus(_ context.Context, _ identity.Peer, _ nothing) (nod
 		return nodeStatus{}, err
 	}
 	defer s.gate.leave()
-	answer := nodeStatus{Status: status, LastIndex: n.LastIndex(), Clock: s.cfg.Clock.Now().UnixMilli(), Applies: command.Newest}
+	answer := nodeStatus{Status: status, LastIndex: n.LastIndex(), Clock: s.cfg.Clock.Now().UnixMilli(), Applies: command.Newest,
+		Digests: s.machine.fsm.Store().Digests()}
 	if n.State() != raft.Leader {
 		answer.Silence = max(time.Since(n.LastContact()), 1)
 	}
@@ -217,7 +228,7 @@ func (s *Server) serveStatus(_ context.Context, _ identity.Peer, _ nothing) (nod
 func (s *Server) statusOf(ctx context.Context, address string) (answer answered, err error) {
 	p, err := s.calling()
 	if err == nil {
-		answer.from, err = p.Ask(ctx, address, methodStatus, nothing{}, &answer.nodeStatus)
+		answer.from, err = p.Ask(ctx, address, methodStatus, statusQuestion{}, &answer.nodeStatus)
 	}
 	return answer, err
 }

@@ -25,6 +25,7 @@ func (s *Server) measure(to *telemetry.Metrics) {
 	s.measureShards(to)
 	s.measureRefusals(to)
 	s.measureClocks(to)
+	s.measureDigests(to)
 	objects := &objects{s: s}
 	telemetry.NewSamples(func() (map[string]int, bool) { return objects.count(), true }).
 		Gauges("shoal_controlplane_state_objects", "Records of this node's copy of the state, counted once a minute.",
@@ -40,6 +41,7 @@ func (s *Server) measure(to *telemetry.Metrics) {
 type raftSample struct {
 	commit, applied, term uint64
 	entries               uint64
+	version               uint32 // of the cluster
 	leads, led            bool
 	voters, others        int
 	logBytes              int64
@@ -66,7 +68,9 @@ func (s *Server) sampleRaft() (sample raftSample, ok bool) {
 	if info, err := os.Stat(filepath.Join(s.cfg.Dir, "raft", "log.db")); err == nil {
 		sample.logBytes = info.Size()
 	}
-	sample.applied, _ = s.machine.fsm.Store().Progress()
+	store := s.machine.fsm.Store()
+	sample.applied, _ = store.Progress()
+	sample.version, _ = store.ClusterVersion()
 	return sample, true
 }
 
@@ -77,6 +81,8 @@ func (s *Server) measureRaft(to *telemetry.Metrics) {
 		Gauge("shoal_controlplane_applied_index", "Newest command applied to this node's copy of the state.",
 			func(r raftSample) float64 { return float64(r.applied) }).
 		Gauge("shoal_controlplane_term", "Term of Raft.", func(r raftSample) float64 { return float64(r.term) }).
+		Gauge("shoal_controlplane_cluster_version", "Version of the cluster that is active, as this node's copy of the state has it.",
+			func(r raftSample) float64 { return float64(r.version) }).
 		Gauge("shoal_controlplane_leading", "1 on the leader.", func(r raftSample) float64 { return truth(r.leads) }).
 		Gauge("shoal_controlplane_leader_known", "1 on nodes that know a leader.",
 			func(r raftSample) float64 { return truth(r.led) }).

@@ -48,6 +48,7 @@ type Server struct {
 	restoring   sync.Mutex    // held while a backup is put in the state's place
 	uploads     uploads
 	hashing     sync.Mutex // held while the state is hashed
+	diverged    atomic.Bool
 }
 
 // New makes a node that Run starts. Its error names every setting that is out of range.

@@ -167,6 +167,9 @@ func (n *node) ready(ctx context.Context) error {
 	default:
 		return errors.New("the node is not registered yet")
 	}
+	if err := n.control.Diverged(); err != nil {
+		return err
+	}
 	if _, err := n.control.Client().Fresh(ctx); err != nil {
 		return fmt.Errorf("the control plane does not answer: %w", err)
 	}

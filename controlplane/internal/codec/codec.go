@@ -3,6 +3,7 @@
 package codec
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"reflect"
@@ -25,7 +26,7 @@ const (
 
 // Codec encodes and decodes. It is safe for concurrent use.
 type Codec struct {
-	enc cbor.EncMode
+	enc cbor.UserBufferEncMode
 	dec cbor.DecMode
 }
 
@@ -44,7 +45,7 @@ func NewForFirstCommands() *Codec { return newCodec(FirstCommandLevels, cbor.UTF
 func NewLenient() *Codec { return newCodec(math.MaxUint16, cbor.UTF8DecodeInvalid) }
 
 func newCodec(levels int, text cbor.UTF8Mode) *Codec {
-	enc, err := cbor.CoreDetEncOptions().EncMode()
+	enc, err := cbor.CoreDetEncOptions().UserBufferEncMode()
 	if err != nil {
 		panic(fmt.Sprintf("codec: %v", err)) // constant options: a programmer's slip
 	}
@@ -60,6 +61,9 @@ func newCodec(levels int, text cbor.UTF8Mode) *Codec {
 
 // Marshal encodes a value. Text that is not UTF-8 is mended.
 func (c *Codec) Marshal(value any) ([]byte, error) { return c.enc.Marshal(utf8text.MendText(value)) }
+
+// Write encodes a value whose text is UTF-8 at the end of a buffer.
+func (c *Codec) Write(to *bytes.Buffer, value any) error { return c.enc.MarshalToBuffer(value, to) }
 
 // Unmarshal decodes into a pointer.
 func (c *Codec) Unmarshal(data []byte, into any) error { return c.dec.Unmarshal(data, into) }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -169,7 +170,7 @@ func TestSameLogSameState(t *testing.T) {
 	var log [][]byte
 	seq := &ids.Sequence{}
 	add := func(payload command.Payload) {
-		data, err := whole.Encode(seq.New(), int64(1000+len(log)), payload, nil)
+		data, err := whole.Encode(seq.New(), int64(1000+20_000*len(log)), payload, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,6 +196,13 @@ func TestSameLogSameState(t *testing.T) {
 	}
 	if written(t, whole.Snapshot()) != written(t, split.Snapshot()) {
 		t.Fatal("the states differ")
+	}
+	digests := whole.Store().Digests()
+	if len(digests) != 4 || !slices.Equal(digests, split.Store().Digests()) {
+		t.Errorf("the digests differ: %v and %v", digests, split.Store().Digests())
+	}
+	if slices.ContainsFunc(digests[1:], func(d state.Digest) bool { return d.Sum == digests[0].Sum }) {
+		t.Errorf("states that differ have equal digests: %v", digests)
 	}
 }
 

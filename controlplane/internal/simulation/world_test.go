@@ -313,8 +313,33 @@ func (w *world) restart() error {
 	if !bytes.Equal(before.Bytes(), after.Bytes()) {
 		return fmt.Errorf("a restored state has another snapshot")
 	}
+	if err := w.sameDigest(before.Bytes()); err != nil {
+		return err
+	}
 	w.machine = fresh
 	return w.lead()
+}
+
+// sameDigest wants the sum that the state kept as it went to be that of its snapshot. The state is of no use any more.
+func (w *world) sameDigest(snapshot []byte) error {
+	restored := fsm.New()
+	if err := restored.Restore(bytes.NewReader(snapshot)); err != nil {
+		return err
+	}
+	w.machine.Observe(nil)
+	index, now := w.machine.Store().Progress()
+	data, err := w.machine.Encode(w.ids.New(), now+time.Minute.Milliseconds(), command.TickPayload{}, nil)
+	if err != nil {
+		return err
+	}
+	for _, m := range []*fsm.FSM{w.machine, restored} {
+		m.Apply(index+1, data)
+	}
+	went, came := w.machine.Store().Digests(), restored.Store().Digests()
+	if len(came) != 1 || went[len(went)-1] != came[0] {
+		return fmt.Errorf("a restored state has another digest: %v, want the last of %v", came, went)
+	}
+	return nil
 }
 
 // restore takes a backup, or puts the state back to the one that was taken last, as an operator does: the row store and the

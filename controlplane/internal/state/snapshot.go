@@ -166,6 +166,7 @@ func Restore(r io.Reader) (*Store, error) {
 			if err := txn.Insert(head.Name, record); err != nil {
 				return nil, fmt.Errorf("state: restore of table %s: %w", head.Name, err)
 			}
+			s.sum += s.summer.record(head.Name, record)
 		}
 	}
 }

@@ -35,9 +35,7 @@ func sampleStore(t *testing.T) *Store {
 			if cluster, is := record.(*Cluster); is {
 				cluster.Version = SnapshotVersion
 			}
-			if err := tx.txn.Insert(table.Name, record); err != nil {
-				t.Fatal(err)
-			}
+			tx.insert(table.Name, record)
 		}
 		run := NewRun(ids.ID{9})
 		run.Closed.AddMany([]uint32{1, 2, 3, 70_000})
@@ -96,6 +94,11 @@ func TestSnapshotHoldsEverything(t *testing.T) {
 	}
 	if !bytes.Equal(data, write(t, got)) {
 		t.Error("a restored state has another snapshot")
+	}
+	want.digest()
+	got.digest()
+	if d := cmp.Diff(want.Digests()[len(want.digests)-1:], got.Digests()); d != "" {
+		t.Errorf("a restored state has another digest: %s", d)
 	}
 }
 

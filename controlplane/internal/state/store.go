@@ -10,32 +10,37 @@ import (
 
 	"github.com/hashicorp/go-memdb"
 
+	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/pkg/ids"
 )
 
 // Store is one node's copy of the state. Writes come from one goroutine, the state machine's; reads from any.
 type Store struct {
 	db      *memdb.MemDB
-	version atomic.Uint32 // the cluster's; 0: there is no cluster yet
+	ids     map[string]memdb.SingleIndexer // each table's key
+	version atomic.Uint32                  // the cluster's; 0: there is no cluster yet
 
 	mu         sync.RWMutex // guards what follows; the state machine holds it while it applies a command
 	runs       map[ids.ID]*Run
 	dispatched uint64 // number of the newest dispatch
 	now        int64  // state time, Unix milliseconds
 	index      uint64 // Raft index of the newest command
+	sum        uint64 // over all records
+	digests    []Digest
+	summer     summer // the state machine's
 }
 
 // NewStore makes an empty state.
 func NewStore() *Store {
-	tables := map[string]*memdb.TableSchema{}
+	tables, keys := map[string]*memdb.TableSchema{}, map[string]memdb.SingleIndexer{}
 	for _, t := range tableList() {
-		tables[t.Name] = t
+		tables[t.Name], keys[t.Name] = t, t.Indexes["id"].Indexer.(memdb.SingleIndexer)
 	}
 	db, err := memdb.NewMemDB(&memdb.DBSchema{Tables: tables})
 	if err != nil {
 		panic(fmt.Sprintf("state: the schema is wrong: %v", err)) // a constant schema: a programmer's slip
 	}
-	return &Store{db: db, runs: map[ids.ID]*Run{}}
+	return &Store{db: db, ids: keys, runs: map[ids.ID]*Run{}, summer: summer{codec: codec.New()}}
 }
 
 // ReadRun shows a run's sets, which must not be changed or kept; nil when the run is closed or unknown.
@@ -75,6 +80,7 @@ type Tx struct {
 	View
 	store   *Store
 	cluster *Cluster // as the command puts it; nil: it does not
+	sum     uint64   // what the command adds to the sum over all records
 	Index   uint64   // Raft index of the command
 	Now     int64    // state time, Unix milliseconds
 }
@@ -84,13 +90,18 @@ type Tx struct {
 func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before := s.now
 	s.now, s.index = max(s.now, stamp), index
+	if s.now/digestMillis != before/digestMillis {
+		defer s.digest()
+	}
 	t := &Tx{View: View{txn: s.db.Txn(true)}, store: s, Index: index, Now: s.now}
 	if err := apply(t); err != nil {
 		t.txn.Abort()
 		return err
 	}
 	t.txn.Commit()
+	s.sum += t.sum
 	if t.cluster != nil {
 		s.version.Store(max(t.cluster.Version, 1))
 	}
@@ -140,16 +151,36 @@ func (t *Tx) NextDispatch() uint64 {
 func (t *Tx) LastDispatch() uint64 { return t.store.dispatched }
 
 // put and remove panic on a record that does not fit its table: only a programmer's slip does that.
-func put[R any](t *Tx, table string, record *R) {
+func put[R any](t *Tx, table string, record *R) { t.insert(table, record) }
+
+func remove[R any](t *Tx, table string, record *R) {
+	t.sum -= t.stored(table, record)
+	if err := t.txn.Delete(table, record); err != nil {
+		panic(fmt.Sprintf("state: delete from %s: %v", table, err))
+	}
+}
+
+func (t *Tx) insert(table string, record any) {
+	t.sum += t.store.summer.record(table, record) - t.stored(table, record)
 	if err := t.txn.Insert(table, record); err != nil {
 		panic(fmt.Sprintf("state: insert into %s: %v", table, err))
 	}
 }
 
-func remove[R any](t *Tx, table string, record *R) {
-	if err := t.txn.Delete(table, record); err != nil {
-		panic(fmt.Sprintf("state: delete from %s: %v", table, err))
+// stored is what the record that a table has under the key of another one adds to the sum; 0: there is none.
+func (t *Tx) stored(table string, record any) uint64 {
+	_, key, err := t.store.ids[table].FromObject(record)
+	if err != nil {
+		panic(fmt.Sprintf("state: key of %s: %v", table, err))
 	}
+	old, err := t.txn.First(table, "id", key)
+	if err != nil {
+		panic(fmt.Sprintf("state: read %s: %v", table, err))
+	}
+	if old == nil {
+		return 0
+	}
+	return t.store.summer.record(table, old)
 }
 
 // first is the record under an index, nil when there is none.

@@ -48,7 +48,13 @@ func (k keyIndexer[R]) FromArgs(args ...any) ([]byte, error) { return key(args..
 // PrefixFromArgs implements memdb.PrefixIndexer.
 func (k keyIndexer[R]) PrefixFromArgs(args ...any) ([]byte, error) { return key(args...), nil }
 
+// key is of parts, or what is a key already.
 func key(parts ...any) []byte {
+	if len(parts) == 1 {
+		if made, is := parts[0].([]byte); is {
+			return made
+		}
+	}
 	out := make([]byte, 0, 32)
 	for _, part := range parts {
 		switch p := part.(type) {

@@ -157,6 +157,8 @@ spec:
   replicas: {{ .values.replicas }}
   {{- end }}
   podManagementPolicy: Parallel
+  # Behind every pod there can be: none is replaced.
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: {{ ternary 1000000 0 (has .role (.root.Values.hold | default list)) }}}}
   selector:
     matchLabels:
       {{- include "shoal.selector" .root | nindent 6 }}

@@ -1,6 +1,19 @@
 // Package command owns the replicated commands: the numbered, append-only list, their payloads and their encoding. What
 // a command does is the state machine's (fsm). A payload holds everything random or new that its effect needs, put there
 // by the proposer; the only time is the leader's stamp in the envelope.
+//
+// # Versions of the cluster
+//
+// A command does the same on every node, or the nodes' states part for ever. So what a release adds waits until every
+// member can apply it. The state has the active version, 1 for what came before there were versions; the leader raises it
+// (ActivateVersion) once every server and every registered node says that it can apply the next.
+//
+//   - A new command has its version in Since. It is refused until then, as unavailable.
+//   - A new member of a payload has the tag since:"N". It is left out until then, so its zero value has to do.
+//   - A new member of a record has the tag, too; only commands and members of its version may set it.
+//   - What a known command does in another way asks tx.ClusterVersion.
+//
+// Tests hold all payloads and records against the lists of version 1 (testdata/version-1).
 package command
 
 // Number names a kind of command in the log. Numbers are never reused or reordered.

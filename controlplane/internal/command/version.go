@@ -6,19 +6,6 @@ import (
 	"strconv"
 )
 
-// # Versions of the cluster
-//
-// A command does the same on every node, or the nodes' states part for ever. So what a release adds waits until every
-// member can apply it. The state has the active version, 1 for what came before there were versions; the leader raises it
-// (ActivateVersion) once every server and every registered node says that it can apply the next.
-//
-//   - A new command has its version in Since. It is refused until then, as unavailable.
-//   - A new member of a payload has the tag since:"N". It is left out until then, so its zero value has to do.
-//   - A new member of a record has the tag, too; only commands and members of its version may set it.
-//   - What a known command does in another way asks tx.ClusterVersion.
-//
-// Tests hold all payloads and records against the lists of version 1 (testdata/version-1).
-
 // Newest is the version up to which this binary can apply.
 const Newest uint32 = 2
 

@@ -46,6 +46,7 @@ type Document struct {
 	wanted []*Selector // whose first matches are looked for while the page is read
 	found  []Elem      // of wanted
 
+	xpath     xpathNodes
 	typeIndex []ofType // of elems, made when a selector asks for it
 	searched  map[siblingSearch]siblingResult
 	scratch   []byte
@@ -184,7 +185,7 @@ func (d *Document) Reset() {
 	d.mostElems, d.mostAttrs = 0, 0
 	clear(d.texts)
 	d.elems, d.attrs, d.texts = d.elems[:0], d.attrs[:0], d.texts[:0]
-	d.typeIndex = d.typeIndex[:0]
+	d.typeIndex, d.xpath.filled = d.typeIndex[:0], false
 	clear(d.searched)
 	clear(d.wanted)
 	d.wanted, d.found = d.wanted[:0], d.found[:0]

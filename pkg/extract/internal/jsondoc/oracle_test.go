@@ -99,6 +99,7 @@ func TestPathsAreTheLibrarys(t *testing.T) {
 		"[?!@.b]", "..[0]", "..[?@]", " [ * ]", "[-2::2]", "[8:2:-3]"}
 	operands := []string{"@", "@.a", "@.b", "$.c", "@[0]", "1", "-0.5e1", "'x'", "null", "true", "length(@)", "length(@.c)", "count(@.*)",
 		"count(@..b)", "value(@..b)", "@.a.b"}
+	plain := []string{"1", "-0.5e1", "'x'", "length(@)", "length(@.c)", "count(@.*)", "count(@..b)"} // never structured
 	rapid.Check(t, func(rt *rapid.T) {
 		var path strings.Builder
 		path.WriteString("$")
@@ -108,9 +109,12 @@ func TestPathsAreTheLibrarys(t *testing.T) {
 				continue
 			}
 			condition := func() string {
-				return rapid.SampledFrom(operands).Draw(rt, "left") +
-					rapid.SampledFrom([]string{"==", " != ", "<", " > "}).Draw(rt, "op") +
-					rapid.SampledFrom(operands).Draw(rt, "right")
+				op := rapid.SampledFrom([]string{"==", " != ", "<", " > "}).Draw(rt, "op")
+				if op == "<" || op == " > " {
+					// The library orders objects and arrays, which the standard does not.
+					return rapid.SampledFrom(plain).Draw(rt, "left") + op + rapid.SampledFrom(plain).Draw(rt, "right")
+				}
+				return rapid.SampledFrom(operands).Draw(rt, "left") + op + rapid.SampledFrom(operands).Draw(rt, "right")
 			}
 			fmt.Fprintf(&path, "%s[?%s %s (%s)]", rapid.SampledFrom([]string{"", ".."}).Draw(rt, "descendants"), condition(),
 				rapid.SampledFrom([]string{"&&", "||"}).Draw(rt, "junction"), condition())

@@ -1,0 +1,463 @@
+package dom
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// evaluation is the work of one expression on one document.
+type evaluation struct {
+	d     *Document
+	known map[*expression][]spot // of paths from the document, which lead to the same everywhere
+}
+
+// focus is where an expression is evaluated: a node, and its place among those that the filters before have left.
+type focus struct {
+	at         spot
+	index, all int
+}
+
+// Steps of the work, each of which takes about as long as a step of a CSS selector.
+const moveSteps = 10
+
+// spend takes steps and panics with errTooSlow when there were too many.
+func (d *Document) spend(steps int) {
+	if d.steps -= steps; !d.goesOn() {
+		panic(errTooSlow)
+	}
+}
+
+// eval gives []spot in document order, a string, a float64 or a bool, as the expression's kind says.
+func (v *evaluation) eval(e *expression, f focus) any {
+	v.d.spend(1)
+	switch e.op {
+	case "":
+		return e.value
+	case "/":
+		return v.path(e, f)
+	case "|":
+		return inOrder(append(slices.Clone(v.nodes(e.args[0], f)), v.nodes(e.args[1], f)...))
+	case "or":
+		return v.truth(e.args[0], f) || v.truth(e.args[1], f)
+	case "and":
+		return v.truth(e.args[0], f) && v.truth(e.args[1], f)
+	case "=", "!=", "<", "<=", ">", ">=":
+		return v.compare(e.op, v.eval(e.args[0], f), v.eval(e.args[1], f))
+	case "negative":
+		return -v.number(e.args[0], f)
+	case "+":
+		return v.number(e.args[0], f) + v.number(e.args[1], f)
+	case "-":
+		return v.number(e.args[0], f) - v.number(e.args[1], f)
+	case "*":
+		return v.number(e.args[0], f) * v.number(e.args[1], f)
+	case "div":
+		return v.number(e.args[0], f) / v.number(e.args[1], f)
+	case "mod":
+		return math.Mod(v.number(e.args[0], f), v.number(e.args[1], f))
+	}
+	return v.call(e, f)
+}
+
+func (v *evaluation) nodes(e *expression, f focus) []spot {
+	all, _ := v.eval(e, f).([]spot)
+	return all
+}
+
+func (v *evaluation) number(e *expression, f focus) float64 { return v.asNumber(v.eval(e, f)) }
+
+func (v *evaluation) text(e *expression, f focus) string { return v.asText(v.eval(e, f)) }
+
+// truth asks of a path of one step no more than whether it leads anywhere.
+func (v *evaluation) truth(e *expression, f focus) bool {
+	if e.op != "/" || len(e.steps) != 1 || e.steps[0].placed || e.absolute || len(e.args) > 0 {
+		return asTruth(v.eval(e, f))
+	}
+	s, found := &e.steps[0], false
+	v.d.along(s.axis, f.at, func(p spot) bool {
+		found = v.d.meets(s, p) && v.passes(s, p)
+		return !found
+	})
+	return found
+}
+
+// passes says whether a node passes filters none of which asks for places.
+func (v *evaluation) passes(s *step, p spot) bool {
+	for _, filter := range s.filters {
+		if !v.truth(filter, focus{p, 1, 1}) {
+			return false
+		}
+	}
+	return true
+}
+
+func inOrder(all []spot) []spot {
+	if !slices.IsSortedFunc(all, compareSpots) {
+		slices.SortFunc(all, compareSpots)
+	}
+	return slices.Compact(all)
+}
+
+func (v *evaluation) path(e *expression, f focus) []spot {
+	if known, ok := v.known[e]; ok {
+		return known
+	}
+	from := []spot{f.at}
+	switch {
+	case e.absolute:
+		from[0] = spot{0, -1}
+	case len(e.args) > 0:
+		from = v.nodes(e.args[0], f)
+	}
+	for i := range e.steps {
+		from = v.step(&e.steps[i], from)
+	}
+	if e.absolute {
+		v.known[e] = from
+	}
+	return from
+}
+
+func (v *evaluation) step(s *step, from []spot) []spot {
+	switch {
+	case s.axis == "filter":
+		found := from
+		for _, filter := range s.filters {
+			found = v.filter(filter, found)
+		}
+		return found
+	case !s.placed:
+		found := inOrder(v.d.alongAll(s, from))
+		if len(s.filters) > 0 {
+			found = slices.DeleteFunc(found, func(p spot) bool { return !v.passes(s, p) })
+		}
+		return found
+	}
+	// The n-th alone needs no look at what is behind it.
+	most := math.Inf(1)
+	if first := s.filters[0]; first.op == "" && first.kind == isNumber {
+		most, _ = first.value.(float64)
+	}
+	var all, found []spot
+	for _, p := range from {
+		found = found[:0]
+		v.d.along(s.axis, p, func(p spot) bool {
+			if v.d.meets(s, p) {
+				found = append(found, p)
+			}
+			return float64(len(found)) < most
+		})
+		for _, filter := range s.filters {
+			found = v.filter(filter, found)
+		}
+		all = append(all, found...)
+	}
+	return inOrder(all)
+}
+
+// filter leaves of nodes in an axis' order those that pass.
+func (v *evaluation) filter(filter *expression, all []spot) []spot {
+	passed := make([]spot, 0, min(len(all), 4))
+	for i, p := range all {
+		f := focus{p, i + 1, len(all)}
+		if filter.kind == isNumber && v.number(filter, f) == float64(i+1) || filter.kind != isNumber && v.truth(filter, f) {
+			passed = append(passed, p)
+		}
+	}
+	return passed
+}
+
+func asTruth(value any) bool {
+	switch value := value.(type) {
+	case []spot:
+		return len(value) > 0
+	case string:
+		return value != ""
+	case float64:
+		return value != 0 && !math.IsNaN(value)
+	case bool:
+		return value
+	}
+	return false
+}
+
+func (v *evaluation) asText(value any) string {
+	switch value := value.(type) {
+	case []spot:
+		if len(value) == 0 {
+			return ""
+		}
+		return v.d.valueAt(value[0])
+	case string:
+		return value
+	case bool:
+		return strconv.FormatBool(value)
+	case float64:
+		switch {
+		case math.IsInf(value, 1):
+			return "Infinity"
+		case math.IsInf(value, -1):
+			return "-Infinity"
+		case value == 0:
+			return "0" // without the sign
+		}
+		return strconv.FormatFloat(value, 'f', -1, 64)
+	}
+	return ""
+}
+
+func (v *evaluation) asNumber(value any) float64 {
+	switch value := value.(type) {
+	case float64:
+		return value
+	case bool:
+		if value {
+			return 1
+		}
+		return 0
+	}
+	return readNumber(v.asText(value))
+}
+
+// readNumber reads digits with a point, and a minus sign before them, as XPath does.
+func readNumber(s string) float64 {
+	s = strings.Trim(s, " \t\r\n")
+	digits := strings.TrimPrefix(s, "-")
+	if strings.Trim(digits, "0123456789.") != "" || strings.Count(digits, ".") > 1 || digits == "" || digits == "." {
+		return math.NaN()
+	}
+	number, _ := strconv.ParseFloat(s, 64) // infinite where it is too large
+	return number
+}
+
+// compare compares as XPath does: of nodes, whether any fits.
+func (v *evaluation) compare(op string, left, right any) bool {
+	a, aNodes := left.([]spot)
+	b, bNodes := right.([]spot)
+	_, aTruth := left.(bool)
+	_, bTruth := right.(bool)
+	switch {
+	case aTruth && bNodes:
+		return v.holds(op, left, len(b) > 0)
+	case aNodes && bTruth:
+		return v.holds(op, len(a) > 0, right)
+	case aNodes && bNodes:
+		return v.compareAll(op, a, b)
+	case aNodes:
+		return slices.ContainsFunc(a, func(p spot) bool { return v.holds(op, v.d.valueAt(p), right) })
+	case bNodes:
+		return slices.ContainsFunc(b, func(p spot) bool { return v.holds(op, left, v.d.valueAt(p)) })
+	}
+	return v.holds(op, left, right)
+}
+
+// holds compares two values none of which is nodes.
+func (v *evaluation) holds(op string, left, right any) bool {
+	if op == "=" || op == "!=" {
+		_, aTruth := left.(bool)
+		_, bTruth := right.(bool)
+		_, aNumber := left.(float64)
+		_, bNumber := right.(float64)
+		var same bool
+		switch {
+		case aTruth || bTruth:
+			same = asTruth(left) == asTruth(right)
+		case aNumber || bNumber:
+			same = v.asNumber(left) == v.asNumber(right)
+		default:
+			same = v.asText(left) == v.asText(right)
+		}
+		return same == (op == "=")
+	}
+	a, b := v.asNumber(left), v.asNumber(right)
+	switch op {
+	case "<":
+		return a < b
+	case "<=":
+		return a <= b
+	case ">":
+		return a > b
+	}
+	return a >= b
+}
+
+// compareAll says whether a node of one side fits one of the other, looking at each once.
+func (v *evaluation) compareAll(op string, a, b []spot) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	switch op {
+	case "=", "!=":
+		values := map[string]bool{}
+		for _, p := range a {
+			values[v.d.valueAt(p)] = true
+		}
+		return slices.ContainsFunc(b, func(p spot) bool {
+			value := v.d.valueAt(p)
+			return op == "=" && values[value] || op == "!=" && (len(values) > 1 || !values[value])
+		})
+	}
+	leastA, mostA := v.bounds(a)
+	leastB, mostB := v.bounds(b)
+	if op[0] == '<' {
+		return v.holds(op, leastA, mostB)
+	}
+	return v.holds(op, mostA, leastB)
+}
+
+// bounds are the least and the largest number of some nodes, not a number if none is one.
+func (v *evaluation) bounds(all []spot) (least, most float64) {
+	least, most = math.NaN(), math.NaN()
+	for _, p := range all {
+		n := readNumber(v.d.valueAt(p))
+		if !(least <= n) && !math.IsNaN(n) {
+			least = n
+		}
+		if !(most >= n) && !math.IsNaN(n) {
+			most = n
+		}
+	}
+	return least, most
+}
+
+func (v *evaluation) call(e *expression, f focus) any {
+	switch e.op {
+	case "position(":
+		return float64(f.index)
+	case "last(":
+		return float64(f.all)
+	case "true(", "false(":
+		return e.op == "true("
+	case "not(", "boolean(":
+		return v.truth(e.args[0], f) == (e.op == "boolean(")
+	case "count(":
+		return float64(len(v.nodes(e.args[0], f)))
+	case "sum(":
+		sum := 0.0
+		for _, p := range v.nodes(e.args[0], f) {
+			sum += readNumber(v.d.valueAt(p))
+		}
+		return sum
+	case "floor(":
+		return math.Floor(v.number(e.args[0], f))
+	case "ceiling(":
+		return math.Ceil(v.number(e.args[0], f))
+	case "round(":
+		return round(v.number(e.args[0], f))
+	case "name(", "local-name(", "namespace-uri(":
+		at := []spot{f.at}
+		if len(e.args) > 0 {
+			at = v.nodes(e.args[0], f)
+		}
+		if len(at) == 0 || e.op == "namespace-uri(" {
+			return ""
+		}
+		name := v.d.nameAt(at[0])
+		if e.op == "local-name(" {
+			name = name[strings.IndexByte(name, ':')+1:]
+		}
+		return name
+	}
+	texts := make([]string, len(e.args), max(1, len(e.args)))
+	for i, arg := range e.args {
+		if e.op == "substring(" && i > 0 {
+			break
+		}
+		texts[i] = v.text(arg, f)
+	}
+	if len(texts) == 0 {
+		texts = append(texts, v.d.valueAt(f.at))
+	}
+	total := 0
+	for _, text := range texts {
+		total += len(text)
+	}
+	v.d.spend(total)
+	if e.op == "substring(" {
+		length := math.Inf(1)
+		if len(e.args) > 2 {
+			length = v.number(e.args[2], f)
+		}
+		return substring(texts[0], v.number(e.args[1], f), length)
+	}
+	return callText(e.op, texts)
+}
+
+// callText calls a function of texts.
+func callText(name string, texts []string) any {
+	first := texts[0]
+	switch name {
+	case "string(":
+		return first
+	case "number(":
+		return readNumber(first)
+	case "string-length(":
+		return float64(utf8.RuneCountInString(first))
+	case "normalize-space(":
+		return strings.Join(strings.FieldsFunc(first, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' }), " ")
+	case "lower-case(":
+		return strings.ToLower(first)
+	case "concat(":
+		return strings.Join(texts, "")
+	case "contains(":
+		return strings.Contains(first, texts[1])
+	case "starts-with(":
+		return strings.HasPrefix(first, texts[1])
+	case "ends-with(":
+		return strings.HasSuffix(first, texts[1])
+	case "substring-before(":
+		if at := strings.Index(first, texts[1]); at >= 0 {
+			return first[:at]
+		}
+		return ""
+	case "substring-after(":
+		_, after, _ := strings.Cut(first, texts[1])
+		return after
+	}
+	// translate: the first place of a character counts.
+	to := []rune(texts[2])
+	into := map[rune]rune{}
+	for i, r := range []rune(texts[1]) {
+		if _, known := into[r]; known {
+			continue
+		}
+		if into[r] = -1; i < len(to) {
+			into[r] = to[i]
+		}
+	}
+	return strings.Map(func(r rune) rune {
+		if other, known := into[r]; known {
+			return other
+		}
+		return r
+	}, first)
+}
+
+// round rounds halves up.
+func round(n float64) float64 {
+	if n-math.Floor(n) < 0.5 {
+		return math.Floor(n)
+	}
+	return math.Ceil(n)
+}
+
+// substring is the characters whose places, from 1, are at least from and less than from and length together.
+func substring(s string, from, length float64) string {
+	from = round(from)
+	end := from + round(length)
+	first, last, place := len(s), len(s), 0.0
+	for i := range s {
+		place++
+		if first == len(s) && place >= from && place < end {
+			first = i
+		}
+		if first < len(s) && !(place < end) {
+			last = i
+			break
+		}
+	}
+	return s[first:last]
+}

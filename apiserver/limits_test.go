@@ -17,8 +17,13 @@ import (
 )
 
 // Two servers with one Redis enforce one limit, just at its edge, and tell of one bucket.
-func TestServersShareLimits(t *testing.T) {
-	t.Run("miniredis", func(t *testing.T) { testServersShareLimits(t, miniredis.RunT(t).Addr()) })
+func TestServersShareLimits(t *testing.T) { onRedis(t, testServersShareLimits) }
+
+// The keys of a customer share its limit over two servers, too.
+func TestServersShareCustomersLimits(t *testing.T) { onRedis(t, testServersShareCustomersLimits) }
+
+func onRedis(t *testing.T, test func(t *testing.T, addr string)) {
+	t.Run("miniredis", func(t *testing.T) { test(t, miniredis.RunT(t).Addr()) })
 	t.Run("redis", func(t *testing.T) {
 		addr := os.Getenv("REDIS_ADDR")
 		if addr == "" && os.Getenv("SHOAL_CLUSTER_SUITE") == "1" {
@@ -27,12 +32,12 @@ func TestServersShareLimits(t *testing.T) {
 		if addr == "" {
 			t.Skip("REDIS_ADDR is not set")
 		}
-		testServersShareLimits(t, addr)
+		test(t, addr)
 	})
 }
 
-func testServersShareLimits(t *testing.T, addr string) {
-	const limit, callers, calls = 21, 6, 10
+// twoServers count in one Redis.
+func twoServers(t *testing.T, addr string, figures func(*apiserver.Config)) []*apitest.Server {
 	prefix := "test-" + ids.Random{Now: time.Now}.New().String()
 	start := func() *apitest.Server {
 		shared, err := cache.Open(cache.Config{Addr: addr, Prefix: prefix, Timeout: 10 * time.Second,
@@ -45,12 +50,47 @@ func testServersShareLimits(t *testing.T, addr string) {
 				t.Error(err)
 			}
 		})
-		return apitest.Start(t, apitest.WithRateLimits, func(cfg *apiserver.Config) {
-			cfg.Limiter = shared
-			cfg.Rates = map[string]apiserver.Rate{"sign-in": {Count: limit, Per: 24 * time.Hour}} // none comes back meanwhile
-		})
+		return apitest.Start(t, apitest.WithRateLimits, figures, func(cfg *apiserver.Config) { cfg.Limiter = shared })
 	}
-	servers := []*apitest.Server{start(), start()}
+	return []*apitest.Server{start(), start()}
+}
+
+func testServersShareCustomersLimits(t *testing.T, addr string) {
+	const own, together, calls = 4, 6, 5
+	servers := twoServers(t, addr, func(cfg *apiserver.Config) {
+		cfg.Rates = map[string]apiserver.Rate{"general": {Count: own, Per: 24 * time.Hour}, "read": {Count: own, Per: 24 * time.Hour}}
+		cfg.CustomerRates = map[string]apiserver.Rate{"general": {Count: together, Per: 24 * time.Hour},
+			"read": {Count: together, Per: 24 * time.Hour}}
+	})
+	var mu sync.Mutex
+	allowed, limits := 0, map[string]int{}
+	var callersDone sync.WaitGroup
+	for _, s := range servers { // each has keys of its own, of one customer
+		for _, key := range []string{apitest.User, apitest.LLM, apitest.Reader} {
+			callersDone.Go(func() {
+				for range calls {
+					status, header := whoami(t, s, key)
+					mu.Lock()
+					if status == http.StatusOK {
+						allowed++
+					}
+					limits[header.Get("RateLimit-Limit")]++
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	callersDone.Wait()
+	if allowed != together || limits[strconv.Itoa(together)] == 0 {
+		t.Errorf("%d calls are allowed, want %d; they were told of limits of %v", allowed, together, limits)
+	}
+}
+
+func testServersShareLimits(t *testing.T, addr string) {
+	const limit, callers, calls = 21, 6, 10
+	servers := twoServers(t, addr, func(cfg *apiserver.Config) {
+		cfg.Rates = map[string]apiserver.Rate{"sign-in": {Count: limit, Per: 24 * time.Hour}} // none comes back meanwhile
+	})
 
 	var mu sync.Mutex
 	statuses, left := map[int]int{}, map[int]int{}
@@ -59,7 +99,7 @@ func testServersShareLimits(t *testing.T, addr string) {
 		s := servers[i%len(servers)]
 		callersDone.Go(func() {
 			for range calls {
-				status, header := whoami(t, s)
+				status, header := whoami(t, s, apitest.SignIn)
 				remaining, err := strconv.Atoi(header.Get("RateLimit-Remaining"))
 				if err != nil || header.Get("RateLimit-Limit") != strconv.Itoa(limit) || header.Get("RateLimit-Reset") == "" ||
 					(status == http.StatusTooManyRequests) != (header.Get("Retry-After") != "") {
@@ -85,14 +125,14 @@ func testServersShareLimits(t *testing.T, addr string) {
 	}
 }
 
-// whoami makes the same caller's call of any server: the token names its subject, and buckets go by that.
-func whoami(t *testing.T, s *apitest.Server) (status int, header http.Header) {
+// whoami makes a call. A token names its subject, so that it is the same caller's at any server.
+func whoami(t *testing.T, s *apitest.Server, as string) (status int, header http.Header) {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/key/whoami", nil)
 	if err != nil {
 		t.Error(err)
 		return 0, nil
 	}
-	request.Header.Set("Authorization", "Bearer "+s.Secrets[apitest.SignIn])
+	request.Header.Set("Authorization", "Bearer "+s.Secrets[as])
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Error(err)

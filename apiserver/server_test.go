@@ -168,8 +168,11 @@ func TestChunkedBodyBreaksOff(t *testing.T) {
 	s.customers = s.chain.Handler([]*operation.Operation{
 		operation.Define(operation.Declaration{ID: "svc_list", Routes: operation.Routes("POST /list"), Summary: "s",
 			Access: auth.Public},
-			func(_ context.Context, _ *operation.Caller, in *listRequest) (operation.None, error) {
-				_, err := io.Copy(io.Discard, in.Stream)
+			func(ctx context.Context, _ *operation.Caller, in *listRequest) (operation.None, error) {
+				err := in.Stream.Receive(ctx, func(to io.Writer, body io.Reader) error {
+					_, err := io.Copy(to, body)
+					return err
+				})
 				result <- err
 				return operation.None{}, err
 			}),

@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"shoal.dev/shoal/pkg/ids"
@@ -52,15 +51,10 @@ func (b *batch) add(messages []stream.Message) (undecodable uint64) {
 	return undecodable
 }
 
-// Bounds of a page that a row store takes; of more it would refuse the whole batch.
-const (
-	maxSeq  = math.MaxInt32
-	maxRows = 1_000_000
-)
-
-// wellFormed refuses what a row could not be completed of, or no row store takes.
+// wellFormed refuses what a row could not be completed of, or no row store takes: of it a store would refuse the whole
+// batch.
 func wellFormed(p *model.Page) bool {
-	if p.Unit.Seq > maxSeq || len(p.Rows) > maxRows {
+	if (rowstore.PageWrite{Page: p}).Check() != nil {
 		return false
 	}
 	noObject := func(row []byte) bool { return len(row) < 2 || row[0] != '{' || row[len(row)-1] != '}' }

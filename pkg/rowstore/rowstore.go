@@ -20,6 +20,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"time"
 
 	"shoal.dev/shoal/pkg/filter"
@@ -29,6 +31,15 @@ import (
 
 // ErrListUnknown is the answer for a link list that does not exist or was never finished.
 var ErrListUnknown = errors.New("rowstore: no such link list")
+
+// ErrRefused is wrapped by the error of PutPages about a page that Check does not let pass: it never will be stored.
+var ErrRefused = errors.New("rowstore: the page is out of bounds")
+
+// Bounds of a page that every store takes.
+const (
+	MaxSeq      = math.MaxInt32
+	MaxPageRows = 1_000_000
+)
 
 // SchemasAhead is how many schema versions a program works with beyond those that it knows: those of one release.
 const SchemasAhead = 1
@@ -99,6 +110,17 @@ type PageWrite struct {
 	Page *model.Page
 }
 
+// Check says whether any store takes the page. Whoever puts pages asks before, so that one page does not fail its batch.
+func (w PageWrite) Check() error {
+	switch p := w.Page; {
+	case p.Unit.Seq > MaxSeq:
+		return fmt.Errorf("%w: seq %d of job %s is beyond %d", ErrRefused, p.Unit.Seq, w.Job.ID, MaxSeq)
+	case len(p.Rows) > MaxPageRows:
+		return fmt.Errorf("%w: unit %v of job %s has %d rows, more than %d", ErrRefused, p.Unit, w.Job.ID, len(p.Rows), MaxPageRows)
+	}
+	return nil
+}
+
 // Pages stores fetched pages: the first complete record of a unit stands for good.
 type Pages interface {
 	// PutPages stores, in one transaction, each page's rows and its page record, and returns for each the receipt of the
@@ -106,7 +128,8 @@ type Pages interface {
 	// returned again. A page whose URLHash (when not 0) another unit of the job was delivered under becomes a Duplicate:
 	// its record is stored with that outcome, Last, and without rows. A page of a sealed job is dropped: nil. So is one
 	// without a record behind the Last of its seq: it would never be settled, and make Duplicates of the pages of a chain
-	// that goes on. A Cancelled page has no record: its receipt is itself. A seq is below 2^31.
+	// that goes on. A Cancelled page has no record: its receipt is itself. Of a page that Check does
+	// not let pass nothing of its call is stored, with ErrRefused; what it lets pass is stored, whatever its texts and rows hold.
 	PutPages(ctx context.Context, pages []PageWrite) ([]*model.Receipt, error)
 	// Records returns the receipts of the records of one seq with page >= from, ascending, at most most of them.
 	Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error)

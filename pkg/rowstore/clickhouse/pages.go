@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -18,10 +17,9 @@ import (
 
 // Bounds of one insert, which the server commits as a whole.
 const (
-	maxRows     = 100_000 // but for one page of more
-	maxBytes    = 64 << 20
-	maxPageRows = 1_000_000
-	rounds      = 5 // of looking, inserting and looking again
+	maxRows  = 100_000 // but for one page of more
+	maxBytes = 64 << 20
+	rounds   = 5 // of looking, inserting and looking again
 )
 
 var errUnsettled = errors.New("row store: other processes keep storing the same pages")
@@ -31,14 +29,16 @@ type home struct{ group, scraper ids.ID }
 
 // PutPages is rowstore.Pages. Each of its inserts is atomic, as far as its jobs began in the same month.
 func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error) {
+	for i := range pages {
+		if err := pages[i].Check(); err != nil {
+			return nil, err
+		}
+	}
 	receipts := make([]*model.Receipt, len(pages))
 	for i := 0; i < len(pages); {
 		rows, size, from := 0, 0, i
 		for ; i < len(pages) && (i == from || rows+len(pages[i].Page.Rows) < maxRows && size < maxBytes); i++ {
 			page := pages[i].Page
-			if page.Unit.Seq > math.MaxInt32 || len(page.Rows) > maxPageRows {
-				return nil, fmt.Errorf("row store: unit %v of job %s is out of range", page.Unit, pages[i].Job.ID)
-			}
 			rows += 1 + len(page.Rows)
 			for _, row := range page.Rows {
 				size += len(row)

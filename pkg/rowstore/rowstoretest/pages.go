@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -413,4 +415,47 @@ func testUnknown(s *suite) {
 	s.ok(err)
 	s.equal("recount", rowstore.Recount{Quantity: map[string]uint64{}}, sum)
 	s.ok(s.store.EachRecord(s.ctx, job.ID, func(rowstore.Record) error { return errors.New("a record") }))
+}
+
+// testRefused: a page that no store takes is told apart from a store that fails, and nothing of its call is stored.
+func testRefused(s *suite) {
+	job := s.job()
+	good, beyond, many := s.delivered(job, 1, 0, `{"v":1}`), s.delivered(job, rowstore.MaxSeq+1, 0), s.delivered(job, 2, 0)
+	many.Page.Rows = make([][]byte, rowstore.MaxPageRows+1)
+	for _, refused := range []rowstore.PageWrite{beyond, many} {
+		if _, err := s.store.PutPages(s.ctx, []rowstore.PageWrite{good, refused}); !errors.Is(err, rowstore.ErrRefused) {
+			s.Fatalf("unit %v: %v", refused.Page.Unit, err)
+		}
+		s.equal("rows", []string{}, s.rows(only(job)))
+	}
+	s.equal("without them", receipt(good), s.put(good)[0])
+	last := s.delivered(job, rowstore.MaxSeq, math.MaxUint32, `{"v":2}`)
+	s.equal("at the bound", receipt(last), s.put(last)[0])
+}
+
+// testWhateverAPageHolds: what Check lets pass is stored together with others, and the reads of its run go on.
+func testWhateverAPageHolds(s *suite) {
+	job := s.job()
+	texts := s.errored(job, 0, 0, "a\x00\xff", math.MaxUint16)
+	texts.Page.URL, texts.Page.Final = "https://host.test/\xff\x00", "\xfe'\\"
+	texts.Page.Next = &model.Continuation{Page: 1, URL: "\xff"}
+	price := s.delivered(job, 1, 0, `{"v":1}`)
+	price.Page.PriceRow, price.Page.URLHash, price.Page.Quantity = "tier:\x00'", math.MaxUint64, math.MaxUint32
+	price.Page.At = math.MaxInt64
+	rows := s.delivered(job, 2, 0, "{\"a\":\"\xff\"}", "{\x00}", `{"a"}`, `{]}`,
+		`{"v":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`, `{"v":"`+strings.Repeat("x", 6<<20)+`"}`)
+	good := s.delivered(job, 3, 0, `{"v":"good"}`)
+	batch := []rowstore.PageWrite{texts, price, rows, good}
+	for i, got := range s.put(batch...) {
+		if got == nil || got.Unit != batch[i].Page.Unit || int(got.Items) != len(batch[i].Page.Rows) {
+			s.Fatalf("receipt %+v of %v", got, batch[i].Page.Unit)
+		}
+	}
+	s.equal("a page among them", receipt(good), s.put(good)[0])
+	count, err := s.store.Count(s.ctx, only(job), nil)
+	s.ok(err)
+	s.equal("rows", int64(8), count)
+	told, err := s.store.LinkErrors(s.ctx, job.ID, nil, 10)
+	s.ok(err)
+	s.equal("links", []rowstore.LinkError{{URL: "https://host.test/\ufffd\x00", Status: math.MaxUint16, Code: "a\x00\ufffd"}}, told)
 }

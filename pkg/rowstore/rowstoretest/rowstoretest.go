@@ -19,7 +19,7 @@ import (
 
 // RunCore runs what writes to and reads from every table, by few tests of the suite.
 func RunCore(t *testing.T, open func(t *testing.T) rowstore.Store) {
-	run(t, open, "Lists", "FirstRecordWins", "Records", "Seal", "DeleteJob", "Recount", "LinkErrors", "NewestFirst")
+	run(t, open, "Lists", "FirstRecordWins", "Records", "Seal", "DeleteJob", "Recount", "LinkErrors", "NewestFirst", "Refused", "WhateverAPageHolds")
 }
 
 // Run runs the suite. Each call of open returns a store with nothing in it, which the test closes.
@@ -43,6 +43,8 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"Duplicates", testDuplicates},
 		{"BehindTheEnd", testBehindTheEnd},
 		{"Cancelled", testCancelled},
+		{"Refused", testRefused},
+		{"WhateverAPageHolds", testWhateverAPageHolds},
 		{"Records", testRecords},
 		{"Seal", testSeal},
 		{"SealUnknown", testSealUnknown},

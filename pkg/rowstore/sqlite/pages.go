@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math"
 	"time"
 
 	"shoal.dev/shoal/pkg/ids"
@@ -28,8 +27,8 @@ func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*mo
 		records: make([]any, 0, recordWidth*len(pages)), rows: make([]any, 0, rowWidth*len(pages))}
 	groupOf := map[ids.ID]int{}
 	for i, write := range pages {
-		if write.Page.Unit.Seq > math.MaxInt32 {
-			return nil, fmt.Errorf("row store: seq %d of job %s is out of range", write.Page.Unit.Seq, write.Job.ID)
+		if err := write.Check(); err != nil {
+			return nil, err
 		}
 		g, ok := groupOf[write.Job.ID]
 		if !ok {

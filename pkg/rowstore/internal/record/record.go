@@ -4,12 +4,14 @@ package record
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // Content is the part of a record that is encoded. Encodings once written stay readable: numbers are never used for
@@ -42,20 +44,28 @@ func NewCodec() (Codec, error) {
 
 // Encode encodes what a page's record keeps.
 func (c Codec) Encode(p *model.Page) ([]byte, error) {
-	encoded, err := c.mode.Marshal(&Content{Fetch: p.Fetch, Code: p.Code, Status: p.Status, URL: p.URL, Final: p.Final,
-		Tries: p.Tries, Bytes: p.Bytes, Millis: p.Millis, At: p.At, Spent: p.Spent, Next: p.Next})
+	encoded, err := c.mode.Marshal(utf8text.MendText(&Content{Fetch: p.Fetch, Code: p.Code, Status: p.Status, URL: p.URL, Final: p.Final,
+		Tries: p.Tries, Bytes: p.Bytes, Millis: p.Millis, At: p.At, Spent: p.Spent, Next: p.Next}))
 	if err != nil {
 		return nil, fmt.Errorf("encode record %v: %w", p.Unit, err)
 	}
 	return encoded, nil
 }
 
+// decoding reads what older writers left, too: their text need not be UTF-8. It is mended.
+var decoding = sync.OnceValues(cbor.DecOptions{UTF8: cbor.UTF8DecodeInvalid}.DecMode)
+
 // Decode completes a record, of which the engine has set its own columns, and returns where its chain goes on.
 func Decode(encoded []byte, r *rowstore.Record) (*model.Continuation, error) {
-	var c Content
-	if err := cbor.Unmarshal(encoded, &c); err != nil {
+	mode, err := decoding()
+	if err != nil {
+		return nil, fmt.Errorf("record decoding: %w", err)
+	}
+	var read Content
+	if err := mode.Unmarshal(encoded, &read); err != nil {
 		return nil, fmt.Errorf("decode record %v: %w", r.Unit, err)
 	}
+	c := utf8text.MendText(&read).(*Content)
 	r.Fetch, r.Code, r.Status, r.URL, r.At = c.Fetch, c.Code, c.Status, c.URL, c.At
 	return c.Next, nil
 }

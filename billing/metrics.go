@@ -30,7 +30,7 @@ func (b *Billing) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (Counts, bool) { return b.Counts(), true }).
 		Counter("shoal_billing_receipts_total", "Receipts passed to a settle command.",
 			func(c Counts) float64 { return float64(c.Receipts) }).
-		Counter("shoal_billing_undecodable_records_total", "Records skipped.",
+		Counter("shoal_billing_undecodable_records_total", "Records skipped: undecodable, or refused by the control plane for good.",
 			func(c Counts) float64 { return float64(c.Undecodable) }).
 		Counter("shoal_billing_settle_retries_total", "Settle commands that failed and were repeated.",
 			func(c Counts) float64 { return float64(c.Retries) }).

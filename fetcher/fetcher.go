@@ -131,6 +131,9 @@ type ReaderConfig = reading.Config
 // NewReader makes the reader of a process.
 func NewReader(config ReaderConfig) *Reader { return reading.New(config) }
 
+// tellEvery is how often the log may tell of skipped records.
+const tellEvery = time.Minute
+
 // Fetcher is one fetching process.
 type Fetcher struct {
 	config  Config
@@ -149,6 +152,8 @@ type Fetcher struct {
 
 	mu       sync.Mutex // guards what follows, and what shards and chains say is guarded by it
 	frontier *frontier.Frontier
+	told     time.Time // when the log told of skipped records
+	untold   uint64    // skipped since
 	shards   map[uint16]*shard
 	opening  map[uint16]*opening
 	beats    uint64              // heartbeats sent

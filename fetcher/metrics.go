@@ -108,7 +108,7 @@ func (f *Fetcher) measure(to *telemetry.Metrics) {
 		Counter("shoal_fetcher_markers_total", "Markers passed on.", func(c Counts) float64 { return float64(c.Markers) }).
 		Counter("shoal_fetcher_dropped_tasks_total", "Tasks that came before, or beyond what may be held.",
 			func(c Counts) float64 { return float64(c.Dropped) }).
-		Counter("shoal_fetcher_undecodable_records_total", "Records skipped.",
+		Counter("shoal_fetcher_undecodable_records_total", "Records skipped: undecodable, or without a budget.",
 			func(c Counts) float64 { return float64(c.Undecodable) }).
 		Counter("shoal_fetcher_shards_taken_total", "Shards taken over.",
 			func(c Counts) float64 { return float64(c.Taken) }).

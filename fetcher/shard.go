@@ -99,6 +99,19 @@ func (f *Fetcher) readTasks(s *shard) {
 	}
 }
 
+// skip notes records that would be refused each time: their units are found by markers. It needs the fetcher's mu.
+func (f *Fetcher) skip(records uint64) {
+	if records == 0 {
+		return
+	}
+	f.counts.undecodable.Add(records)
+	f.untold += records
+	if now := f.config.Clock.Now(); f.told.IsZero() || now.Sub(f.told) >= tellEvery {
+		f.config.Logger.Warn("fetcher: tasks skipped that cannot be decoded, or have no budget", "records", f.untold)
+		f.told, f.untold = now, 0
+	}
+}
+
 // takeIn puts tasks into the frontier and markers into the outbox, in their order.
 func (f *Fetcher) takeIn(s *shard, messages []stream.Message) {
 	type arrival struct {
@@ -106,12 +119,13 @@ func (f *Fetcher) takeIn(s *shard, messages []stream.Message) {
 		marker *model.Marker
 	}
 	arrivals := make([]arrival, 0, len(messages))
+	skipped := uint64(0)
 	view := f.config.Control.View()
 	for _, m := range messages {
 		task, marker, err := stream.DecodeTasks(m.Value)
 		switch {
 		case err != nil || task != nil && task.Budget == 0:
-			f.counts.undecodable.Add(1)
+			skipped++
 		case marker != nil:
 			arrivals = append(arrivals, arrival{marker: marker})
 		default:
@@ -120,6 +134,7 @@ func (f *Fetcher) takeIn(s *shard, messages []stream.Message) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.skip(skipped)
 	if s.gone {
 		return
 	}

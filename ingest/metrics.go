@@ -61,7 +61,7 @@ func (g *Ingest) measure(to *telemetry.Metrics) {
 		Counter("shoal_ingest_rows_total", "Rows of these pages.", func(c Counts) float64 { return float64(c.Rows) }).
 		Counter("shoal_ingest_dropped_pages_total", "Pages of unknown or closed runs.",
 			func(c Counts) float64 { return float64(c.Dropped) }).
-		Counter("shoal_ingest_undecodable_records_total", "Records skipped.",
+		Counter("shoal_ingest_undecodable_records_total", "Records skipped: undecodable, malformed, or beyond the list of their run.",
 			func(c Counts) float64 { return float64(c.Undecodable) }).
 		Declare(to)
 }

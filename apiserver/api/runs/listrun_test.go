@@ -324,6 +324,37 @@ func TestListRunTemplate(t *testing.T) {
 	}
 }
 
+// The deepest scraper that a body can hold is kept, read, taken as a template and run again. One level more is refused.
+func TestTheDeepestScraperRuns(t *testing.T) {
+	r := start(t)
+	const most, around = 32, 5 // body, rules, rule, params, mapping
+	scraper := func(name string, levels int) string {
+		value := strings.Repeat("[", levels-around) + strings.Repeat("]", levels-around)
+		return fmt.Sprintf(`{"groupRef":%q,"name":%q,"type":"SINGLE_PRODUCT","sourceConfig":{"url":"https://shop.test/"},
+			"itemsConfig":[{"name":"a","selector":"h1","kind":"TEXT"}],"postProcessRules":[{"kind":"ENUM_MAP","sourceField":"a",
+			"outputField":"b","outputType":"TEXT","params":{"mapping":{"x":%s}}}]}`, r.group, name, value)
+	}
+	made := r.Call(t, apitest.Scenario{As: apitest.User, Do: "PUT /api/scraper", Header: key("a"), Body: scraper("deep", most)})
+	if made.Status != 200 {
+		t.Fatalf("%s", made.Body)
+	}
+	rules, _ := made.At("postProcessRules")
+	first := r.list(t, r.body("templateScraperId", made.Text("id"), "itemsConfig", nil))
+	for _, id := range []string{made.Text("id"), first.Text("scraperId")} {
+		r.Run(t, apitest.Scenario{Name: "read", As: apitest.User, Do: "GET /api/scraper/" + id, Status: 200,
+			Has: map[string]any{"postProcessRules": rules}})
+	}
+	job, _ := ids.Parse(first.Text("jobId"))
+	kept := r.Client.View().Job(job)
+	if recipe := r.Client.View().Recipe(kept.Scraper, kept.Revision); recipe == nil || len(recipe.Recipe.Rules) != 1 {
+		t.Errorf("it is read by %+v", recipe)
+	}
+	r.finish(t, first.Text("jobId"), int(kept.Links), 0)
+	r.list(t, fmt.Sprintf(`{"scraperId":%q,"force":true}`, first.Text("scraperId")))
+	r.Run(t, apitest.Scenario{Name: "one level more", As: apitest.User, Do: "PUT /api/scraper", Header: key("b"),
+		Body: scraper("deeper", most+1), Status: 400, Code: "invalid_body", Has: map[string]any{"errors.0.field": "postProcessRules"}})
+}
+
 func TestListRunAgain(t *testing.T) {
 	r := start(t)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 10_000})

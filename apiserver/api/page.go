@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -37,8 +39,63 @@ func (p Page[T]) JSON() (text []byte, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	return fmt.Appendf(withRows(`{"content":`, rows), `,"totalElements":%d,"totalPages":%d,"size":%d,"number":%d}`,
-		p.TotalElements, p.TotalPages, p.Size, p.Number), true
+	return p.appendEnd(withRows(`{"content":`, rows)), true
+}
+
+func (p Page[T]) appendEnd(text []byte) []byte {
+	return fmt.Appendf(text, `,"totalElements":%d,"totalPages":%d,"size":%d,"number":%d}`, p.TotalElements, p.TotalPages, p.Size, p.Number)
+}
+
+// Write writes a page whose content, which it does not hold, comes from next in parts of any length, the last of them nil.
+func (p Page[T]) Write(w io.Writer, next func() ([]T, error)) error {
+	if _, err := io.WriteString(w, `{"content":`); err != nil {
+		return err
+	}
+	if err := WriteArray(w, next); err != nil {
+		return err
+	}
+	_, err := w.Write(p.appendEnd(nil))
+	return err
+}
+
+// WriteArray writes an array whose items come from next in parts of any length, the last of them nil.
+func WriteArray[T any](w io.Writer, next func() ([]T, error)) error {
+	before := []byte{'['}
+	for {
+		items, err := next()
+		if err != nil {
+			return err
+		}
+		if items == nil {
+			_, err := w.Write(append(bytes.TrimSuffix(before, []byte{','}), ']'))
+			return err
+		}
+		for _, item := range items {
+			text, err := encodeItem(item)
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(before); err != nil {
+				return err
+			}
+			if _, err := w.Write(text); err != nil {
+				return err
+			}
+			before = []byte{','}
+		}
+	}
+}
+
+// encodeItem is an item as clients get it: a row as it was stored, and addresses with their & as they are.
+func encodeItem(item any) ([]byte, error) {
+	if row, ok := item.(json.RawMessage); ok {
+		return row, nil
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(item)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
 // withRows is a text with an array of rows behind it, and room for the rest of a page.

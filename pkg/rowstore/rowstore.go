@@ -199,7 +199,20 @@ type RowsQuery struct {
 	Filter filter.Node // nil: all
 	Sort   []Sort      // nil: newest scraped first; ties, and the end of every Sort, are broken by the row's place
 	Offset int
-	Limit  int // 1 to 1,000
+	Limit  int   // 1 to 1,000
+	Bytes  int   // a row that makes the documents this long together is the last; 0: they may be of any length
+	Upto   int64 // rows with a greater place are not there, so that the parts of a page fit together; 0: all are
+}
+
+// Cut returns the documents that Bytes leaves of some.
+func (q RowsQuery) Cut(docs []json.RawMessage) []json.RawMessage {
+	size := 0
+	for i, doc := range docs {
+		if size += len(doc); q.Bytes > 0 && size >= q.Bytes {
+			return docs[:i+1]
+		}
+	}
+	return docs
 }
 
 // ScanQuery reads rows in the order in which they were stored, from a place on.

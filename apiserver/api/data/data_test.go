@@ -27,7 +27,12 @@ type rig struct {
 
 func start(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{store: apitest.NewStore(t)}
+	return startOn(t, apitest.NewStore(t))
+}
+
+func startOn(t *testing.T, store rowstore.Store) *rig {
+	t.Helper()
+	r := &rig{store: store}
 	r.Server = apitest.Start(t, apitest.WithStore(r.store))
 	r.group = r.NewGroup(t, "alice", "g")
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1_000_000})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"time"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/api/scrapers"
@@ -14,6 +16,12 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// A page whose rows are longer together is sent in parts of this length, each of which the store has so long for.
+const (
+	partBytes    = 4 << 20
+	partPatience = 30 * time.Second
 )
 
 type groupRequest struct {
@@ -32,10 +40,10 @@ func Group(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_group_data", Routes: operation.Routes("GET /api/scraper/data/group/{id}"), Group: group,
 		Summary: "Reads a group's rows by page",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.InvalidFilter, fault.InvalidSort, fault.InvalidPage},
-	}, func(ctx context.Context, from *operation.Caller, in *groupRequest) (api.Page[json.RawMessage], error) {
-		var none api.Page[json.RawMessage]
+	}, func(ctx context.Context, from *operation.Caller, in *groupRequest) (operation.Streamed[api.Page[json.RawMessage]], error) {
+		var none operation.Streamed[api.Page[json.RawMessage]]
 		q, err := in.query(from)
 		if err != nil {
 			return none, err
@@ -44,18 +52,56 @@ func Group(s api.Services) *operation.Operation {
 		if err != nil {
 			return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
 		}
-		total := int64(q.Offset + len(rows))
-		if len(rows) == q.Limit || len(rows) == 0 && q.Offset > 0 { // else the page is the last one
+		total, cut := int64(q.Offset+len(rows)), len(rows) < q.Limit && length(rows) >= q.Bytes
+		if cut || len(rows) == q.Limit || len(rows) == 0 && q.Offset > 0 { // else the page is the last one
 			if total, err = s.Store.Count(ctx, q.Scope, q.Filter); err != nil {
 				return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
 			}
 		}
-		return api.NewPage(rows, total, in.Page, in.Size), nil
+		if !cut {
+			return operation.Streamed[api.Page[json.RawMessage]]{Whole: api.NewPage(rows, total, in.Page, in.Size)}, nil
+		}
+		if q.Upto, err = s.Store.Horizon(ctx); err != nil {
+			return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
+		}
+		page := api.NewPage[json.RawMessage](nil, total, in.Page, in.Size)
+		none.Write = func(ctx context.Context, w io.Writer) error { return page.Write(w, parts(ctx, s.Store, q, len(rows))) }
+		return none, nil
 	})
 }
 
+// parts reads a page that is too long for one read, in parts of partBytes: at first so many rows as one had, then by what the
+// part before had. No read of the store is open while a part is sent, which takes as long as the client does.
+func parts(ctx context.Context, store rowstore.Reads, q rowstore.RowsQuery, rows int) func() ([]json.RawMessage, error) {
+	left := q.Limit
+	return func() ([]json.RawMessage, error) {
+		if left == 0 {
+			return nil, nil
+		}
+		q.Limit = min(left, rows+1)
+		reading, cancel := context.WithTimeout(ctx, partPatience)
+		defer cancel()
+		found, err := store.Rows(reading, q)
+		if err != nil {
+			return nil, fmt.Errorf("part of a page: %w", err)
+		}
+		rows, left, q.Offset = 2*len(found), left-len(found), q.Offset+len(found)
+		if len(found) == 0 {
+			return nil, nil
+		}
+		return found, nil
+	}
+}
+
+func length(rows []json.RawMessage) (bytes int) {
+	for _, row := range rows {
+		bytes += len(row)
+	}
+	return bytes
+}
+
 func (in *groupRequest) query(from *operation.Caller) (rowstore.RowsQuery, error) {
-	q := rowstore.RowsQuery{Offset: in.Page * in.Size, Limit: in.Size}
+	q := rowstore.RowsQuery{Offset: in.Page * in.Size, Limit: in.Size, Bytes: partBytes}
 	if _, err := ownGroup(from.View, from.Customer, in.ID, "id"); err != nil {
 		return q, err
 	}

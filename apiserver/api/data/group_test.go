@@ -1,9 +1,18 @@
 package data_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 func TestGroup(t *testing.T) {
@@ -42,4 +51,77 @@ func TestGroup(t *testing.T) {
 		apitest.Scenario{Name: "foreign group", As: apitest.Other, Do: path, Status: 400, Code: "not_found"},
 		apitest.Scenario{Name: "malformed group", As: apitest.User, Do: "GET /api/scraper/data/group/x", Status: 400, Code: "invalid_id"},
 	)
+}
+
+// watched is a store that notes the bytes of each read, and fails one of them when it is told to.
+type watched struct {
+	rowstore.Store
+	reads []int
+	fail  int // that read fails, counted from 1
+}
+
+func (w *watched) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessage, error) {
+	if len(w.reads)+1 == w.fail {
+		return nil, errors.New("the disk is gone")
+	}
+	rows, err := w.Store.Rows(ctx, q)
+	bytes := 0
+	for _, row := range rows {
+		bytes += len(row)
+	}
+	w.reads = append(w.reads, bytes)
+	return rows, err
+}
+
+// A page of rows that are long together is whole and in order, and never in memory at once.
+func TestGroupLongPage(t *testing.T) {
+	store := &watched{Store: apitest.NewStore(t)}
+	r := startOn(t, store)
+	rows := make([]string, 12)
+	for i := range rows {
+		rows[i] = fmt.Sprintf(`{"n":"%d.","text":"%s"}`, i, strings.Repeat("x", 900_000))
+	}
+	r.run(t, r.other, rows...)
+	path := "GET /api/scraper/data/group/" + r.group.String() + "?size=1000&scraperId=" + r.other.String()
+	newest, oldest := "", "45"
+	for i := range rows {
+		newest, oldest = fmt.Sprintf("%d.%s", i, newest), fmt.Sprintf("%s%d.", oldest, i)
+	}
+	for query, want := range map[string]string{"": newest + "54", "&sort=_scrapedAt": oldest} {
+		store.reads = nil
+		a := r.Call(t, apitest.Scenario{As: apitest.Reader, Do: path + query, Status: 200,
+			Has: map[string]any{"totalElements": 14, "totalPages": 1, "size": 1000, "number": 0}})
+		if got := numbers(a, "content"); got != want {
+			t.Errorf("%s: rows %s, want %s", query, got, want)
+		}
+		if most := slices.Max(store.reads); most > 4<<20+1_000_000 || len(store.reads) < 4 {
+			t.Errorf("%s: parts of %v bytes", query, store.reads)
+		}
+	}
+	for fail := 1; fail <= 3; fail++ { // before anything was sent the client is told
+		store.reads, store.fail = nil, fail
+		if fail < 3 {
+			r.Run(t, apitest.Scenario{Name: fmt.Sprint("read ", fail), As: apitest.Reader, Do: path, Status: 500, Code: "internal_error"})
+			continue
+		}
+		if body, err := r.get(t, strings.TrimPrefix(path, "GET ")); err == nil {
+			t.Errorf("a part of %d bytes looks whole", len(body))
+		}
+	}
+}
+
+// get reads an answer, or what comes of one that is broken off.
+func (r *rig) get(t *testing.T, path string) ([]byte, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+r.Secrets[apitest.Reader])
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	return io.ReadAll(response.Body)
 }

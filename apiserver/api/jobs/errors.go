@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// errorsAtOnce are read from the store at a time.
-const errorsAtOnce = 5_000
+// errorsAtOnce are read from the store at a time. More than one such part is sent as it is read.
+const errorsAtOnce = 1_000
 
 // LinkError is a link of a run that ended with an error.
 type LinkError struct {
@@ -45,35 +46,61 @@ func Errors(s api.Services) *operation.Operation {
 		Description: "At most 100,000; when there are as many as limit, those behind them come with after.",
 		Access:      auth.Read, Rate: limits.Read, Timeout: 2 * time.Minute,
 		Errors: []fault.Code{fault.JobNotFound},
-	}, func(ctx context.Context, from *operation.Caller, in *errorsRequest) ([]LinkError, error) {
+	}, func(ctx context.Context, from *operation.Caller, in *errorsRequest) (operation.Streamed[[]LinkError], error) {
+		var answer operation.Streamed[[]LinkError]
 		job, err := own(from.View, from.Customer, in.JobID, "jobId")
 		if err != nil {
-			return nil, err
+			return answer, err
 		}
 		if job.Group != in.GroupID {
-			return nil, fault.Invalid(fault.JobNotFound, "jobId", "there is no such job")
+			return answer, fault.Invalid(fault.JobNotFound, "jobId", "there is no such job")
 		}
 		after, err := parsePlace(in.After)
 		if err != nil {
-			return nil, err
+			return answer, err
 		}
-		list := []LinkError{}
-		for len(list) < in.Limit {
-			most := min(errorsAtOnce, in.Limit-len(list))
-			found, err := s.Store.LinkErrors(ctx, job.ID, after, most)
-			if err != nil {
-				return nil, fmt.Errorf("errors of job %s: %w", job.ID, err)
-			}
-			for i := range found {
-				list = append(list, newLinkError(&found[i]))
-			}
-			if len(found) < most {
-				break
-			}
+		next := linkErrors(s.Store, job.ID, after, in.Limit)
+		first, err := next(ctx)
+		if err != nil {
+			return answer, err
+		}
+		if len(first) < errorsAtOnce {
+			answer.Whole = append([]LinkError{}, first...)
+			return answer, nil
+		}
+		answer.Write = func(ctx context.Context, w io.Writer) error {
+			return api.WriteArray(w, func() (part []LinkError, err error) {
+				if part, first = first, nil; part == nil {
+					part, err = next(ctx)
+				}
+				return part, err
+			})
+		}
+		return answer, nil
+	})
+}
+
+// linkErrors reads the errors of a job behind a place in parts, at most so many of them; nil at the end.
+func linkErrors(store rowstore.Reads, job ids.ID, after *model.Unit, left int) func(context.Context) ([]LinkError, error) {
+	return func(ctx context.Context) (part []LinkError, err error) {
+		most := min(errorsAtOnce, left)
+		if most == 0 {
+			return nil, nil
+		}
+		found, err := store.LinkErrors(ctx, job, after, most)
+		if err != nil {
+			return nil, fmt.Errorf("errors of job %s: %w", job, err)
+		}
+		for i := range found {
+			part = append(part, newLinkError(&found[i]))
+		}
+		if left -= len(found); len(found) < most {
+			left = 0
+		} else {
 			after = &found[len(found)-1].Unit
 		}
-		return list, nil
-	})
+		return part, nil
+	}
 }
 
 func newLinkError(e *rowstore.LinkError) LinkError {

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -148,10 +149,34 @@ type Download struct {
 	Write       func(ctx context.Context, w io.Writer) error // runs after the handler has returned
 }
 
+// Streamed is an answer of type T: Whole, or, where it is long, what Write writes of it as JSON while it is sent, so that it
+// is never in memory at once. An error in the middle breaks the connection off, as that of a Download does.
+type Streamed[T any] struct {
+	Whole T
+	Write func(ctx context.Context, w io.Writer) error // nil: Whole; runs after the handler has returned
+}
+
+func (s Streamed[T]) parts() (whole any, write func(context.Context, io.Writer) error) {
+	return s.Whole, s.Write
+}
+func (Streamed[T]) shape() reflect.Type { return reflect.TypeFor[T]() }
+
+// streamed is a Streamed of any type.
+type streamed interface {
+	parts() (whole any, write func(context.Context, io.Writer) error)
+	shape() reflect.Type
+}
+
 // succeed answers with a value.
 func (x *exchange) succeed(answer any) {
 	x.replayed()
 	x.rc.SetStatusCode(x.op.Status)
+	if long, ok := answer.(streamed); ok {
+		whole, write := long.parts()
+		if answer = whole; write != nil {
+			answer = Download{ContentType: "application/json", Write: write}
+		}
+	}
 	switch answer := answer.(type) {
 	case None:
 	case Raw:
@@ -201,6 +226,9 @@ func (x *exchange) stream(events Events) {
 	})
 }
 
+// downloadBuffer is what is written at a time.
+const downloadBuffer = 32 << 10
+
 // download sends what is written on a goroutine that the server waits for; it must not touch the request any more.
 func (x *exchange) download(answer Download) {
 	read, write := io.Pipe()
@@ -210,7 +238,14 @@ func (x *exchange) download(answer Download) {
 	go func() {
 		defer x.underway.end()
 		defer cancel()
-		err := write.CloseWithError(recovering(func() error { return answer.Write(ctx, write) }))
+		err := recovering(func() error {
+			w := bufio.NewWriterSize(write, downloadBuffer)
+			if err := answer.Write(ctx, w); err != nil {
+				return err
+			}
+			return w.Flush()
+		})
+		_ = write.CloseWithError(err) // never fails
 		log.Debug("download ended", "error", err)
 	}()
 	begun := bufio.NewReader(read)

@@ -109,6 +109,9 @@ type Operation struct {
 // Define makes an operation. A declaration that contradicts itself is a programmer's slip and panics.
 func Define[In, Out any](d Declaration, handle Handler[In, Out]) *Operation {
 	op := &Operation{Declaration: d, response: reflect.TypeFor[Out]()}
+	if long, ok := reflect.Zero(op.response).Interface().(streamed); ok {
+		op.response = long.shape()
+	}
 	if d.ID == "" || len(d.Routes) == 0 || d.Access == "" || d.Summary == "" {
 		panic(fmt.Sprintf("operation %q: ID, Routes, Access and Summary are needed", d.ID))
 	}

@@ -40,7 +40,11 @@ func printScope(scope rowstore.Scope) string {
 // as much as the filter does.
 const withoutTopK = `use_top_k_dynamic_filtering = 0`
 
-// Rows is rowstore.Reads. Documents are read only of the rows of the page.
+// fewRows are read whole before they are cut: they are no more than that many million bytes.
+const fewRows = 32
+
+// Rows is rowstore.Reads. Documents are read only of the rows of the page. The server counts their bytes where they may be
+// many, so that no more of them come here than are asked for.
 func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessage, error) {
 	if q.Limit <= 0 {
 		return nil, nil
@@ -52,12 +56,21 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 	if len(q.Sort) > 0 {
 		terms = printSort(q.Sort)
 	}
-	docs, err := read(ctx, s, fmt.Sprintf(`SELECT doc FROM %s WHERE %s AND kind = 1 AND %s ORDER BY %s LIMIT %d OFFSET %d
-		SETTINGS %s`, s.table("rows"), printScope(q.Scope), printFilter(q.Filter), terms, q.Limit, q.Offset, settings), scanDoc)
+	where := printScope(q.Scope)
+	if q.Upto > 0 {
+		where += ` AND ` + places(0, q.Upto)
+	}
+	page := fmt.Sprintf(`SELECT doc FROM %s WHERE %s AND kind = 1 AND %s ORDER BY %s LIMIT %d OFFSET %d`,
+		s.table("rows"), where, printFilter(q.Filter), terms, q.Limit, q.Offset)
+	if q.Bytes > 0 && q.Limit > fewRows {
+		page = fmt.Sprintf(`SELECT doc FROM (SELECT doc, n, sum(length(doc)) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS size
+			FROM (SELECT doc, rowNumberInAllBlocks() AS n FROM (%s))) WHERE size - length(doc) < %d ORDER BY n`, page, q.Bytes)
+	}
+	docs, err := read(ctx, s, page+` SETTINGS `+settings, scanDoc)
 	if err != nil {
 		return nil, fmt.Errorf("row store: rows: %w", err)
 	}
-	return docs, nil
+	return q.Cut(docs), nil
 }
 
 func scanDoc(rows driver.Rows) (json.RawMessage, error) {

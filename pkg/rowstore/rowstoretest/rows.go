@@ -206,6 +206,38 @@ func testSort(s *suite) {
 	}
 }
 
+// testRowsBytes: parts of a page, each as long as told, are the page, whatever is stored meanwhile.
+func testRowsBytes(s *suite) {
+	job := s.job()
+	rows := numbered(0, 120)
+	for i := 0; i < len(rows); i += 7 {
+		rows[i] = fmt.Sprintf(`{"n":%d,"text":%q}`, i, strings.Repeat("long", 5_000))
+	}
+	s.put(s.delivered(job, 0, 0, rows...))
+	upto, err := s.store.Horizon(s.ctx)
+	s.ok(err)
+	late := s.delivered(job, 1, 0, `{"n":-1,"late":true}`)
+	late.Page.At += 1_000_000
+	s.put(late)
+	for _, order := range [][]rowstore.Sort{nil, {{Field: "n"}}} {
+		for _, f := range []filter.Node{nil, s.parse(`{"n":{"gte":-1}}`)} {
+			for _, page := range []struct{ limit, bytes int }{{1000, 1}, {1000, 20_000}, {1000, 50_000}, {20, 30_000}, {40, 100_000}, {1000, 1 << 30}} {
+				q := rowstore.RowsQuery{Scope: only(job), Filter: f, Sort: order, Limit: page.limit, Bytes: page.bytes, Upto: upto}
+				for left := rows; len(left) > 0; {
+					docs, err := s.store.Rows(s.ctx, q)
+					s.ok(err)
+					size, want := 0, 0
+					for ; want < len(left) && want < page.limit && size < page.bytes; want++ {
+						size += len(left[want])
+					}
+					s.equal(fmt.Sprint("part of ", page), left[:want], texts(docs))
+					left, q.Offset = left[want:], q.Offset+want
+				}
+			}
+		}
+	}
+}
+
 // scanAll reads a scope to its end, as many rows at a time as told.
 func (s *suite) scanAll(scope rowstore.Scope, f filter.Node, upto int64, limit int) []string {
 	s.Helper()

@@ -65,6 +65,7 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"FilterLimits", testFilterLimits},
 		{"NewestFirst", testNewestFirst},
 		{"Sort", testSort},
+		{"RowsBytes", testRowsBytes},
 		{"Scan", testScan},
 		{"ScanBytes", testScanBytes},
 		{"ScanAnywhere", testScanAnywhere},

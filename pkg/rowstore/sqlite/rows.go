@@ -68,7 +68,7 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 		if err != nil {
 			return err
 		}
-		docs, err = docsAt(ctx, conn, places)
+		docs, err = docsAt(ctx, conn, places, q.Bytes)
 		return err
 	})
 	if err != nil {
@@ -113,6 +113,9 @@ func sorted(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *ma
 	jobs, args := scopeJobs(q.Scope)
 	condition, more := printFilter(q.Filter, query)
 	args = append(args, more...)
+	if q.Upto > 0 {
+		condition, args = condition+` AND rows.place <= ?`, append(args, q.Upto)
+	}
 	terms, more := printSort(q.Sort)
 	args = append(append(args, more...), q.Limit, q.Offset)
 	var places []int64
@@ -127,17 +130,23 @@ func sorted(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *ma
 	return places, err
 }
 
-// docsAt returns documents in the order of their places.
-func docsAt(ctx context.Context, conn *sql.Conn, places []int64) ([]json.RawMessage, error) {
-	docs := make([]json.RawMessage, 0, len(places))
+// docsAt returns documents in the order of their places, up to the one that makes them so many bytes long if that is not 0.
+func docsAt(ctx context.Context, conn *sql.Conn, places []int64, most int) ([]json.RawMessage, error) {
+	docs, size := make([]json.RawMessage, 0, len(places)), 0
 	rows, err := conn.QueryContext(shortly(ctx), `SELECT doc FROM json_each(?) AS list CROSS JOIN rows ON rows.place = list.value
 		ORDER BY list.key`, numberList(places))
 	err = each(rows, err, func(rows *sql.Rows) error {
+		if most > 0 && size >= most {
+			return errFull
+		}
 		var doc []byte
 		err := rows.Scan(&doc)
-		docs = append(docs, doc)
+		docs, size = append(docs, doc), size+len(doc)
 		return err
 	})
+	if errors.Is(err, errFull) {
+		err = nil
+	}
 	return docs, err
 }
 
@@ -175,6 +184,9 @@ func newest(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *ma
 	spans, err := spansOf(ctx, conn, `(`+jobs+`) AS scope CROSS JOIN spans ON spans.job = scope.id ORDER BY at DESC`, args)
 	if err != nil {
 		return nil, err
+	}
+	if q.Upto > 0 {
+		spans = spansUpto(spans, q.Upto)
 	}
 	condition, more := printFilter(q.Filter, query)
 	statement, err := conn.PrepareContext(ctx, `SELECT at, place FROM json_each(?) AS span
@@ -217,6 +229,15 @@ func newest(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *ma
 
 // stretch is a run of places.
 type stretch struct{ first, last, at int64 }
+
+// spansUpto is what of spans lies up to a place.
+func spansUpto(spans []stretch, upto int64) []stretch {
+	spans = slices.DeleteFunc(spans, func(span stretch) bool { return span.first > upto })
+	for i := range spans {
+		spans[i].last = min(spans[i].last, upto)
+	}
+	return spans
+}
 
 // spanList is a JSON array of pairs.
 func spanList(spans []stretch) string {
@@ -305,7 +326,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 	return docs, last, nil
 }
 
-// errFull ends a scan at a row that is not asked for.
+// errFull ends a read at a row that is not asked for.
 var errFull = errors.New("enough rows")
 
 // joined joins spans that follow each other without a gap, which is all of them while one job runs.

@@ -278,7 +278,7 @@ func TestDetectOneThing(t *testing.T) {
 		{"data without the price", data + `<h1>Diving Mask</h1><span class="price">40.00€</span>`,
 			`product SINGLE_PRODUCT {"title":"Diving Mask","price":"40.00€"}`},
 		{"a list of much to buy", `<h1>Masks</h1>` + strings.ReplaceAll(list, "</span></div>", `</span><button>Add to cart</button></div>`),
-			`list MULTIPLE_PRODUCTS {"title":"Other Mask 0","price":"100.00€","url":"/p/0","image":"/i/0.jpg"}`},
+			`list MULTIPLE_PRODUCTS {"title":"Other Mask 0","price":"100.00€","url":"https://shop.test/p/0","image":"https://shop.test/i/0.jpg"}`},
 	} {
 		got := proposalsOf(t, model.Recipe{}, "text/html", "<!doctype html><title>Diving Mask - Shop</title>"+c.body)
 		if len(got) == 0 || got[0].Strategy+" "+string(got[0].Scraper.Type)+" "+string(got[0].SampleData[0]) != c.first {
@@ -306,11 +306,11 @@ func TestDetectTables(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ body, strategy, want string }{
 		"plain": {`<table class="models">` + head + row("td") + `</table>`, "table",
-			`{"Model":"Alpha kettle","Price net":"0.50","column 3":"x0","Price net 2":"0.00","url":"/d0"}`},
+			`{"Model":"Alpha kettle","Price net":"0.50","column 3":"x0","Price net 2":"0.00","url":"https://shop.test/d0"}`},
 		"heads of rows": {`<table id=t>` + head + row("th") + `<tr><td colspan=4>Sum</td></tr></table>`, "table",
-			`{"Price net":"0.50","Model":"Alpha kettle","column 3":"x0","Price net 2":"0.00","url":"/d0"}`},
+			`{"Price net":"0.50","Model":"Alpha kettle","column 3":"x0","Price net 2":"0.00","url":"https://shop.test/d0"}`},
 		"beside a list of goods": {`<section>` + shop + `</section><table class=sizes>` + head + row("td") + `</table>`, "list",
-			`{"title":"A very good Oak chair","price":"€ 10.50","url":"/p0","image":"/i0"}`},
+			`{"title":"A very good Oak chair","price":"€ 10.50","url":"https://shop.test/p0","image":"https://shop.test/i0"}`},
 		"without a head": {`<table>` + strings.ReplaceAll(row("td"), " kettle", "") + `</table>`, "", ""},
 	} {
 		got := proposalsOf(t, model.Recipe{}, "text/html", "<!doctype html><title>Shop</title><body>"+c.body)

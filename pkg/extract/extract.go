@@ -150,6 +150,7 @@ func (e *Extractor) html(p Page, m *memory) (Result, error) {
 	if err := m.doc.Parse(p.Body, e.rows.Only...); err != nil {
 		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
 	}
+	m.out.At(p.URL)
 	if err := e.rows.Rows(&m.doc, &m.out); err != nil {
 		return Result{}, fmt.Errorf("rows of %s: %w", p.URL, err)
 	}

@@ -2,6 +2,8 @@
 package single
 
 import (
+	"slices"
+
 	"shoal.dev/shoal/pkg/extract/internal/dom"
 	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
@@ -30,6 +32,9 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 			only = nil
 			break
 		}
+	}
+	if only != nil && slices.ContainsFunc(columns, func(c rows.Column) bool { return c.HasAddresses() }) {
+		only = append(only, rows.Base())
 	}
 	return rows.Maker{Only: only, Rows: func(doc *dom.Document, out *rows.Writer) error {
 		row := out.Begin()

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/nlnwa/whatwg-url/url"
+
 	"shoal.dev/shoal/pkg/extract/internal/dom"
 	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
 	"shoal.dev/shoal/pkg/fault"
@@ -29,6 +31,10 @@ type Writer struct {
 	buf  []byte
 	row  Row
 	ctx  context.Context
+
+	page  string   // its address
+	base  *url.Url // what its links are relative to, nil if nothing is
+	based bool     // base is known
 }
 
 // Reset starts a page. Rows handed out stay as they are.
@@ -167,7 +173,9 @@ func (r *Row) addString(doc *dom.Document, c *Column, m dom.Match) {
 	case c.kind == model.Text:
 		r.cell = doc.AppendMatch(r.cell[:0], m)
 	default:
-		r.cell, ok = doc.AppendAttr(r.cell[:0], m.Elem, c.attr)
+		if r.cell, ok = doc.AppendAttr(r.cell[:0], m.Elem, c.attr); isAddress(c.attr) {
+			r.cell = r.w.resolve(doc, r.cell)
+		}
 	}
 	if !ok {
 		r.w.buf = append(r.w.buf, "null"...)

@@ -1,0 +1,329 @@
+//go:build oracle
+
+package dom
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	oraclePages = flag.String("oracle.pages", "", "directory of saved pages (*.html), such as the test pages of mozilla/readability")
+	oracleCount = flag.Int("oracle.expressions", 10_000, "expressions to compare")
+	oracleSeed  = flag.Uint64("oracle.seed", 1, "seed of the expressions")
+)
+
+// libxml2 answers expressions about the trees it is given.
+const libxml2 = `
+import sys, json
+from lxml import etree
+for line in sys.stdin:
+    job = json.loads(line)
+    tree = etree.fromstring(job["page"].encode(), etree.XMLParser(huge_tree=True, strip_cdata=False))
+    place = {e: i for i, e in enumerate(e for e in tree.iter() if isinstance(e.tag, str))}
+    def show(n):
+        if not hasattr(n, "getparent"): return str(n)
+        if not isinstance(n, str): return "e%d" % place[n]
+        p = n.getparent()
+        if n.is_attribute: return "a%d %s=%s" % (place[p], n.attrname, n)
+        if n.is_tail: p = p.getparent()
+        return "t%d %s" % (place[p], n)
+    answers = []
+    for x in job["expressions"]:
+        r = tree.getroottree().xpath(x)
+        if isinstance(r, list): answers.append(sorted(show(n) for n in r if n is not None))
+        elif isinstance(r, float): answers.append(r if r == r and abs(r) != float("inf") else None)
+        elif isinstance(r, bool): answers.append(r)
+        else: answers.append(str(r))
+    print(json.dumps(answers), flush=True)
+`
+
+// expressionMaker makes expressions of the names and values of a page. Left out is what differs by the tree given, not by
+// XPath: node() below (there are comments), the axes following and preceding of attributes (libxml2 leaves out what their
+// element holds), and numbers as texts (libxml2 writes 15 digits).
+type expressionMaker struct {
+	*rand.Rand
+	names, attrs, words []string
+	far                 int // axes that lead across the page
+}
+
+func (m *expressionMaker) of(all ...string) string { return all[m.IntN(len(all))] }
+
+func (m *expressionMaker) name() string { return m.of(append(m.names, "*")...) }
+
+func (m *expressionMaker) path(depth int) string {
+	path := m.of("//", "//", "/html//", ".//", "")
+	if depth > 0 {
+		path = m.of("", "", "", ".//", "../", "//")
+	}
+	if strings.HasSuffix(path, "//") {
+		m.far++
+	}
+	for i := range 1 + m.IntN(3) {
+		if i > 0 {
+			path += m.of("/", "/", "//")
+		}
+		path += m.step(depth)
+	}
+	return path + m.of("", "", "", "", "/text()", "/@"+m.of(append(m.attrs, "*")...), "/..")
+}
+
+func (m *expressionMaker) step(depth int) string {
+	axis := m.of("", "", "", "", "ancestor::", "ancestor-or-self::", "descendant::", "descendant-or-self::", "following-sibling::",
+		"preceding-sibling::", "parent::", "self::", "child::")
+	if m.far < 2 && m.IntN(8) == 0 {
+		m.far++
+		axis = m.of("following::", "preceding::")
+	}
+	step := axis + m.name()
+	for depth < 2 && m.IntN(3) == 0 {
+		step += "[" + m.filter(depth+1) + "]"
+	}
+	return step
+}
+
+func (m *expressionMaker) number(depth int) string {
+	return m.of("1", "2", "3", "last()", "position()", "last() - 1", "position() mod 2", "count("+m.path(depth)+")", "string-length(.)",
+		"string-length(@"+m.of(m.attrs...)+")", "number(.)", "-1 + 2", "floor(last() div 2)", "ceiling(position() div 3)", "round(2.5)")
+}
+
+func (m *expressionMaker) text(depth int) string {
+	return m.of("'"+m.of(m.words...)+"'", ".", "@"+m.of(m.attrs...), "string("+m.path(depth)+")", "normalize-space(.)", "name()",
+		"substring(., 2, 3)", "translate(., 'aeiou', 'AEI')", "substring-before(., ' ')", "substring-after(., ' ')", "concat(name(), '-', .)")
+}
+
+func (m *expressionMaker) filter(depth int) string {
+	sign := m.of("=", "!=", "<", "<=", ">", ">=")
+	switch m.IntN(10) {
+	case 0, 1, 2:
+		return m.of("1", "2", "last()", "position() < 3", "position() = last()", m.number(depth))
+	case 3:
+		return "@" + m.of(m.attrs...)
+	case 4:
+		return m.path(depth)
+	case 5:
+		return m.number(depth) + " " + sign + " " + m.number(depth)
+	case 6:
+		return m.text(depth) + " " + m.of("=", "!=") + " " + m.text(depth)
+	case 7:
+		return m.of("contains", "starts-with") + "(" + m.text(depth) + ", '" + m.of(m.words...) + "')"
+	case 8:
+		return "not(" + m.filter(depth) + ")"
+	}
+	return m.filter(depth) + m.of(" and ", " or ") + m.filter(depth)
+}
+
+func (m *expressionMaker) expression() string {
+	m.far = 0
+	switch m.IntN(8) {
+	case 0:
+		return "string(" + m.path(0) + ")"
+	case 1:
+		return "count(" + m.path(0) + ")"
+	case 2:
+		return m.path(0) + " | " + m.path(0)
+	case 3:
+		return "(" + m.path(0) + ")[" + m.filter(1) + "]"
+	case 4:
+		return m.path(0) + " " + m.of("=", "!=", "<", ">=") + " " + m.path(1)
+	}
+	return m.path(0)
+}
+
+// asXML is a document as XML, "" if it has what XML cannot.
+func asXML(d *Document) string {
+	d.fillNodes()
+	var b strings.Builder
+	var write func(at int32) bool
+	write = func(at int32) bool {
+		n := &d.xpath.nodes[at]
+		if n.text >= 0 {
+			if n.before >= 0 && d.xpath.nodes[n.before].text >= 0 {
+				b.WriteString("<!---->")
+			}
+			return writeXML(&b, d.valueAt(spot{at, -1}))
+		}
+		name := d.nameAt(spot{at, -1})
+		if !isXMLName(name) {
+			return false
+		}
+		b.WriteString("<" + name)
+		for i := d.elems[n.elem].attrs; i < d.elems[n.elem].attrsEnd; i++ {
+			if !isXMLName(d.attrs[i].name) || d.attrs[i].name == "xmlns" {
+				return false
+			}
+			b.WriteString(" " + d.attrs[i].name + `="`)
+			if !writeXML(&b, d.value(i)) {
+				return false
+			}
+			b.WriteString(`"`)
+		}
+		b.WriteString(">")
+		for child := at + 1; child < n.end; child = d.xpath.nodes[child].end {
+			if !write(child) {
+				return false
+			}
+		}
+		b.WriteString("</" + name + ">")
+		return true
+	}
+	if !write(1) {
+		return ""
+	}
+	return b.String()
+}
+
+func isXMLName(name string) bool {
+	return name != "" && (isLetter(name[0]) || name[0] == '_') &&
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
+}
+
+func writeXML(b *strings.Builder, s string) bool {
+	var escaped bytes.Buffer
+	if err := xml.EscapeText(&escaped, []byte(s)); err != nil {
+		return false
+	}
+	b.Write(escaped.Bytes())
+	return !strings.ContainsRune(escaped.String(), '\ufffd')
+}
+
+// answerOf evaluates at the element html, as lxml does.
+func answerOf(d *Document, x *XPath) any {
+	value := x.evaluate(d, Root)
+	if n, ok := value.(float64); ok && (math.IsNaN(n) || math.IsInf(n, 0)) {
+		return nil
+	}
+	places, ok := value.([]spot)
+	if !ok {
+		return value
+	}
+	all := []string{}
+	for _, p := range places {
+		if p.node == 0 {
+			continue // the document itself, which lxml leaves out
+		}
+		switch m := d.matchAt(p); {
+		case m.attr >= 0:
+			all = append(all, fmt.Sprintf("a%d %s=%s", m.Elem, d.attrs[m.attr].name, d.value(m.attr)))
+		case m.text >= 0:
+			all = append(all, fmt.Sprintf("t%d %s", m.Elem, d.appendTexts(nil, m.text, m.textEnd)))
+		default:
+			all = append(all, fmt.Sprintf("e%d", m.Elem))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func sameAnswer(got, want any) bool {
+	if a, ok := got.(float64); ok {
+		b, ok := want.(float64)
+		return ok && math.Abs(a-b) <= 1e-9*math.Abs(a)
+	}
+	if a, ok := got.([]string); ok {
+		b, ok := want.([]any)
+		return ok && slices.EqualFunc(a, b, func(a string, b any) bool { return a == b })
+	}
+	return got == want
+}
+
+// TestXPathOracle holds generated expressions over saved pages to libxml2, which has to be there as Python's lxml:
+//
+//	go test -tags oracle -run XPathOracle ./pkg/extract/internal/dom -oracle.pages DIRECTORY
+func TestXPathOracle(t *testing.T) {
+	var pages []string
+	err := filepath.WalkDir(*oraclePages, func(path string, e os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".html") {
+			pages = append(pages, path)
+		}
+		return err
+	})
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("-oracle.pages: no pages: %v", err)
+	}
+	random := rand.New(rand.NewPCG(*oracleSeed, 0))
+	compared, tooSlow, wrong := 0, 0, 0
+	for compared < *oracleCount {
+		n, slow, bad := comparePage(t, random, pages[random.IntN(len(pages))])
+		compared, tooSlow, wrong = compared+n, tooSlow+slow, wrong+bad
+	}
+	t.Logf("%d expressions: %d differ, %d took too long", compared, wrong, tooSlow)
+}
+
+func comparePage(t *testing.T, random *rand.Rand, file string) (compared, tooSlow, wrong int) {
+	body, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d Document
+	if len(body) > 300_000 || d.Parse(body) != nil {
+		return
+	}
+	page := asXML(&d)
+	if page == "" {
+		return
+	}
+	m := &expressionMaker{Rand: random, words: []string{"a", "the", "1", "e"}}
+	for e := range d.elems {
+		m.names = append(m.names, d.elems[e].name())
+	}
+	for i := range d.attrs {
+		m.attrs = append(m.attrs, d.attrs[i].name)
+	}
+	m.attrs = append(m.attrs, "id", "class")
+	slices.Sort(m.names)
+	m.names = slices.Compact(m.names)
+	job := struct {
+		Page        string   `json:"page"`
+		Expressions []string `json:"expressions"`
+	}{Page: page}
+	for len(job.Expressions) < 40 {
+		if x := m.expression(); len(x) < 300 {
+			job.Expressions = append(job.Expressions, x)
+		}
+	}
+	input, err := json.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := exec.CommandContext(t.Context(), "python3", "-c", libxml2)
+	python.Stdin, python.Stderr = bytes.NewReader(append(input, '\n')), os.Stderr
+	output, err := python.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	var want []any
+	if err := json.Unmarshal(output, &want); err != nil || len(want) != len(job.Expressions) {
+		t.Fatalf("%s: %d answers, %v", file, len(want), err)
+	}
+	for i, expr := range job.Expressions {
+		x, err := CompileXPath(expr)
+		if err != nil {
+			t.Fatalf("%s: %v", expr, err)
+		}
+		compared++
+		d.steps, d.check = maxSteps, maxSteps
+		got := answerOf(&d, x)
+		if d.Err() != nil {
+			t.Logf("%s: %s: %v", filepath.Dir(file), expr, d.Err())
+			tooSlow++
+			continue
+		}
+		if !sameAnswer(got, want[i]) {
+			wrong++
+			t.Errorf("%s: %s: got %.200v, want %.200v", file, expr, fmt.Sprint(got), fmt.Sprint(want[i]))
+		}
+	}
+	return compared, tooSlow, wrong
+}

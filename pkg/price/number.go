@@ -162,7 +162,7 @@ func (n *number) read(raw string, spaced bool) {
 		}
 		n.whole = strings.ReplaceAll(raw, raw[last:last+1], "")
 	default:
-		whole, other := raw[:last], byte('.'+','-raw[last])
+		whole, other := raw[:last], '.'+','-raw[last]
 		n.whole, n.fraction = strings.ReplaceAll(whole, string(other), ""), raw[last+1:]
 		switch {
 		case n.whole != whole && !inGroups(whole, other):

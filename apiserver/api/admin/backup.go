@@ -85,6 +85,9 @@ func Restore(s api.Services) *operation.Operation {
 		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
 		Errors: []fault.Code{fault.InvalidBackup, fault.OtherCluster},
 	}, func(ctx context.Context, _ *operation.Caller, in *restoreRequest) (Restored, error) {
+		if err := in.Stream.Receive(ctx, operation.Verbatim); err != nil {
+			return Restored{}, err
+		}
 		restored, err := s.Operator.Restore(ctx, in.Stream,
 			client.RestoreOptions{Force: in.Body.Force, ReviveKeys: in.Body.ReviveKeys})
 		return restoredOf(restored), err

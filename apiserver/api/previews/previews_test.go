@@ -65,7 +65,7 @@ func TestFromURL(t *testing.T) {
 	r.Run(t, apitest.Scenario{Name: "list", As: apitest.Reader, Do: fromURL + "?useCache=true", Body: r.body(""), Status: 200, Has: map[string]any{
 		"0.scraperDTO.name": "goods", "0.scraperDTO.groupRef": r.group, "0.scraperDTO.type": "MULTIPLE_PRODUCTS",
 		"0.scraperDTO.sourceConfig.url": "https://shop.test/list", "0.scraperDTO.itemsConfig.0.name": "title",
-		"0.sampleData.1": map[string]any{"title": "Red one", "price": "€2.50", "url": "/2"}, "0.executionTimeSec": 0},
+		"0.sampleData.1": map[string]any{"title": "Red one", "price": "€2.50", "url": "https://shop.test/2"}, "0.executionTimeSec": 0},
 		Check: func(t *testing.T, a apitest.Answer) {
 			saved := r.Call(t, apitest.Scenario{As: apitest.User, Do: "PUT /api/scraper", Header: map[string]string{"Idempotency-Key": "1"},
 				Body: string(a.Body[len(`[{"scraperDTO":`):bytes.Index(a.Body, []byte(`,"sampleData":`))])})

@@ -206,7 +206,7 @@ func TestStreamedBody(t *testing.T) {
 			if in.Stream == nil {
 				return strings.Join(in.Body.URLs, " "), nil
 			}
-			if err := in.Stream.Receive(ctx, copyBody); err != nil {
+			if err := in.Stream.Receive(ctx, Verbatim); err != nil {
 				return "", err
 			}
 			n, err := io.Copy(io.Discard, in.Stream)
@@ -230,7 +230,7 @@ func TestTruncatedStream(t *testing.T) {
 	result := make(chan error, 1)
 	r := serve(t, nil, Define(Declaration{ID: "svc_stream", Routes: Routes("POST /stream"), Summary: "s", Access: auth.Write},
 		func(ctx context.Context, _ *Caller, in *streamRequest) (None, error) {
-			err := in.Stream.Receive(ctx, copyBody)
+			err := in.Stream.Receive(ctx, Verbatim)
 			result <- err
 			return None{}, err
 		}))

@@ -76,7 +76,7 @@ func (x *exchange) read(ctx context.Context, limit int) ([]byte, error) {
 		return x.body.all(limit)
 	}
 	x.body.paced(x.rc.Conn(), usualPace(), time.Now().Add(x.op.Timeout))
-	received, err := x.receive(ctx, int64(limit), copyBody)
+	received, err := x.receive(ctx, int64(limit), Verbatim)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,8 @@ func (x *exchange) read(ctx context.Context, limit int) ([]byte, error) {
 	return whole, nil
 }
 
-func copyBody(to io.Writer, body io.Reader) error {
+// Verbatim is the Refine that keeps a body as it comes.
+func Verbatim(to io.Writer, body io.Reader) error {
 	_, err := io.Copy(to, body)
 	return err
 }

@@ -52,7 +52,7 @@ func TestSpoolsAreBounded(t *testing.T) {
 func TestNothingIsTakenForAnEmptyBody(t *testing.T) {
 	c := &Chain{SpoolDir: t.TempDir(), free: func(string) (uint64, bool) { return 0, true }}
 	x := &exchange{Chain: c, body: &body{ended: true}}
-	if _, err := x.receive(context.Background(), maxReceived, copyBody); err != nil {
+	if _, err := x.receive(context.Background(), maxReceived, Verbatim); err != nil {
 		t.Error(err)
 	}
 	for _, undo := range x.undo {
@@ -73,7 +73,7 @@ func TestBodiesLeaveTheDiskItsReserve(t *testing.T) {
 			return 2 * spoolReserve, true
 		}}
 		x := &exchange{Chain: c, body: &body{source: &io.LimitedReader{R: zeros{}, N: 3 * spoolStep / 2}, declared: -1}}
-		received, err := x.receive(context.Background(), maxReceived, copyBody)
+		received, err := x.receive(context.Background(), maxReceived, Verbatim)
 		if full != errors.Is(err, errSpoolsFull) || full != (received == nil) {
 			t.Errorf("full %v: %v", full, err)
 		}

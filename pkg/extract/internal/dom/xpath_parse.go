@@ -37,9 +37,6 @@ type step struct {
 	placed     bool // a filter asks for places
 }
 
-// reverse are the axes whose places count backwards.
-var reverse = []string{"ancestor", "ancestor-or-self", "preceding", "preceding-sibling"}
-
 var axes = []string{"ancestor", "ancestor-or-self", "attribute", "child", "descendant", "descendant-or-self", "following",
 	"following-sibling", "parent", "preceding", "preceding-sibling", "self"}
 
@@ -352,7 +349,7 @@ func (p *xpathParser) step() (step, error) {
 		s.axis = "attribute"
 	} else if p.look(1) == "::" {
 		if s.axis = p.peek(); !slices.Contains(axes, s.axis) {
-			return s, fmt.Errorf("unknown axis %.40s::", s.axis)
+			return s, fmt.Errorf("unknown axis %.40s", s.axis)
 		}
 		p.at += 2
 	}

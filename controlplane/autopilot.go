@@ -62,6 +62,8 @@ func (l *leadership) adjust(ctx context.Context, n *node, planner *quorum.Planne
 		return false, err
 	}
 	change, due := planner.Next(l.situation(ctx, n, configuration.Configuration(), w))
+	gone := planner.Gone()
+	l.gone.Store(&gone)
 	if err := ctx.Err(); err != nil {
 		return false, err // who did not answer in time may be there
 	}

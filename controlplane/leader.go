@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -40,6 +41,7 @@ type leadership struct {
 	// admission is held while it is seen what members can apply, until what follows from it is done: a server is added, or the
 	// version raised.
 	admission sync.Mutex
+	gone      atomic.Pointer[map[string]time.Time] // since when members have been gone, as the autopilot saw them last
 
 	planNow     signal // a command made room, brought work or money
 	planLater   signal // the leader's own steps may have made room

@@ -100,6 +100,7 @@ func (l *leadership) nodes(ctx context.Context) ([]client.NodeStatus, error) {
 		status := client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version, Capacity: node.Capacity,
 			Tiers: tiersOf(node), Boot: node.Boot, Draining: node.Draining, Suffrage: suffrages[node.Name]}
 		l.tracker.Describe(node, shards, &status)
+		status.GoneMillis = l.goneFor(node.Name)
 		presence := l.s.presence(node.Name)
 		if status.State == "" {
 			status.State = presence
@@ -120,6 +121,20 @@ func (l *leadership) nodes(ctx context.Context) ([]client.NodeStatus, error) {
 		}
 	}
 	return list, nil
+}
+
+// goneFor is for how many milliseconds a node has been gone; nil: it is there.
+func (l *leadership) goneFor(node string) *int64 {
+	gone := l.gone.Load()
+	if gone == nil {
+		return nil
+	}
+	since, ok := (*gone)[node]
+	if !ok {
+		return nil
+	}
+	millis := l.s.cfg.Clock.Now().Sub(since).Milliseconds()
+	return &millis
 }
 
 // tiersOf are the ways in which a node's fetcher can fetch; none without one.

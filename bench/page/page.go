@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 
 	"shoal.dev/shoal/pkg/model"
@@ -74,6 +75,14 @@ func Rows(web *synthweb.Web, addresses []string) (string, error) {
 	return Fingerprint(rows)
 }
 
+// pathOf is a link as the page writes it: Shoal's rows have it absolute, its peers' as it is written.
+func pathOf(link string) string {
+	if u, err := url.Parse(link); err == nil && u.Host != "" {
+		return u.Path
+	}
+	return link
+}
+
 // Fingerprint is the same for the same rows in any order, whatever the order of their keys and whatever else they hold.
 func Fingerprint(rows [][]byte) (string, error) {
 	canonical := make([][]byte, len(rows))
@@ -85,6 +94,9 @@ func Fingerprint(rows [][]byte) (string, error) {
 		ours := map[string]any{}
 		for _, field := range Fields(true) {
 			ours[field.Name] = values[field.Name]
+		}
+		if link, ok := ours["canonical"].(string); ok {
+			ours["canonical"] = pathOf(link)
 		}
 		var err error
 		if canonical[i], err = json.Marshal(ours); err != nil {

@@ -57,6 +57,9 @@ func leads(n api.Node) bool { return n.Suffrage == "LEADER" }
 func nodeRow(n *api.Node, unheard string) []string {
 	row := []string{n.Name, n.State, strings.Join(n.Roles, ","), n.Version, strings.ToLower(n.Suffrage),
 		lagOf(n, func(lag uint64) string { return strconv.FormatUint(lag, 10) }), "", "", "", "", "", ""}
+	if n.GoneMillis != nil {
+		row[1] += " for " + lasted(*n.GoneMillis)
+	}
 	if n.Capacity == 0 {
 		return row
 	}

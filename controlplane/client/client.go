@@ -201,8 +201,10 @@ type NodeStatus struct {
 	// PagesPerSecond is what it passes on, over about the last heartbeats.
 	PagesPerSecond float64
 	HeardMillis    int64 // since its newest heartbeat, -1: none
-	Suffrage       Suffrage
-	Lag            *uint64 // Raft entries that it had not applied when it was asked; nil: it did not say
+	// GoneMillis is for how long it has been gone, as far as this leader saw it; nil: it is there.
+	GoneMillis *int64 `cbor:",omitempty"`
+	Suffrage   Suffrage
+	Lag        *uint64 // Raft entries that it had not applied when it was asked; nil: it did not say
 }
 
 // Do is Client.Do with the result's type.

@@ -27,6 +27,7 @@ type Node struct {
 	// Rates are over the last heartbeats, so a little old.
 	PagesPerSecond float64 `json:"pagesPerSecond"`
 	LeaseAgeMillis *int64  `json:"leaseAgeMillis" doc:"Since its newest heartbeat; null without one"`
+	GoneMillis     *int64  `json:"goneMillis" doc:"For how long it has been gone, as far as this leader saw it; null while it is there. A node that is gone stays in the list until it is removed"`
 	Suffrage       string  `json:"suffrage" enum:",LEADER,VOTER,NONVOTER" doc:"In Raft; empty when Raft does not have it"`
 	Lag            *uint64 `json:"lag" doc:"Raft entries that it had not applied when the leader asked it; null when it did not say"`
 }
@@ -34,7 +35,7 @@ type Node struct {
 func newNode(n *client.NodeStatus) Node {
 	node := Node{Name: n.Name, Roles: append([]string{}, n.Roles...), Tiers: []string{}, Version: n.Version, Capacity: n.Capacity, Boot: n.Boot,
 		Draining: n.Draining, State: string(n.State), Shards: n.Shards, Moving: n.Moving, Open: n.Open,
-		PagesPerSecond: n.PagesPerSecond, Suffrage: string(n.Suffrage), Lag: n.Lag}
+		PagesPerSecond: n.PagesPerSecond, GoneMillis: n.GoneMillis, Suffrage: string(n.Suffrage), Lag: n.Lag}
 	for _, tier := range n.Tiers.Tiers() {
 		node.Tiers = append(node.Tiers, tier.String())
 	}

@@ -121,6 +121,7 @@ type memory struct {
 	settling time.Time // has kept up since
 	gone     time.Time
 	admitted time.Time // when it was last told that it may take part
+	leaves   bool      // for good: the last that was heard of it
 }
 
 // New begins a leadership's memory.
@@ -198,7 +199,10 @@ func (p *Planner) remember(v *view, name string) {
 			*at = v.Now
 		}
 	}
-	_, gossips := v.members[name]
+	member, gossips := v.members[name]
+	if gossips {
+		m.leaves = member.Leaving
+	}
 	progress, answered := v.Progress[name]
 	isLeader := name == v.Leader
 	since(&m.gone, !gossips && !answered && !isLeader)
@@ -215,6 +219,17 @@ func (p *Planner) answers(v *view, name string) bool {
 func (p *Planner) gone(v *view, name string, grace time.Duration) bool {
 	m := p.nodes[name]
 	return m != nil && !m.gone.IsZero() && v.Now.Sub(m.gone) >= grace
+}
+
+// Gone is since when nodes have been gone, as of the last look.
+func (p *Planner) Gone() map[string]time.Time {
+	gone := map[string]time.Time{}
+	for name, m := range p.nodes {
+		if !m.gone.IsZero() {
+			gone[name] = m.gone
+		}
+	}
+	return gone
 }
 
 // dismissed says that a node is gone and an operator has taken its record away.

@@ -380,7 +380,7 @@ func TestDeadVotersAreReplaced(t *testing.T) {
 	st.after(24 * time.Hour) // nobody is there to take its place
 	st.join("d")
 	st.after(0, "add d")
-	st.after(10*time.Second, "promote d", "remove c", "retire c")
+	st.after(10*time.Second, "promote d", "remove c")
 	st.die("a") // the leader's own death is another leader's business
 	st.after(time.Hour)
 }
@@ -399,7 +399,7 @@ func TestShortAbsencesChangeNothing(t *testing.T) {
 		st.after(time.Hour)
 	}
 	st.die("d")
-	st.after(time.Minute, "remove d", "retire d")
+	st.after(time.Minute, "remove d")
 }
 
 // Nodes that cannot be admitted, because nobody reaches them, hold up no other, and one not the other.

@@ -128,14 +128,15 @@ func (p *Planner) removeNonvoter(v *view) Change {
 	return Change{}
 }
 
-// retire takes away the records of nodes that Raft does not have any more.
+// retire takes away the records of nodes that have left. Who was lost stays in the list until it comes back or an operator
+// removes it: somebody should see that it is missing.
 func (p *Planner) retire(v *view) Change {
 	for _, name := range v.Registered {
 		if _, counted := v.servers[name]; counted || name == v.Leader {
 			continue
 		}
-		if v.members[name].Leaving || p.gone(v, name, p.cfg.NonvoterGrace) {
-			return Change{Kind: Retire, Name: name, Why: "it is not part of the cluster any more"}
+		if p.nodes[name].leaves {
+			return Change{Kind: Retire, Name: name, Why: "it has left the cluster"}
 		}
 	}
 	return Change{}

@@ -129,7 +129,7 @@ type Status struct {
 }
 
 // Node is a node of the cluster as the leader sees it; LeaseAgeMillis is null when it was not heard,
-// Lag when it did not say.
+// GoneMillis while it is there, Lag when it did not say.
 type Node struct {
 	Name           string   `json:"name"`
 	Roles          []string `json:"roles"`
@@ -144,6 +144,7 @@ type Node struct {
 	Open           int      `json:"open"`
 	PagesPerSecond float64  `json:"pagesPerSecond"`
 	LeaseAgeMillis *int64   `json:"leaseAgeMillis"`
+	GoneMillis     *int64   `json:"goneMillis"`
 	Suffrage       string   `json:"suffrage"`
 	Lag            *uint64  `json:"lag"`
 }

@@ -1,6 +1,8 @@
 package rows
 
 import (
+	"bytes"
+
 	"github.com/nlnwa/whatwg-url/url"
 
 	"shoal.dev/shoal/pkg/extract/internal/dom"
@@ -29,7 +31,7 @@ func Base() *dom.Selector {
 }
 
 // At says which address the page has. Without one, addresses in rows are as written.
-func (w *Writer) At(pageURL string) { w.page, w.base, w.based = pageURL, nil, false }
+func (w *Writer) At(pageURL string) { w.page, w.href, w.base, w.based = pageURL, "", nil, false }
 
 // resolve makes an address absolute as a browser would, by the page's base element if it has one, else by its address.
 // What leads nowhere on the web is as written.
@@ -39,23 +41,93 @@ func (w *Writer) resolve(doc *dom.Document, cell []byte) []byte {
 	}
 	if !w.based {
 		w.based = true
-		if base, err := url.Parse(w.page); err == nil {
-			w.base = base
-			if href, ok := doc.BaseHref(); ok && href != "" {
-				if b, err := base.Parse(href); err == nil && isWeb(b) {
-					w.base = b
-				}
-			}
-		}
+		w.href, _ = doc.BaseHref()
+	}
+	switch path := isPlainPath(cell); {
+	case path && w.href == "" && originLength(w.page) > 0:
+		origin := w.page[:originLength(w.page)]
+		cell = append(cell, origin...)
+		copy(cell[len(origin):], cell)
+		copy(cell, origin)
+		return cell
+	case !path && isPlain(cell):
+		return cell
 	}
 	if w.base == nil {
-		return cell
+		if w.base = baseOf(w.page, w.href); w.base == nil {
+			return cell
+		}
 	}
 	link, err := w.base.Parse(string(cell))
 	if err != nil || !isWeb(link) {
 		return cell
 	}
 	return append(cell[:0], link.Href(false)...)
+}
+
+// baseOf is what a page's links are relative to, nil if its address is none.
+func baseOf(page, href string) *url.Url {
+	base, err := url.Parse(page)
+	if err != nil {
+		return nil
+	}
+	if b, err := base.Parse(href); href != "" && err == nil && isWeb(b) {
+		return b
+	}
+	return base
+}
+
+// What most pages have is resolved without being taken apart: addresses that a browser would write just as they are.
+
+// isPlainPath says that an address is a path, with query and fragment, of nothing that a browser writes otherwise.
+func isPlainPath(cell []byte) bool {
+	if cell[0] != '/' || len(cell) > 1 && cell[1] == '/' {
+		return false
+	}
+	for i, c := range cell {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', bytes.IndexByte([]byte("/-_~=&+,;:@!$()*?#"), c) >= 0:
+		case c == '.' && cell[i-1] != '/': // which may go up
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// isPlain says so of an address with a scheme and a host.
+func isPlain(cell []byte) bool {
+	origin := originLength(cell)
+	return origin > 0 && isPlainPath(cell[origin:])
+}
+
+// originLength is that of the scheme and host that an address begins with, 0 if a browser may write them otherwise: numbers for
+// hosts, ports and names beyond ASCII.
+func originLength[T string | []byte](address T) int {
+	from := len("http://")
+	if len(address) > from && address[4] == 's' {
+		from++
+	}
+	if len(address) < from || string(address[:from]) != "https://" && string(address[:from]) != "http://" {
+		return 0
+	}
+	end, top, dashes := from, from, 0
+	for ; end < len(address) && address[end] != '/'; end++ {
+		switch c := address[end]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			dashes = 0
+		case c == '.':
+			top, dashes = end+1, 0
+		case c == '-' && dashes == 0: // two are of names beyond ASCII
+			dashes++
+		default:
+			return 0
+		}
+	}
+	if top == from || end >= len(address) || address[top] < 'a' || address[top] > 'z' {
+		return 0
+	}
+	return end
 }
 
 func isWeb(u *url.Url) bool { return u.Scheme() == "http" || u.Scheme() == "https" }

@@ -33,8 +33,9 @@ type Writer struct {
 	ctx  context.Context
 
 	page  string   // its address
-	base  *url.Url // what its links are relative to, nil if nothing is
-	based bool     // base is known
+	href  string   // of its base element, "" without one
+	base  *url.Url // what its links are relative to, nil until it is asked for
+	based bool     // href is known
 }
 
 // Reset starts a page. Rows handed out stay as they are.

@@ -106,17 +106,22 @@ func score(shard uint16, c Candidate) float64 {
 	return -float64(c.Weight) / math.Log(u)
 }
 
-// bounded is the candidates with none heavier than all others together: what a node says of its capacity is its own word,
-// and gets it half of the shards at most. A single one is left as it is.
+// heaviest bounds a candidate's weight: what a node says of its capacity is its own word, and counts as that many times the
+// next heaviest at most.
+const heaviest = 8
+
+// bounded is the candidates with none heavier than that. A single one is left as it is.
 func bounded(live []Candidate) []Candidate {
-	var total uint64
-	for _, c := range live {
-		total += uint64(c.Weight)
-	}
 	bounded := slices.Clone(live)
-	for i, c := range live {
-		if others := total - uint64(c.Weight); others > 0 && uint64(c.Weight) > others {
-			bounded[i].Weight = uint32(others)
+	for i := range bounded {
+		var next uint64
+		for j, other := range live {
+			if j != i {
+				next = max(next, uint64(other.Weight))
+			}
+		}
+		if next > 0 && uint64(live[i].Weight) > heaviest*next {
+			bounded[i].Weight = uint32(heaviest * next)
 		}
 	}
 	return bounded

@@ -3,6 +3,7 @@ package shards
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -106,20 +107,18 @@ func TestOnlyTheChangedMembersShardsMove(t *testing.T) {
 	})
 }
 
-// One that tells a capacity of its fancy gets half of the shards, and the others keep what they had of each other.
-func TestNoCandidateOutweighsAllOthers(t *testing.T) {
+// One that tells a capacity of its fancy counts as eight of the next heaviest at most.
+func TestNoCandidateOutweighsTheOthersByFar(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		honest := drawCandidates(t, 1)
-		live := append(honest, Candidate{"liar", rapid.Uint32Range(1, math.MaxUint32).Draw(t, "told")})
-		list := newShards(128)
-		most := 0
-		for _, node := range Shares(list, bounded(live)) {
-			if node == "liar" {
-				most++
-			}
+		told := rapid.Uint32Range(1, math.MaxUint32).Draw(t, "told")
+		next := uint64(0)
+		for _, c := range honest {
+			next = max(next, uint64(c.Weight))
 		}
-		if most > len(list)/2 {
-			t.Fatalf("it has %d shards of %d", most, len(list))
+		got := bounded(append(slices.Clone(honest), Candidate{"liar", told}))
+		if want := min(uint64(told), 8*next); uint64(got[len(honest)].Weight) != want {
+			t.Fatalf("it told %d beside %v and counts as %d", told, honest, got[len(honest)].Weight)
 		}
 	})
 }

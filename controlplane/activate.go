@@ -20,22 +20,22 @@ func (l *leadership) activateVersion(ctx context.Context) error {
 	told := ""
 	for {
 		active := l.view().ClusterVersion()
-		if active >= command.Newest {
+		if active >= l.s.cfg.newest {
 			<-ctx.Done() // another binary's leadership goes on from here
 			return nil
 		}
-		behind, err := l.raiseVersion(ctx, command.Newest)
+		behind, err := l.raiseVersion(ctx, l.s.cfg.newest)
 		if err != nil {
 			return err
 		}
 		if len(behind) == 0 {
-			l.s.cfg.Logger.Info("the cluster's version is active: older binaries cannot join any more", "version", command.Newest)
+			l.s.cfg.Logger.Info("the cluster's version is active: older binaries cannot join any more", "version", l.s.cfg.newest)
 			continue
 		}
 		if names := strings.Join(behind, ", "); names != told {
 			told = names
 			l.s.cfg.Logger.Info("the cluster's version waits for nodes of an older one, or that do not answer",
-				"active", active, "next", command.Newest, "nodes", names)
+				"active", active, "next", l.s.cfg.newest, "nodes", names)
 		}
 		if !l.s.pause(ctx, activateEvery) {
 			return nil

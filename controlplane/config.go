@@ -13,6 +13,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/extract"
@@ -96,11 +97,12 @@ type Config struct {
 	Cluster *Cluster
 
 	// What only tests set: how long commands of the API are tried, how nodes without a Cluster speak and who votes at first,
-	// and how nodes of one are dialled.
+	// how nodes of one are dialled, and the newest version of the cluster that a node knows.
 	patience  time.Duration
 	transport voting
 	voters    []raft.Server
 	dial      func(ctx context.Context, address string) (net.Conn, error)
+	newest    uint32
 }
 
 // Snapshots says when the Raft log is cut.
@@ -122,7 +124,7 @@ func Defaults() Config {
 		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
 		Snapshots:    Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
 		RestoreGrace: 24 * time.Hour,
-		Point:        func(string) {}, BeforeWrite: func() {}, Logger: slog.Default(), patience: client.Patience,
+		Point:        func(string) {}, BeforeWrite: func() {}, Logger: slog.Default(), patience: client.Patience, newest: command.Newest,
 	}
 }
 

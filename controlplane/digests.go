@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/identity"
-	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/telemetry"
 )
@@ -63,7 +62,7 @@ func (l *leadership) lookForDivergence(ctx context.Context) error {
 	delete(ask, l.s.cfg.Node)
 	told := map[string][]state.Digest{l.s.cfg.Node: l.s.machine.fsm.Store().Digests()}
 	for name, answer := range l.s.statuses(ctx, ask) {
-		if answer.Applies == command.Newest {
+		if answer.Applies == l.s.cfg.newest {
 			told[name] = answer.Digests
 		}
 	}

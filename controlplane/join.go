@@ -291,14 +291,42 @@ func (s *Server) admitted(n *node) bool {
 }
 
 // awaitAdmission waits until this node is one of Raft's servers: a second node of the same name never is, and must not
-// register in the first one's place. False when ctx ended.
-func (s *Server) awaitAdmission(ctx context.Context, n *node) bool {
+// register in the first one's place. False when ctx ended. It fails when the cluster's version is beyond this binary.
+func (s *Server) awaitAdmission(ctx context.Context, n *node) (admitted bool, err error) {
 	for n.members != nil && !s.admitted(n) {
+		active := uint32(0)
+		s.askControlPlane(ctx, n, func(answer answered) bool {
+			ours := answer.Gossips != nil && answer.Gossips.Cluster == n.members.Self().Cluster
+			if ours {
+				active = answer.Active
+			}
+			return ours
+		})
+		if active > s.cfg.newest {
+			return false, fmt.Errorf("controlplane: version %d of the cluster is active, and this binary knows %d at most: "+
+				"start one that is as new as the other nodes'", active, s.cfg.newest)
+		}
 		if !s.pause(ctx, s.cfg.Cluster.probe()/4) {
-			return false
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
+}
+
+// askControlPlane asks one node of the control plane after the other for its status until one's answer is enough.
+func (s *Server) askControlPlane(ctx context.Context, n *node, enough func(answered) bool) bool {
+	for _, member := range n.members.Members() {
+		if member.Name == s.cfg.Node || !isControlPlane(member.Roles) {
+			continue
+		}
+		patience, cancel := context.WithTimeout(ctx, askPatience)
+		answer, err := s.statusOf(patience, member.Address)
+		cancel()
+		if err == nil && answer.from.Has(identity.ControlPlane) && enough(answer) {
+			return true
+		}
+	}
+	return false
 }
 
 // leave has this node removed from the cluster while it is still there. When nobody removes it in time it stops all the
@@ -327,22 +355,9 @@ func (s *Server) leave(n *node) {
 // removed says whether the leader has removed this node. The log may not tell: Raft sends the entry to who is removed
 // once, without looking whether it arrives. So the leader is asked, too.
 func (s *Server) removed(ctx context.Context, n *node) bool {
-	if !s.admitted(n) {
-		return true
-	}
-	for _, member := range n.members.Members() {
-		if member.Name == s.cfg.Node || !isControlPlane(member.Roles) {
-			continue
-		}
-		patience, cancel := context.WithTimeout(ctx, askPatience)
-		answer, err := s.statusOf(patience, member.Address)
-		cancel()
-		leads := err == nil && answer.from.Has(identity.ControlPlane) && answer.Silence == 0
-		if leads && len(answer.Servers) > 0 && !slices.Contains(answer.Servers, s.cfg.Node) {
-			return true
-		}
-	}
-	return false
+	return !s.admitted(n) || s.askControlPlane(ctx, n, func(answer answered) bool {
+		return answer.Silence == 0 && len(answer.Servers) > 0 && !slices.Contains(answer.Servers, s.cfg.Node)
+	})
 }
 
 // isControlPlane says whether roles make a node a voter.

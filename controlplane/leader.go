@@ -135,7 +135,7 @@ func (s *Server) createCluster(ctx context.Context) (*state.Cluster, error) {
 	secret := s.cfg.IDs.New()
 	first := command.CreateClusterPayload{ID: id, Shards: s.cfg.Shards, FreeGrant: s.cfg.FreeGrant,
 		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: s.cfg.Prices,
-		Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows, Version: command.Newest}
+		Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows, Version: s.cfg.newest}
 	if _, err := s.proposeHere(ctx, first); err != nil {
 		return nil, nil //nolint:nilerr // leadership is over, or ends
 	}

@@ -13,6 +13,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -312,6 +313,28 @@ func TestSecondNodeOfANameIsNotAdmitted(t *testing.T) {
 	if record := fresh(t, r.nodes["a"]).Node("f"); record == nil || record.Boot != f.cfg.Boot {
 		t.Fatal("the second node has registered in the first one's place")
 	}
+}
+
+// A node that does not know the cluster's version is not admitted, which the leader tells, and it ends and says why. One of
+// the release before cannot ask; it waits.
+func TestOlderBinaryIsNotAdmitted(t *testing.T) {
+	t.Parallel()
+	r := newReef(t)
+	a := r.found("a")
+	r.until("the version is active", func() bool { return fresh(t, a).ClusterVersion() == command.Newest })
+	why := fmt.Sprintf("version %d of the cluster is active", command.Newest)
+	for _, role := range []string{identity.Fetcher, controlPlane} {
+		cfg := r.config("older-"+role, []string{role}, r.gossip()...)
+		cfg.newest = command.Newest - 1
+		older, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := older.Run(patient(t)); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: the older binary ends with %v", role, err)
+		}
+	}
+	r.untilServers("a*")
 }
 
 func TestNodeLeavesWhenItStops(t *testing.T) {

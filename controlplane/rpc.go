@@ -87,6 +87,7 @@ type (
 		Gossips *membership.Info `cbor:"8,keyasint,omitempty"`
 		// Digests are the newest of its copy of the state, at most 4; none: a version that does not tell.
 		Digests []state.Digest `cbor:"9,keyasint,omitempty"`
+		Active  uint32         `cbor:"10,keyasint,omitempty"` // the cluster's version, as its copy of the state has it; 0: 1
 	}
 
 	// answered is what a node says of itself, and who it is by its certificate.
@@ -208,8 +209,8 @@ func (s *Server) statusHere() (nodeStatus, error) {
 		return nodeStatus{}, err
 	}
 	defer s.gate.leave()
-	answer := nodeStatus{Status: status, LastIndex: n.LastIndex(), Clock: s.cfg.Clock.Now().UnixMilli(), Applies: command.Newest,
-		Digests: s.machine.fsm.Store().Digests()}
+	answer := nodeStatus{Status: status, LastIndex: n.LastIndex(), Clock: s.cfg.Clock.Now().UnixMilli(), Applies: s.cfg.newest,
+		Digests: s.machine.fsm.Store().Digests(), Active: s.machine.fsm.Store().View().ClusterVersion()}
 	if n.State() != raft.Leader {
 		answer.Silence = max(time.Since(n.LastContact()), 1)
 	}

@@ -40,7 +40,7 @@ func TestGoldenMessages(t *testing.T) {
 		{"nodeStatus", &nodeStatus{Status: client.Status{Node: "f-1", Roles: []string{"fetcher"}, Leader: "cp-1", Term: 2,
 			Applied: 3, Commands: 4, Shards: 5, Owned: 6, OpenJobs: 7, Out: 8}, LastTerm: 2, LastIndex: 9, Silence: 10, Servers: []string{"cp-1"}},
 			&nodeStatus{}},
-		{"nodeStatus since 2", &nodeStatus{Clock: 11, Applies: 2, Gossips: &membership.Info{Roles: []string{"fetcher"}, Address: "h:1",
+		{"nodeStatus since 2", &nodeStatus{Clock: 11, Applies: 2, Active: 2, Gossips: &membership.Info{Roles: []string{"fetcher"}, Address: "h:1",
 			Boot: ids.ID{2}, Leaving: true, Empty: true}}, &nodeStatus{}},
 	}
 	const path = "testdata/messages.golden"

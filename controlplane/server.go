@@ -199,8 +199,8 @@ func (s *Server) register(ctx context.Context, n *node) error {
 		node.Address = n.port.Address()
 	}
 	for known := false; ; {
-		if !s.awaitAdmission(ctx, n) {
-			return nil
+		if admitted, err := s.awaitAdmission(ctx, n); err != nil || !admitted {
+			return err
 		}
 		result, err := s.propose(ctx, s.cfg.IDs.New(), node, nil)
 		var view *state.View

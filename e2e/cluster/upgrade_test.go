@@ -285,37 +285,48 @@ func (u *upgrade) becomesActive(version float64) {
 	}
 }
 
-// refused is what the release before says of a version that it does not know.
-const refused = "is not known"
-
-// refuses starts the release before in the place of a node with each kind of copy of the state: it ends and says why.
+// refuses starts the release before in the place of nodes. A fetcher that left has no copy of the state: the leader does not
+// admit it, and says why. A node of the control plane has the activation in its log: it ends and says so.
 func (u *upgrade) refuses(before, this string) {
 	u.t.Helper()
 	leads := suite.Must(u.c.Leader(u.ctx))(u.t)
-	for _, role := range []string{cluster.Fetcher, cluster.ControlPlane} {
-		nodes := slices.DeleteFunc(u.c.With(role), func(n *cluster.Node) bool { return n == leads })
-		n := nodes[len(nodes)-1]
+	start := func(n *cluster.Node, binary string) {
+		n.Binary = binary
+		if err := n.Start(); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+	follows := slices.IndexFunc(u.c.With(cluster.ControlPlane), func(n *cluster.Node) bool { return n != leads })
+	fetcher, follower := u.c.With(cluster.Fetcher)[1], u.c.With(cluster.ControlPlane)[follows]
+	for _, n := range []*cluster.Node{fetcher, follower} {
 		if err := n.Stop(stopLimit); err != nil {
 			u.t.Fatal(err)
 		}
-		n.Binary = before
-		if err := n.Start(); err != nil {
-			u.t.Fatal(err)
+		start(n, before)
+		if n == fetcher {
+			u.hears(leads, "a node cannot join: its binary is older than the cluster's version")
+			n.Kill()
+		} else {
+			u.hears(n, "is not known")
+			<-n.Ended()
 		}
-		select {
-		case <-n.Ended():
-		case <-u.ctx.Done():
-			u.t.Fatalf("%s: the release before takes part in a cluster that it does not understand", n.Name)
-		}
-		if said := n.Said(); !strings.Contains(said, refused) {
-			u.t.Errorf("%s: the release before does not say why it ends:\n%s", n.Name, said)
-		}
-		n.Binary = this
-		if err := n.Start(); err != nil {
-			u.t.Fatal(err)
-		}
+		start(n, this)
 		if err := n.Ready(u.ctx); err != nil {
 			u.t.Fatal(err)
+		}
+	}
+}
+
+// hears waits until a node has said something.
+func (u *upgrade) hears(n *cluster.Node, what string) {
+	u.t.Helper()
+	ctx, cancel := context.WithTimeout(u.ctx, settleTime)
+	defer cancel()
+	for !strings.Contains(n.Said(), what) {
+		select {
+		case <-ctx.Done():
+			u.t.Fatalf("%s does not say %q:\n%s", n.Name, what, n.Said())
+		case <-time.After(lookEvery):
 		}
 	}
 }

@@ -10,7 +10,7 @@ BENCH    ?= -out bench/results
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
 
-.PHONY: run build test check race browser bounds bench hot peers bench-peers exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz clean
+.PHONY: run build test check race browser bounds bench hot peers bench-peers exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -91,15 +91,18 @@ scale:
 ## and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
 CLUSTER := ./pkg/stream/kafka ./pkg/rowstore/clickhouse ./pkg/cache ./pkg/testkit/netns ./apiserver ./e2e/cluster
 cluster:
-	SHOAL_CLUSTER_SUITE=1 go test -p 1 -count=1 -timeout 40m $(CLUSTER)
+	SHOAL_CLUSTER_SUITE=1 go test -p 1 -count=1 -timeout 50m $(CLUSTER)
 
-## faults: the whole fault matrix, SEEDS times each cell, with outages of ten minutes
+## faults: the whole fault matrix, FAULT_SEEDS times each cell, with outages of OUTAGE
+FAULT_SEEDS ?= 1
+OUTAGE      ?= 10m
 faults:
-	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestFaults -faults all -fault-seeds $(SEEDS) -outage 10m -v -timeout 24h
+	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestFaults -faults all -fault-seeds $(FAULT_SEEDS) -outage $(OUTAGE) -v -timeout 24h
 
-## failover: the time from a leader's kill to the next accepted write, of 50 kills
+## failover: the time from a leader's kill to the next accepted write, of KILLS kills
+KILLS ?= 50
 failover:
-	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestFailover -leader-kills 50 -v -timeout 1h
+	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestFailover -leader-kills $(KILLS) -v -timeout 1h
 
 ## cluster-scale: what more fetchers bring, bound by latency and until the cores are full, to bench/results/fetchers.md
 cluster-scale:
@@ -131,6 +134,10 @@ fuzz:
 	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
 	  done; \
 	done
+
+## nightly: what is too long for each commit, on the services that make cluster finds: hours by default. SEEDS, FUZZTIME, KILLS,
+## FAULT_SEEDS and OUTAGE shorten a night
+nightly: exactness crash scale fuzz failover watched faults
 
 clean:
 	rm -rf bin

@@ -10,6 +10,7 @@ import (
 // TestContactsSurviveKills kills twice in the middle of websites: each still has one row and one charge, and no read
 // counts twice towards the day's limits.
 func TestContactsSurviveKills(t *testing.T) {
+	t.Parallel()
 	cfg, want := suite.ContactsWeb(60, 150*time.Millisecond)
 	web := newWeb(t, cfg)
 	s := newService(t, web, "--host-rate", "20", "--max-host-rate", "20", "--no-rate-limits")

@@ -215,6 +215,7 @@ func (c *crashCase) verify(reported recount.Reported) recount.Summary {
 
 // TestCrashes kills the process at each point, several times by seed, and wants every run exact all the same.
 func TestCrashes(t *testing.T) {
+	t.Parallel()
 	passes := [2]map[string][]int{calibrate(t, 0), calibrate(t, 1)}
 	var mu sync.Mutex
 	fired := map[string]int{}
@@ -310,6 +311,7 @@ func countLines(t *testing.T, path string) map[string]int {
 
 // TestRefetchesAreBounded kills twice in a run whose hosts are asked slowly: no more can be fetched again than was out.
 func TestRefetchesAreBounded(t *testing.T) {
+	t.Parallel()
 	const hosts, rate, out = 4, 4, 2 * 4 // links out of a host: two seconds of its pace
 	web := newWeb(t, synthweb.Config{Hosts: hosts, PagesPerHost: 25, PageBytes: []int{2500},
 		MinLatency: 300 * time.Millisecond, MaxLatency: 500 * time.Millisecond})

@@ -38,6 +38,7 @@ func (s *service) customer(ref string) suite.Client {
 // TestEndpointsSurviveKills kills twice in the middle of a list that a plugin reads and of a run of searches: rows,
 // receipts, ledger and recount agree, each page under its endpoint's price row.
 func TestEndpointsSurviveKills(t *testing.T) {
+	t.Parallel()
 	shops := newWeb(t, suite.ShopWeb(20, 15, 300*time.Millisecond))
 	searches, cfg := suite.NewSearches(60, 150*time.Millisecond)
 	engine := newWeb(t, cfg)
@@ -97,6 +98,7 @@ func TestEndpointsSurviveKills(t *testing.T) {
 // TestTrialsSurviveKills kills while a preview and a sample wait for their page: the call fails, the run goes on and is
 // paid once.
 func TestTrialsSurviveKills(t *testing.T) {
+	t.Parallel()
 	shops := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1, MinLatency: 2 * time.Second, MaxLatency: 2 * time.Second})
 	s := newServiceOn(t, []*synthweb.Web{shops}, "--no-rate-limits")
 	ctx := suite.Within(t, suite.Patience)
@@ -173,6 +175,7 @@ const (
 // TestContactsAtTheirLimits reads as much as a day allows, and three websites more, with a kill in the middle: exactly as
 // many are read, whatever was read twice; what is over is neither fetched nor charged, and waits for a rerun.
 func TestContactsAtTheirLimits(t *testing.T) {
+	t.Parallel()
 	sameDay(t)
 	for name, c := range map[string]struct {
 		limit  int

@@ -57,6 +57,7 @@ func everyNth(n int, targets []forbidden.Target) []forbidden.Target {
 // that a customer can write: lists, scrapers, previews, samples, commands, discoveries, redirects, next links, robots.txt
 // files, names.
 func TestGuard(t *testing.T) {
+	t.Parallel()
 	if !netns.Alone(t) {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 // TestOneProcessPerDirectory refuses a second process, which must not disturb the first.
 func TestOneProcessPerDirectory(t *testing.T) {
+	t.Parallel()
 	s := newService(t, newWeb(t, synthweb.Config{}), suite.Fast()...)
 	first := s.p
 	second, err := process.Start(process.Config{Binary: binary(t), Data: s.data, Args: s.args})
@@ -32,6 +33,7 @@ func TestOneProcessPerDirectory(t *testing.T) {
 // TestStopsFetchNothingTwice stops the process in the middle of a run, which goes on at the next start as if nothing had been:
 // nothing that was asked for is asked for again.
 func TestStopsFetchNothingTwice(t *testing.T) {
+	t.Parallel()
 	for name, kind := range moveKinds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

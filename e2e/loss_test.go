@@ -19,6 +19,7 @@ var topics = []stream.Topic{stream.Tasks, stream.Pages, stream.Receipts}
 
 // TestTheLogMayLoseRecords drops some records of each topic all through a run, and wants it exact by markers alone.
 func TestTheLogMayLoseRecords(t *testing.T) {
+	t.Parallel()
 	// A dispatch has five attempts, however many pages its chain has: more losses would use them up by bad luck.
 	drops := map[stream.Topic]float64{stream.Tasks: 0.05, stream.Pages: 0.02, stream.Receipts: 0.1}
 	lost := map[stream.Topic]*atomic.Int64{stream.Tasks: {}, stream.Pages: {}, stream.Receipts: {}}
@@ -58,6 +59,7 @@ func TestTheLogMayRepeatRecords(t *testing.T) {
 
 // TestTheLogMayVanish loses every record of one topic, or of all, several times in the middle of a run.
 func TestTheLogMayVanish(t *testing.T) {
+	t.Parallel()
 	for name, wiped := range map[string][]stream.Topic{
 		"tasks": {stream.Tasks}, "pages": {stream.Pages}, "receipts": {stream.Receipts}, "all": topics,
 	} {

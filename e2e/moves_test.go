@@ -119,6 +119,7 @@ func settled(nodes map[string]suite.Node) bool {
 // TestPlannedMovesFetchNothingTwice lets fetchers join, weigh more, drain, come back and stop in the middle of a run, and
 // wants every page asked for once.
 func TestPlannedMovesFetchNothingTwice(t *testing.T) {
+	t.Parallel()
 	for name, kind := range moveKinds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,6 +22,7 @@ import (
 // TestRunsOfARestoredStateEnd restores a backup from the middle of a run that ended meanwhile, by itself or stopped: it is
 // open again, and the row store takes no more of its pages. It ends all the same, exact by what the restored ledger says.
 func TestRunsOfARestoredStateEnd(t *testing.T) {
+	t.Parallel()
 	pages := synthweb.Config{Seed: 3, Hosts: 40, PagesPerHost: 25, PageBytes: []int{2000}, MaxLatency: 20 * time.Millisecond,
 		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 90}, {Class: synthweb.NotFound, Weight: 5},
 			{Class: synthweb.Empty, Weight: 5}}}

@@ -18,7 +18,10 @@ import (
 )
 
 // TestScenarios runs the scenarios on one process; e2e/cluster runs them on many.
-func TestScenarios(t *testing.T) { suite.Run(t, alone{}) }
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	suite.Run(t, alone{})
+}
 
 // alone is the platform of one process on embedded defaults.
 type alone struct{}

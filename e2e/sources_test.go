@@ -188,6 +188,7 @@ func sources() map[string]model.SourceConfig {
 // TestSourcesSurviveKills reads a chain in every way at once, is killed twice in the middle, and finds other tokens and
 // builds after each death: every page still has its rows once and is charged once, and no placeholder is sent.
 func TestSourcesSurviveKills(t *testing.T) {
+	t.Parallel()
 	web := newOrigin(t)
 	args := []string{"--no-rate-limits", "--host-rate", "5", "--max-host-rate", "5", "--chromium", "none",
 		"--egress-origin", "*.example=" + web.Listener.Addr().String()}

@@ -128,6 +128,7 @@ func serveSOCKS(conn net.Conn) {
 // TestTiers: each page comes by the cheapest tier that gets it and costs what that one costs, also when the process dies in
 // the middle. Without a browser, who needs one is told so at the launch.
 func TestTiers(t *testing.T) {
+	t.Parallel()
 	path := browser.Path(t)
 	proxies := filepath.Join(t.TempDir(), "proxies")
 	if err := os.WriteFile(proxies, []byte("# exits\n"+newHTTPProxy(t)+"\n"+newSOCKSProxy(t)+"\n"), 0o600); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log"
 	"log/slog"
 	"maps"
@@ -87,7 +88,7 @@ type Config struct {
 	// Lag tells operators how many records each topic holds, by its name; nil: nothing is known.
 	Lag func(ctx context.Context) map[string]int64
 	// Recount holds the ledger of every closed run in a view against its page records; nil: not from here.
-	Recount func(ctx context.Context, view *client.View) ([]Recounted, error)
+	Recount func(ctx context.Context, view *client.View) iter.Seq2[Recounted, error]
 	// Operator is what administrators do to the cluster; nil: not from here.
 	Operator client.Operator
 	// SearchEngines are what SEARCH_ENGINE_SEARCH may ask, the default first.
@@ -133,8 +134,10 @@ func New(cfg Config) (*Server, error) {
 		cfg.Lag = func(context.Context) map[string]int64 { return map[string]int64{} }
 	}
 	if cfg.Recount == nil {
-		cfg.Recount = func(context.Context, *client.View) ([]Recounted, error) {
-			return nil, fault.New(fault.Unavailable, "this process cannot recount")
+		cfg.Recount = func(context.Context, *client.View) iter.Seq2[Recounted, error] {
+			return func(yield func(Recounted, error) bool) {
+				yield(Recounted{}, fault.New(fault.Unavailable, "this process cannot recount"))
+			}
 		}
 	}
 	if cfg.Operator == nil {

@@ -3,6 +3,7 @@ package billing
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
@@ -37,47 +38,38 @@ func (r Recounted) Equal() bool {
 }
 
 // Recount recomputes every closed run of the customers from page records, and what is stored of runs that a restore undid. A
-// run that still accrues has records that are not settled yet, so it is left out.
-func Recount(ctx context.Context, view *client.View, store Recounter) ([]Recounted, error) {
-	var all []Recounted
-	for _, customer := range view.Customers() {
-		var jobs []*client.Job
-		view.CustomerJobs(customer.Ref, func(job *client.Job) bool {
-			if job.Closed {
-				jobs = append(jobs, job)
-			}
-			return true
-		})
-		for _, job := range jobs {
-			one, err := recountJob(ctx, view, store, job)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, one)
+// run that still accrues has records that are not settled yet, so it is left out. An error is the last that is yielded.
+func Recount(ctx context.Context, view *client.View, store Recounter) iter.Seq2[Recounted, error] {
+	return func(yield func(Recounted, error) bool) {
+		goOn := true
+		each := func(one Recounted, err error) bool {
+			goOn = yield(one, err) && err == nil
+			return goOn
 		}
+		for _, customer := range view.Customers() {
+			view.CustomerJobs(customer.Ref, func(job *client.Job) bool {
+				return !job.Closed || each(recountJob(ctx, view, store, job))
+			})
+			if !goOn {
+				return
+			}
+		}
+		view.Undone(func(u *client.Undone) bool { return each(recountUndone(ctx, store, u)) })
 	}
-	undone, err := recountUndone(ctx, view, store)
-	return append(all, undone...), err
 }
 
-// recountUndone counts what is stored of the runs that restores undid.
-func recountUndone(ctx context.Context, view *client.View, store Recounter) ([]Recounted, error) {
-	var all []Recounted
-	view.Undone(func(u *client.Undone) bool {
-		all = append(all, Recounted{Job: u.Job, Customer: u.Customer, Undone: true})
-		return true
-	})
-	for i := range all {
-		counted, err := store.Recount(ctx, all[i].Job)
-		if err != nil {
-			return nil, fmt.Errorf("billing: recount of run %s, which was undone: %w", all[i].Job, err)
-		}
-		all[i].RecountItems = counted.Items
-		for _, quantity := range counted.Quantity {
-			all[i].RecountPages += quantity
-		}
+// recountUndone counts what is stored of a run that a restore undid.
+func recountUndone(ctx context.Context, store Recounter, u *client.Undone) (Recounted, error) {
+	result := Recounted{Job: u.Job, Customer: u.Customer, Undone: true}
+	counted, err := store.Recount(ctx, u.Job)
+	if err != nil {
+		return result, fmt.Errorf("billing: recount of run %s, which was undone: %w", u.Job, err)
 	}
-	return all, nil
+	result.RecountItems = counted.Items
+	for _, quantity := range counted.Quantity {
+		result.RecountPages += quantity
+	}
+	return result, nil
 }
 
 func recountJob(ctx context.Context, view *client.View, store Recounter, job *client.Job) (Recounted, error) {

@@ -5,6 +5,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -32,7 +33,7 @@ type Services struct {
 	// Lag is how many records each topic still holds, by its name.
 	Lag func(ctx context.Context) map[string]int64
 	// Recount holds the ledger of every closed run in a view against its page records.
-	Recount func(ctx context.Context, view *client.View) ([]Recounted, error)
+	Recount func(ctx context.Context, view *client.View) iter.Seq2[Recounted, error]
 	// Operator is what administrators do to the cluster.
 	Operator client.Operator
 	// Guard says which addresses may be crawled.

@@ -86,6 +86,12 @@ func WriteArray[T any](w io.Writer, next func() ([]T, error)) error {
 	}
 }
 
+// Length is how many bytes of an answer an item is.
+func Length(item any) (int, error) {
+	text, err := encodeItem(item)
+	return len(text), err
+}
+
 // encodeItem is an item as clients get it: a row as it was stored, and addresses with their & as they are.
 func encodeItem(item any) ([]byte, error) {
 	if row, ok := item.(json.RawMessage); ok {

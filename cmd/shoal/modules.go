@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"net"
 	"os"
 	"path/filepath"
@@ -373,15 +374,17 @@ func (n *node) serveAPI(ctx context.Context) error {
 }
 
 // recount holds the ledger against the page records, for an operator.
-func (n *node) recount(ctx context.Context, view *controlclient.View) ([]apiserver.Recounted, error) {
-	counted, err := billing.Recount(ctx, view, n.services.store)
-	runs := make([]apiserver.Recounted, len(counted))
-	for i, c := range counted {
-		runs[i] = apiserver.Recounted{JobID: c.Job, CustomerRef: c.Customer, EntryID: c.Entry, LedgerMicros: c.LedgerMicros,
-			RecountMicros: c.RecountMicros, LedgerPages: c.LedgerPages, RecountPages: c.RecountPages,
-			LedgerItems: c.LedgerItems, RecountItems: c.RecountItems, Equal: c.Equal(), Undone: c.Undone}
+func (n *node) recount(ctx context.Context, view *controlclient.View) iter.Seq2[apiserver.Recounted, error] {
+	return func(yield func(apiserver.Recounted, error) bool) {
+		for c, err := range billing.Recount(ctx, view, n.services.store) {
+			run := apiserver.Recounted{JobID: c.Job, CustomerRef: c.Customer, EntryID: c.Entry, LedgerMicros: c.LedgerMicros,
+				RecountMicros: c.RecountMicros, LedgerPages: c.LedgerPages, RecountPages: c.RecountPages,
+				LedgerItems: c.LedgerItems, RecountItems: c.RecountItems, Equal: c.Equal(), Undone: c.Undone}
+			if !yield(run, err) {
+				return
+			}
+		}
 	}
-	return runs, err
 }
 
 // close releases what the roles alone used, once they have stopped.

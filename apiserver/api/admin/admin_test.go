@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"context"
+	"iter"
 	"testing"
 
 	"shoal.dev/shoal/apiserver"
@@ -63,8 +64,10 @@ func TestStatus(t *testing.T) {
 
 func TestRecount(t *testing.T) {
 	s := apitest.Start(t, func(cfg *apiserver.Config) {
-		cfg.Recount = func(_ context.Context, view *client.View) ([]apiserver.Recounted, error) {
-			return []apiserver.Recounted{{CustomerRef: view.Customers()[0].Ref, LedgerMicros: 150, RecountMicros: 300}}, nil
+		cfg.Recount = func(_ context.Context, view *client.View) iter.Seq2[apiserver.Recounted, error] {
+			return func(yield func(apiserver.Recounted, error) bool) {
+				yield(apiserver.Recounted{CustomerRef: view.Customers()[0].Ref, LedgerMicros: 150, RecountMicros: 300}, nil)
+			}
 		}
 	})
 	s.Run(t,

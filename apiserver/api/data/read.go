@@ -19,11 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-const (
-	maxFields = 500
-	// A page ends early, with a cursor, when its rows are large together: 1,000 rows may be 1 GB.
-	pageBytes = 16 << 20
-)
+const maxFields = 500
 
 type readRequest struct {
 	ScraperID ids.ID   `query:"scraperId" doc:"At least one of scraperId, groupId and jobId is needed"`
@@ -84,7 +80,7 @@ func Read(s api.Services) *operation.Operation {
 // see now.
 func (in *readRequest) begin(ctx context.Context, s api.Services, from *operation.Caller) (place, rowstore.ScanQuery, error) {
 	var at place
-	q := rowstore.ScanQuery{Limit: in.Limit, Bytes: pageBytes}
+	q := rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
 	var err error
 	if q.Filter, err = parseFilter(in.Filters); err != nil {
 		return at, q, err

@@ -34,8 +34,9 @@ type listPlace struct {
 func List(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_scrapers", Routes: operation.Routes("GET /api/scraper/list"), Group: group,
-		Summary: "Lists the customer's scrapers, newest first",
-		Access:  auth.Read, Rate: limits.Read,
+		Summary:     "Lists the customer's scrapers, newest first",
+		Description: "A page may have fewer scrapers than limit although more follow, when they are large.",
+		Access:      auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.InvalidCursor},
 	}, func(_ context.Context, from *operation.Caller, in *listRequest) (api.CursorPage[Scraper], error) {
 		page := api.CursorPage[Scraper]{Items: []Scraper{}}
@@ -47,24 +48,27 @@ func List(s api.Services) *operation.Operation {
 			}
 		}
 		wanted := in.filter(from.View, s.Clock.Now())
-		last := listPlace{}
+		last, size, err := listPlace{}, 0, error(nil)
 		from.View.Scrapers(from.Customer, func(sc *client.Scraper) bool {
 			if in.Cursor != "" && !before(sc, after) || !wanted(sc) {
 				return true
 			}
-			if len(page.Items) == in.Limit {
+			if len(page.Items) == in.Limit || size >= api.PageBytes {
 				page.HasMore = true
 				return false
 			}
-			page.Items = append(page.Items, newScraper(from.View, sc))
-			last = listPlace{sc.CreatedAt, sc.ID}
+			item, length := newScraper(from.View, sc), 0
+			if length, err = api.Length(item); err != nil {
+				return false
+			}
+			page.Items, size, last = append(page.Items, item), size+length, listPlace{sc.CreatedAt, sc.ID}
 			return true
 		})
 		if page.HasMore {
 			next := api.NewCursor(last, read...)
 			page.NextCursor = &next
 		}
-		return page, nil
+		return page, err
 	})
 }
 

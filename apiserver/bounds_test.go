@@ -1,0 +1,279 @@
+package apiserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const (
+	mostAnswer = api.PageBytes + mostBody // of any list: a page ends behind the object that fills it
+	mostBody   = 1 << 20                  // that makes one object
+)
+
+// shownElsewhere are operations whose answers hold arrays, and why those are bounded.
+var shownElsewhere = map[string]string{
+	"svc_get_data":                  "TestReadLargeRows",
+	"svc_get_group_data":            "TestGroupLongPage",
+	"svc_list_scraper_job_errors":   "TestManyErrors",
+	"svc_get_scraper_sample_data":   "a trial answers 768 KiB at most",
+	"svc_preview_scraper_from_curl": "a trial answers 768 KiB at most",
+	"svc_preview_scraper_from_url":  "a trial answers 768 KiB at most",
+	"svc_list_schema_items":         "the same for everybody",
+	"svc_list_prices":               "the rows of one price table",
+	"svc_admin_nodes":               "one for each process of the cluster",
+	"svc_admin_status":              "one node's roles",
+	"svc_adjust_wallet":             "one posting",
+	"svc_put_global_schema":         "one object, of one body",
+	"svc_create_customer_schema":    "one object, of one body",
+	"svc_get_schema":                "one object, of one body",
+	"svc_get_global_schema":         "one object, of one body",
+	"svc_create_scraper":            "one object, of one body",
+	"svc_create_scraper_v2":         "one object, of one body",
+	"svc_get_scraper":               "one object, of one body, and a schema",
+	"svc_get_scraper_v2":            "one object, of one body, and a schema",
+}
+
+// TestEveryListIsBounded fills every list with as many of the largest objects as there may be, or as one page may hold, and
+// reads it to its end: no answer is long, nothing is left out. An operation that answers an array and is in neither table
+// fails it.
+func TestEveryListIsBounded(t *testing.T) {
+	const recounted = 100_000
+	s := apitest.Start(t, func(cfg *apiserver.Config) { cfg.Recount = manyRuns(recounted) })
+	l := &lists{Server: s, t: t, group: s.NewGroup(t, "alice", "g")}
+	filled := map[string]func(){
+		"svc_list_scrapers": func() {
+			l.byCursor("/api/scraper/list?limit=1000", l.fillScrapers(40))
+		},
+		"svc_list_groups": func() { l.whole(apitest.Reader, "GET /api/scraper/group/list", "", l.fillGroups()) },
+		"svc_list_keys":   func() { l.whole(apitest.Reader, "GET /api/key/list", "keys", l.fillKeys()) },
+		"svc_list_customer_schemas": func() {
+			l.whole(apitest.Reader, "GET /api/schema/customer", "", l.fillSchemas("alice", 200))
+		},
+		"svc_list_global_schemas": func() { l.whole(apitest.Admin, "GET /api/schema", "", l.fillSchemas("", 1_000)) },
+		"svc_list_scraper_jobs": func() {
+			l.fillRuns(200)
+			l.whole(apitest.Reader, "GET /api/scraper/load-history?size=200", "content", 200)
+		},
+		"svc_list_wallet_transactions": func() {
+			l.whole(apitest.Reader, "GET /api/wallet/transactions?size=100", "content", l.fillWallet(100))
+		},
+		// It is streamed: of so many runs as there are in years nothing is held but one.
+		"svc_admin_recount": func() {
+			a := s.Call(t, apitest.Scenario{As: apitest.Admin, Do: "POST /api/admin/billing/recount"})
+			if runs, _ := a.JSON.([]any); len(runs) != recounted || a.Header.Get("Content-Length") != "" {
+				t.Errorf("%d of %d runs, length %q", len(runs), recounted, a.Header.Get("Content-Length"))
+			}
+		},
+	}
+	for _, id := range operationsThatList(t) {
+		fill, here := filled[id]
+		switch _, elsewhere := shownElsewhere[id]; {
+		case here == elsewhere:
+			t.Errorf("%s answers an array: say in exactly one of the two tables what bounds it", id)
+		case here:
+			t.Run(id, func(t *testing.T) {
+				l.t = t
+				fill()
+			})
+		}
+		delete(filled, id)
+	}
+	for id := range filled {
+		t.Errorf("%s answers no array", id)
+	}
+}
+
+func manyRuns(n int) func(context.Context, *client.View) iter.Seq2[apiserver.Recounted, error] {
+	return func(context.Context, *client.View) iter.Seq2[apiserver.Recounted, error] {
+		return func(yield func(apiserver.Recounted, error) bool) {
+			for range n {
+				if !yield(apiserver.Recounted{CustomerRef: "alice", Equal: true}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// operationsThatList are those whose answer is an array, or has one among its members.
+func operationsThatList(t *testing.T) []string {
+	t.Helper()
+	type schema struct {
+		Ref        string `json:"$ref"`
+		Type       any    `json:"type"`
+		Properties map[string]json.RawMessage
+	}
+	var document struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			Responses   map[string]struct {
+				Content map[string]struct{ Schema json.RawMessage }
+			}
+		}
+		Components struct{ Schemas map[string]json.RawMessage }
+	}
+	text, err := os.ReadFile("testdata/openapi.json")
+	if err == nil {
+		err = json.Unmarshal(text, &document)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(text json.RawMessage) (s schema, isArray bool) {
+		for {
+			s = schema{}
+			if err := json.Unmarshal(text, &s); err != nil {
+				t.Fatal(err)
+			}
+			if s.Ref == "" {
+				types, _ := json.Marshal(s.Type) // it was JSON
+				return s, strings.Contains(string(types), `"array"`)
+			}
+			text = document.Components.Schemas[s.Ref[strings.LastIndex(s.Ref, "/")+1:]]
+		}
+	}
+	var found []string
+	for _, methods := range document.Paths {
+		for _, op := range methods {
+			content, ok := op.Responses["200"].Content["application/json"]
+			if !ok {
+				continue
+			}
+			answer, lists := read(content.Schema)
+			for _, property := range answer.Properties {
+				_, isArray := read(property)
+				lists = lists || isArray
+			}
+			if lists && !slices.Contains(found, op.OperationID) {
+				found = append(found, op.OperationID)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// lists fills a server and reads its lists.
+type lists struct {
+	*apitest.Server
+	t     *testing.T
+	group ids.ID
+}
+
+// name is one of the longest, which no other object has.
+func (l *lists) name(n, most int) string {
+	number := fmt.Sprintf("%06d", n)
+	return number + strings.Repeat("🐟", most-len(number))
+}
+
+func (l *lists) scraper(n, bytes int) ids.ID {
+	put := client.PutScraper{Create: true, ID: l.IDs.New(), Customer: "alice", Group: l.group,
+		Spec: model.Scraper{Name: l.name(n, 200), Type: model.SingleProduct}}
+	for left := bytes; left > 0; left -= 2_000 {
+		put.Spec.ItemsConfig = append(put.Spec.ItemsConfig, model.Field{Name: fmt.Sprint("f", left), Selector: strings.Repeat("a", 1_900)})
+	}
+	l.Client.Must(l.t, put)
+	return put.ID
+}
+
+func (l *lists) fillScrapers(n int) int {
+	for i := range n {
+		l.scraper(i, mostBody)
+	}
+	all := 0
+	l.Client.View().Scrapers("alice", func(*client.Scraper) bool { all++; return true })
+	return all
+}
+
+func (l *lists) fillGroups() int {
+	const most = 10_000
+	for i := len(l.Client.View().Groups("alice")); i < most; i++ {
+		l.Client.Must(l.t, client.PutGroup{Create: true, ID: l.IDs.New(), Customer: "alice", Name: l.name(i, 200)})
+	}
+	return most
+}
+
+func (l *lists) fillKeys() int {
+	const most = 1_000
+	for i := len(l.Client.View().Keys("alice")); i < most; i++ {
+		l.Client.Must(l.t, client.MintKey{ID: l.IDs.New(), Customer: "alice", Prefix: fmt.Sprintf("sk%06x", i), Hash: [32]byte{byte(i), byte(i >> 8), 1},
+			Name: l.name(i, 64), Scope: model.ScopeUser})
+	}
+	return most
+}
+
+func (l *lists) fillSchemas(customer string, n int) int {
+	for i := range n {
+		l.Client.Must(l.t, client.PutSchema{ID: l.IDs.New(), Customer: customer, Name: l.name(i, 200), Version: int64(i + 1),
+			Type: l.name(i, 100), Content: []byte(`{}`)})
+	}
+	return n
+}
+
+func (l *lists) fillRuns(n int) {
+	for i := range n {
+		run := client.LaunchRun{Job: l.IDs.New(), Entry: l.IDs.New(), Customer: "alice", Scraper: l.scraper(1_000+i, 0), List: l.IDs.New(),
+			Links: 1, Tiers: model.TiersOf(model.Plain)}
+		l.Client.Must(l.t, run)
+	}
+}
+
+func (l *lists) fillWallet(n int) int {
+	for i := range n {
+		l.Client.Must(l.t, client.AdjustWallet{Customer: "alice", Entry: l.IDs.New(), Amount: 1, Note: l.name(i, 200)})
+	}
+	return n
+}
+
+// whole reads a list that one answer holds; member is where in it, "": it is the answer.
+func (l *lists) whole(as, do, member string, want int) {
+	l.t.Helper()
+	a := l.Call(l.t, apitest.Scenario{As: as, Do: do})
+	items, _ := a.JSON.([]any)
+	if of, is := a.JSON.(map[string]any); is {
+		items, _ = of[member].([]any)
+	}
+	if a.Status != 200 || len(items) != want || len(a.Body) > mostAnswer {
+		l.t.Errorf("%s: status %d, %d of %d in %d bytes", do, a.Status, len(items), want, len(a.Body))
+	}
+}
+
+// byCursor reads a list page by page.
+func (l *lists) byCursor(path string, want int) {
+	l.t.Helper()
+	seen := map[any]bool{}
+	for cursor := ""; ; {
+		a := l.Call(l.t, apitest.Scenario{As: apitest.Reader, Do: "GET " + path + "&cursor=" + url.QueryEscape(cursor)})
+		var page struct {
+			Items      []struct{ ID string }
+			NextCursor string
+			HasMore    bool
+		}
+		if err := json.Unmarshal(a.Body, &page); err != nil || a.Status != 200 || len(a.Body) > mostAnswer {
+			l.t.Fatalf("status %d, %d bytes, %v", a.Status, len(a.Body), err)
+		}
+		for _, item := range page.Items {
+			seen[item.ID] = true
+		}
+		if cursor = page.NextCursor; !page.HasMore {
+			break
+		}
+	}
+	if len(seen) != want {
+		l.t.Errorf("%d of %d", len(seen), want)
+	}
+}

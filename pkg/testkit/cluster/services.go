@@ -258,17 +258,17 @@ func (s *Services) recreateTopics(ctx context.Context, topics []kafka.Topic) err
 	})
 }
 
-// poison writes a record that nobody can read into every partition of the topics.
+// poison writes a record that nobody can read into every partition of the topics, once or, where brokers that have just come
+// back answer late, several times.
 func (s *Services) poison(ctx context.Context, topics []kafka.Topic, value []byte) error {
 	for _, topic := range topics {
 		for _, partition := range topic.Partitions {
-			wrote, err := s.kafka().Produce(ctx, &kafka.ProduceRequest{Topic: topic.Name, Partition: partition.ID,
-				RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes(value)})})
-			if err == nil {
-				err = wrote.Error
-			}
+			place := fmt.Sprintf("%s/%d is poisoned", topic.Name, partition.ID)
+			err := await(ctx, place, func() error {
+				return produce(ctx, s.kafka(), topic.Name, partition.ID, kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes(value)}))
+			})
 			if err != nil {
-				return fmt.Errorf("cluster: kafka: poison %s/%d: %w", topic.Name, partition.ID, err)
+				return err
 			}
 		}
 	}
@@ -292,8 +292,12 @@ func (s *Services) repeat(ctx context.Context, topics []kafka.Topic, most int64)
 			if p.LastOffset <= p.FirstOffset {
 				continue
 			}
-			if err := repeatTail(ctx, client, topic.Name, p.Partition, max(p.FirstOffset, p.LastOffset-most)); err != nil {
-				return fmt.Errorf("cluster: kafka: repeat %s/%d: %w", topic.Name, p.Partition, err)
+			place := fmt.Sprintf("%s/%d is repeated", topic.Name, p.Partition)
+			err := await(ctx, place, func() error {
+				return repeatTail(ctx, client, topic.Name, p.Partition, max(p.FirstOffset, p.LastOffset-most))
+			})
+			if err != nil {
+				return err
 			}
 		}
 	}
@@ -310,8 +314,13 @@ func repeatTail(ctx context.Context, client *kafka.Client, topic string, partiti
 	if err != nil {
 		return err
 	}
-	wrote, err := client.Produce(ctx, &kafka.ProduceRequest{Topic: topic, Partition: partition,
-		RequiredAcks: kafka.RequireAll, Records: read.Records})
+	return produce(ctx, client, topic, partition, read.Records)
+}
+
+// produce writes records into a partition, at all its replicas.
+func produce(ctx context.Context, client *kafka.Client, topic string, partition int, records kafka.RecordReader) error {
+	wrote, err := client.Produce(ctx, &kafka.ProduceRequest{Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll,
+		Records: records})
 	if err == nil {
 		err = wrote.Error
 	}

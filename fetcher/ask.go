@@ -217,7 +217,17 @@ func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, r
 	if !result.Free {
 		got.priceRow, got.quantity = c.charge.Of(c.fetch.by)
 	}
-	p := c.follow(f, r, secret, got)
+	if r.pager == nil {
+		p := c.follow(f, r, secret, got)
+		return step{page: &p}
+	}
+	var p model.Page
+	panicked := f.reader.Run(reading.Page{URL: first.URL, ContentType: first.ContentType, Body: first.Body}, func() {
+		p = c.follow(f, r, secret, got)
+	})
+	if panicked != nil {
+		return f.fail(c, fault.PageUnparsable)
+	}
 	return step{page: &p}
 }
 

@@ -172,7 +172,7 @@ func New(config Config) *Fetcher {
 		config:   config,
 		metrics:  newMetrics(config.Metrics),
 		reader:   config.Reader,
-		recipes:  newRecipeCache(maxRecipes),
+		recipes:  newRecipeCache(maxRecipes, config.Reader),
 		tokens:   newTokens(config.Clock),
 		hosts:    newHostMemory(maxRemembered),
 		extract:  make(chan struct{}, config.Extractions),

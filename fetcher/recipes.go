@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
@@ -43,7 +44,8 @@ type recipeKey struct {
 
 // recipeCache keeps the recipes used last, each compiled once.
 type recipeCache struct {
-	most int
+	most   int
+	reader *reading.Guard
 
 	mu     sync.Mutex
 	places map[recipeKey]*list.Element
@@ -55,8 +57,8 @@ type cachedRecipe struct {
 	compile func() *recipe
 }
 
-func newRecipeCache(most int) *recipeCache {
-	return &recipeCache{most: most, places: map[recipeKey]*list.Element{}, used: list.New()}
+func newRecipeCache(most int, reader *reading.Guard) *recipeCache {
+	return &recipeCache{most: most, reader: reader, places: map[recipeKey]*list.Element{}, used: list.New()}
 }
 
 // get is nil when the view does not have the recipe.
@@ -70,7 +72,7 @@ func (c *recipeCache) get(view View, scraper ids.ID, revision uint32) *recipe {
 			c.mu.Unlock()
 			return nil
 		}
-		compile := sync.OnceValue(func() *recipe { return compileRecipe(found.Recipe) })
+		compile := sync.OnceValue(func() *recipe { return c.compile(found.Recipe, compileRecipe) })
 		place = c.used.PushFront(&cachedRecipe{key, compile})
 		c.places[key] = place
 		if c.used.Len() > c.most {
@@ -80,6 +82,15 @@ func (c *recipeCache) get(view View, scraper ids.ID, revision uint32) *recipe {
 	c.used.MoveToFront(place)
 	c.mu.Unlock()
 	return place.Value.(*cachedRecipe).compile()
+}
+
+// compile makes what a customer wrote a recipe. One that ends in a panic has no extractor.
+func (c *recipeCache) compile(r model.Recipe, compile func(model.Recipe) *recipe) (compiled *recipe) {
+	panicked := c.reader.Run(reading.Page{URL: "a scraper's recipe"}, func() { compiled = compile(r) })
+	if panicked != nil {
+		return &recipe{err: panicked}
+	}
+	return compiled
 }
 
 // errNoRule says that a recipe may not be used: something in it would be sent that stands for something else.

@@ -509,7 +509,7 @@ func TestBadRecordsAreSkipped(t *testing.T) {
 
 func TestRecipesAreBounded(t *testing.T) {
 	control := newControl(1, title)
-	cache := newRecipeCache(2)
+	cache := newRecipeCache(2, NewReader(ReaderConfig{}))
 	first := cache.get(control, ids.ID{1}, 1)
 	if first == nil || first.extractor == nil || cache.get(control, ids.ID{1}, 1) != first {
 		t.Fatal("a recipe is not compiled once")

@@ -282,3 +282,23 @@ func FuzzXPath(f *testing.F) {
 		}
 	})
 }
+
+// What is refused is named: XPath 1.0 that is not supported, later versions, and slips.
+func TestRefusedXPathIsNamed(t *testing.T) {
+	for expr, named := range map[string]string{
+		"//a[$x]": "variables", "for $x in //a return $x": "variables", "some $x in //a satisfies $x": "variables",
+		"//a/namespace::*": "axis namespace", "//a[foo::b]": "axis foo",
+		"id('x')": "id()", "lang('en')": "lang()", "document('x')": "document()", "key('a', 'b')": "key()", "current()": "current()",
+		"generate-id()": "generate-id()", "system-property('x')": "system-property()", "format-number(1, '0')": "format-number()",
+		"matches(., 'a')": "matches()", "string-join(//a, ',')": "string-join()", "exists(//a)": "exists()", "re:test('a', 'b')": "re:test()",
+		"element(a)": "element()", "if (1) then 2 else 3": "if()",
+		"//a except //b": `"except"`, "//a intersect //b": `"intersect"`, "//a eq //b": `"eq"`, "//a is //b": `"is"`, "1 to 3": `"to"`,
+		"(1, 2)": `","`, "//a ! string(.)": "'!'", "//@*:href": "':'", "//a/string()": `"("`, "//a/(b|c)": `"("`,
+		"//a[1": "] is missing", "//a]": `"]"`, "//a/": "a name is missing", "'a": "quote", "": "the end",
+		"count()": "count() does not take 0", "count(1)": "count() takes nodes", "position(1)": "position() does not take 1", "1 | //a": "|",
+	} {
+		if _, err := CompileXPath(expr); err == nil || !strings.Contains(err.Error(), named) {
+			t.Errorf("%s: %v does not name %q", expr, err, named)
+		}
+	}
+}

@@ -35,14 +35,33 @@ func (s *Server) noteDiverged(stands state.Digest) {
 	}
 }
 
-// compareDigests compares the digests of all copies of the state every so often, and tells the nodes whose differ.
+// compareDigests compares the digests of all copies of the state every so often, and tells the nodes whose differ. A leader
+// that is one of them does not lead on: what it answers and dispatches comes from a state that the others do not have.
 func (l *leadership) compareDigests(ctx context.Context) error {
-	for l.s.pause(ctx, digestsEvery) {
+	for {
+		if err := l.stepDownIfDiverged(ctx); err != nil {
+			return err
+		}
+		if !l.s.pause(ctx, digestsEvery) {
+			return nil
+		}
 		if err := l.lookForDivergence(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+}
+
+// stepDownIfDiverged hands leadership over when this node's copy of the state was found to differ. Without another voter
+// that can take it the node leads on, and tries again.
+func (l *leadership) stepDownIfDiverged(ctx context.Context) error {
+	if l.s.Diverged() == nil {
+		return nil
+	}
+	_, err := askRaft(ctx, l.s, func(n *node) (struct{}, error) {
+		n.handOver()
+		return struct{}{}, nil
+	})
+	return err
 }
 
 // lookForDivergence compares once. Nodes of another version are left out: they may write records in another way.

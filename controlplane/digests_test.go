@@ -68,6 +68,30 @@ func TestADivergentVoterIsTold(t *testing.T) {
 	}
 }
 
+// A leader whose state is another than that of the other voters hands over.
+func TestADivergentLeaderStepsDown(t *testing.T) {
+	t.Parallel()
+	c := newNodes(t, 3, 0)
+	openCustomer(t, c.at(0), "ann")
+	for i := range 3 {
+		c.ready(i)
+	}
+	leads := c.leader()
+	l := c.at(leads).leading.Load()
+	if err := l.stepDownIfDiverged(patient(t)); err != nil || c.leader() != leads {
+		t.Fatalf("a leader whose state is that of the others: %v", err)
+	}
+	until(t, "three voters with the same commands", func() bool { return diverge(t, c, leads) })
+	if err := l.lookForDivergence(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	_ = l.stepDownIfDiverged(patient(t)) // its leadership may have ended by then
+	until(t, "another leads", func() bool {
+		n := c.leader()
+		return n >= 0 && n != leads
+	})
+}
+
 // diverge has one voter apply the first command of the next minute in another way. Not ok: they are not at the same command.
 func diverge(t *testing.T, c *nodes, differs int) bool {
 	t.Helper()

@@ -25,6 +25,9 @@ func toUTF8(body []byte, contentType string) ([]byte, error) {
 		return body, nil
 	}
 	declared := headerCharset(contentType)
+	if order := unmarkedUTF16(body); declared == "" && order != "" {
+		declared, valid = order, false
+	}
 	if valid && (declared == "utf-8" || isPlainASCII(body)) {
 		return body, nil
 	}
@@ -44,6 +47,27 @@ func toUTF8(body []byte, contentType string) ([]byte, error) {
 		return nil, fault.Wrap(fault.PageUnparsable, fmt.Errorf("%s: %w", name, err), "The page's characters cannot be read.")
 	}
 	return bytes.TrimPrefix(text, mark), nil
+}
+
+// unmarkedUTF16 names the byte order of UTF-16 that begins with ASCII and has no mark; "" is other text. A NUL is in no
+// other encoding's text.
+func unmarkedUTF16(body []byte) string {
+	const units = 4
+	if len(body) < 2*units {
+		return ""
+	}
+	little, big := true, true
+	for i := 0; i < 2*units; i += 2 {
+		big = big && body[i] == 0 && body[i+1] != 0
+		little = little && body[i] != 0 && body[i+1] == 0
+	}
+	switch {
+	case little:
+		return "utf-16le"
+	case big:
+		return "utf-16be"
+	}
+	return ""
 }
 
 // isText says whether a body may be text at all; one without a type may.

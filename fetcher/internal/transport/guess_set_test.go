@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
@@ -33,6 +34,9 @@ func TestGuessOfSavedTexts(t *testing.T) {
 		body, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if bytes.HasPrefix(body, []byte("\xfe\xff")) {
+			e, _ = charset.Lookup("utf-16be") // in a folder that does not tell the order
 		}
 		want, _, err := transform.Bytes(e.NewDecoder(), body)
 		if err != nil {

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// TestReferenceIsAsBuilt holds the reference to the declarations that it is written from; -update writes it anew.
+func TestReferenceIsAsBuilt(t *testing.T) {
+	const folder = "../../docs/reference"
+	for name, text := range map[string]string{
+		"errors.md": errorReference(), "metrics.md": metricReference(t), "commands.md": commandReference(t),
+	} {
+		path := filepath.Join(folder, name)
+		if *update {
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		written, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(written) != text {
+			t.Errorf("%s is not what the declarations say: run the test with -update", path)
+		}
+	}
+}
+
+// generated says where a page of the reference comes from.
+const generated = "Written from the code by `go test ./cmd/shoal -run TestReferenceIsAsBuilt -update`.\n\n"
+
+func errorReference() string {
+	var answers, pages strings.Builder
+	catalog := fault.Catalog()
+	codes := slices.SortedFunc(maps.Keys(catalog), func(a, b fault.Code) int {
+		return cmp.Or(cmp.Compare(catalog[a].Status, catalog[b].Status), cmp.Compare(a, b))
+	})
+	for _, code := range codes {
+		if entry := catalog[code]; entry.Status != 0 {
+			fmt.Fprintf(&answers, "| %d | `%s` | %s |\n", entry.Status, code, entry.Title)
+		} else {
+			fmt.Fprintf(&pages, "| `%s` | %s |\n", code, entry.Title)
+		}
+	}
+	return "# Error codes\n\n" + generated +
+		"An answer that is no success is a problem document. Its `code` is one of these; its `errors` name the fields.\n\n" +
+		"| Status | Code | Title |\n|---|---|---|\n" + answers.String() +
+		"\nA link that failed, or a run that ended early, has one of these. Such a link costs nothing.\n\n" +
+		"| Code | Title |\n|---|---|\n" + pages.String()
+}
+
+func metricReference(t *testing.T) string {
+	t.Helper()
+	n := newTestNode(t, ServeConfig{Data: t.TempDir(), Roles: roleNames(), Capacity: 1, HostRate: 1, HostConnections: 1,
+		MaxHostRate: 1, MaxHostConnections: 1}, io.Discard, nil)
+	var text strings.Builder
+	text.WriteString("# Metrics\n\n" + generated +
+		"Every process serves the metrics of its roles at `/metrics` of `--ops-listen`, in the text format of Prometheus.\n\n" +
+		"| Metric | Type | Labels | What it says |\n|---|---|---|---|\n")
+	for _, m := range n.metrics.Declared() {
+		labels := ""
+		if len(m.Labels) > 0 {
+			labels = "`" + strings.Join(m.Labels, "`, `") + "`"
+		}
+		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, labels, strings.ReplaceAll(m.Help, "|", "\\|"))
+	}
+	return text.String()
+}
+
+// commandReference is the help of every command, as people get it.
+func commandReference(t *testing.T) string {
+	t.Helper()
+	parser, err := kong.New(&grammar{}, kong.Name("shoal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("COLUMNS", "100")
+	var text strings.Builder
+	text.WriteString("# Commands\n\n" + generated)
+	for _, leaf := range append([]*kong.Node{parser.Model.Node}, parser.Model.Leaves(true)...) {
+		path := strings.Fields(leaf.Path())
+		var help bytes.Buffer
+		if code := run(context.Background(), append(path, "--help"), terminal{out: &help, err: &help}); code != exitOK {
+			t.Fatalf("%v --help: %d: %s", path, code, help.String())
+		}
+		fmt.Fprintf(&text, "## %s\n\n```text\n%s\n```\n\n", strings.TrimSpace("shoal "+leaf.Path()), strings.TrimSpace(help.String()))
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}

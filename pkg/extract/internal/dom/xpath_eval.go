@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // evaluation is the work of one expression on one document.
@@ -59,7 +58,7 @@ func (v *evaluation) eval(e *expression, f focus) any {
 	case "mod":
 		return math.Mod(v.number(e.args[0], f), v.number(e.args[1], f))
 	}
-	return v.call(e, f)
+	return e.call(v, e.args, f)
 }
 
 func (v *evaluation) nodes(e *expression, f focus) []spot {
@@ -321,143 +320,4 @@ func (v *evaluation) bounds(all []spot) (least, most float64) {
 		}
 	}
 	return least, most
-}
-
-func (v *evaluation) call(e *expression, f focus) any {
-	switch e.op {
-	case "position(":
-		return float64(f.index)
-	case "last(":
-		return float64(f.all)
-	case "true(", "false(":
-		return e.op == "true("
-	case "not(", "boolean(":
-		return v.truth(e.args[0], f) == (e.op == "boolean(")
-	case "count(":
-		return float64(len(v.nodes(e.args[0], f)))
-	case "sum(":
-		sum := 0.0
-		for _, p := range v.nodes(e.args[0], f) {
-			sum += readNumber(v.d.valueAt(p))
-		}
-		return sum
-	case "floor(":
-		return math.Floor(v.number(e.args[0], f))
-	case "ceiling(":
-		return math.Ceil(v.number(e.args[0], f))
-	case "round(":
-		return round(v.number(e.args[0], f))
-	case "name(", "local-name(", "namespace-uri(":
-		at := []spot{f.at}
-		if len(e.args) > 0 {
-			at = v.nodes(e.args[0], f)
-		}
-		if len(at) == 0 || e.op == "namespace-uri(" {
-			return ""
-		}
-		name := v.d.nameAt(at[0])
-		if e.op == "local-name(" {
-			name = name[strings.IndexByte(name, ':')+1:]
-		}
-		return name
-	}
-	texts := make([]string, len(e.args), max(1, len(e.args)))
-	for i, arg := range e.args {
-		if e.op == "substring(" && i > 0 {
-			break
-		}
-		texts[i] = v.text(arg, f)
-	}
-	if len(texts) == 0 {
-		texts = append(texts, v.d.valueAt(f.at))
-	}
-	total := 0
-	for _, text := range texts {
-		total += len(text)
-	}
-	v.d.spend(total)
-	if e.op == "substring(" {
-		length := math.Inf(1)
-		if len(e.args) > 2 {
-			length = v.number(e.args[2], f)
-		}
-		return substring(texts[0], v.number(e.args[1], f), length)
-	}
-	return callText(e.op, texts)
-}
-
-// callText calls a function of texts.
-func callText(name string, texts []string) any {
-	first := texts[0]
-	switch name {
-	case "string(":
-		return first
-	case "number(":
-		return readNumber(first)
-	case "string-length(":
-		return float64(utf8.RuneCountInString(first))
-	case "normalize-space(":
-		return strings.Join(strings.FieldsFunc(first, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' }), " ")
-	case "lower-case(":
-		return strings.ToLower(first)
-	case "concat(":
-		return strings.Join(texts, "")
-	case "contains(":
-		return strings.Contains(first, texts[1])
-	case "starts-with(":
-		return strings.HasPrefix(first, texts[1])
-	case "ends-with(":
-		return strings.HasSuffix(first, texts[1])
-	case "substring-before(":
-		if at := strings.Index(first, texts[1]); at >= 0 {
-			return first[:at]
-		}
-		return ""
-	case "substring-after(":
-		_, after, _ := strings.Cut(first, texts[1])
-		return after
-	}
-	// translate: the first place of a character counts.
-	to := []rune(texts[2])
-	into := map[rune]rune{}
-	for i, r := range []rune(texts[1]) {
-		if _, known := into[r]; known {
-			continue
-		}
-		if into[r] = -1; i < len(to) {
-			into[r] = to[i]
-		}
-	}
-	return strings.Map(func(r rune) rune {
-		if other, known := into[r]; known {
-			return other
-		}
-		return r
-	}, first)
-}
-
-// round rounds halves up.
-func round(n float64) float64 {
-	if n-math.Floor(n) < 0.5 {
-		return math.Floor(n)
-	}
-	return math.Ceil(n)
-}
-
-// substring is the characters whose places, from 1, are at least from and less than from and length together.
-func substring(s string, from, length float64) string {
-	from = round(from)
-	end := from + round(length)
-	first, last, place := len(s), len(s), 0.0
-	for i := range s {
-		place++
-		if first == len(s) && place >= from && place < end {
-			first = i
-		}
-		if first < len(s) && !(place < end) {
-			last = i
-			break
-		}
-	}
-	return s[first:last]
 }

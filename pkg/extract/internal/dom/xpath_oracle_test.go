@@ -8,7 +8,6 @@ import (
 	"encoding/xml"
 	"flag"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -19,9 +18,10 @@ import (
 )
 
 var (
-	oraclePages = flag.String("oracle.pages", "", "directory of saved pages (*.html), such as the test pages of mozilla/readability")
-	oracleCount = flag.Int("oracle.expressions", 10_000, "expressions to compare")
-	oracleSeed  = flag.Uint64("oracle.seed", 1, "seed of the expressions")
+	oraclePages  = flag.String("oracle.pages", "", "directory of saved pages (*.html), such as the test pages of mozilla/readability")
+	oracleCount  = flag.Int("oracle.expressions", 10_000, "expressions to compare")
+	oracleSample = flag.Bool("oracle.sample", false, "write the sample that the ordinary tests read")
+	oracleSeed   = flag.Uint64("oracle.seed", 1, "seed of the expressions")
 )
 
 // libxml2 answers expressions about the trees it is given.
@@ -198,46 +198,6 @@ func writeXML(b *strings.Builder, s string) bool {
 	return !strings.ContainsRune(escaped.String(), '\ufffd')
 }
 
-// answerOf evaluates at the element html, as lxml does.
-func answerOf(d *Document, x *XPath) any {
-	value := x.evaluate(d, Root)
-	if n, ok := value.(float64); ok && (math.IsNaN(n) || math.IsInf(n, 0)) {
-		return nil
-	}
-	places, ok := value.([]spot)
-	if !ok {
-		return value
-	}
-	all := []string{}
-	for _, p := range places {
-		if p.node == 0 {
-			continue // the document itself, which lxml leaves out
-		}
-		switch m := d.matchAt(p); {
-		case m.attr >= 0:
-			all = append(all, fmt.Sprintf("a%d %s=%s", m.Elem, d.attrs[m.attr].name, d.value(m.attr)))
-		case m.text >= 0:
-			all = append(all, fmt.Sprintf("t%d %s", m.Elem, d.appendTexts(nil, m.text, m.textEnd)))
-		default:
-			all = append(all, fmt.Sprintf("e%d", m.Elem))
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-func sameAnswer(got, want any) bool {
-	if a, ok := got.(float64); ok {
-		b, ok := want.(float64)
-		return ok && math.Abs(a-b) <= 1e-9*math.Abs(a)
-	}
-	if a, ok := got.([]string); ok {
-		b, ok := want.([]any)
-		return ok && slices.EqualFunc(a, b, func(a string, b any) bool { return a == b })
-	}
-	return got == want
-}
-
 // TestXPathOracle holds generated expressions over saved pages to libxml2, which has to be there as Python's lxml:
 //
 //	go test -tags oracle -run XPathOracle ./pkg/extract/internal/dom -oracle.pages DIRECTORY
@@ -274,40 +234,15 @@ func comparePage(t *testing.T, random *rand.Rand, file string) (compared, tooSlo
 	if page == "" {
 		return
 	}
-	m := &expressionMaker{Rand: random, words: []string{"a", "the", "1", "e"}}
-	for e := range d.elems {
-		m.names = append(m.names, d.elems[e].name())
-	}
-	for i := range d.attrs {
-		m.attrs = append(m.attrs, d.attrs[i].name)
-	}
-	m.attrs = append(m.attrs, "id", "class")
-	slices.Sort(m.names)
-	m.names = slices.Compact(m.names)
-	job := struct {
-		Page        string   `json:"page"`
-		Expressions []string `json:"expressions"`
-	}{Page: page}
-	for len(job.Expressions) < 40 {
+	m := makerOf(random, &d)
+	var expressions []string
+	for len(expressions) < 40 {
 		if x := m.expression(); len(x) < 300 {
-			job.Expressions = append(job.Expressions, x)
+			expressions = append(expressions, x)
 		}
 	}
-	input, err := json.Marshal(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	python := exec.CommandContext(t.Context(), "python3", "-c", libxml2)
-	python.Stdin, python.Stderr = bytes.NewReader(append(input, '\n')), os.Stderr
-	output, err := python.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-	var want []any
-	if err := json.Unmarshal(output, &want); err != nil || len(want) != len(job.Expressions) {
-		t.Fatalf("%s: %d answers, %v", file, len(want), err)
-	}
-	for i, expr := range job.Expressions {
+	want := askLibxml2(t, page, expressions)
+	for i, expr := range expressions {
 		x, err := CompileXPath(expr)
 		if err != nil {
 			t.Fatalf("%s: %v", expr, err)
@@ -326,4 +261,75 @@ func comparePage(t *testing.T, random *rand.Rand, file string) (compared, tooSlo
 		}
 	}
 	return compared, tooSlow, wrong
+}
+
+// makerOf makes expressions of a document's names and attributes.
+func makerOf(random *rand.Rand, d *Document) *expressionMaker {
+	m := &expressionMaker{Rand: random, words: []string{"a", "the", "1", "e"}}
+	for e := range d.elems {
+		m.names = append(m.names, d.elems[e].name())
+	}
+	for i := range d.attrs {
+		m.attrs = append(m.attrs, d.attrs[i].name)
+	}
+	m.attrs = append(m.attrs, "id", "class")
+	slices.Sort(m.names)
+	m.names = slices.Compact(m.names)
+	return m
+}
+
+// askLibxml2 is what libxml2 answers expressions about a page, which is XML.
+func askLibxml2(t *testing.T, page string, expressions []string) (answers []any) {
+	t.Helper()
+	input, err := json.Marshal(map[string]any{"page": page, "expressions": expressions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := exec.CommandContext(t.Context(), "python3", "-c", libxml2)
+	python.Stdin, python.Stderr = bytes.NewReader(append(input, '\n')), os.Stderr
+	output, err := python.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(output, &answers); err != nil || len(answers) != len(expressions) {
+		t.Fatalf("%d answers, %v", len(answers), err)
+	}
+	return answers
+}
+
+// TestMakeXPathSample makes the sample anew, of expressions whose answers are short and mostly hold something:
+//
+//	go test -tags oracle -run MakeXPathSample ./pkg/extract/internal/dom -oracle.sample
+func TestMakeXPathSample(t *testing.T) {
+	if !*oracleSample {
+		t.Skip("-oracle.sample is not set")
+	}
+	d := samplePage(t)
+	m := makerOf(rand.New(rand.NewPCG(*oracleSeed, 1)), d)
+	m.words = []string{"a", "1", "e", "Tea"}
+	var expressions []string
+	for len(expressions) < 4000 {
+		if x := m.expression(); len(x) < 160 {
+			expressions = append(expressions, x)
+		}
+	}
+	var sample bytes.Buffer
+	kept, empty := 0, 0
+	for i, answer := range askLibxml2(t, asXML(d), expressions) {
+		line, err := json.Marshal(sampled{expressions[i], answer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		none := fmt.Sprint(answer) == "[]" || answer == "" || answer == nil || answer == false || answer == 0.0
+		if len(line) > 400 || kept == sampleSize || none && empty == sampleSize/5 {
+			continue
+		}
+		if kept++; none {
+			empty++
+		}
+		sample.Write(append(line, '\n'))
+	}
+	if err := os.WriteFile(sampleAnswers, sample.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -20,10 +20,11 @@ const (
 
 // expression is a part of an XPath expression.
 type expression struct {
-	op    string // of literals "", paths "/", functions their name with "(", else the operator
+	op    string // of literals "", paths "/", calls "(", else the operator
 	kind  kind
 	value any // of a literal
 	args  []*expression
+	call  func(v *evaluation, args []*expression, f focus) any // of calls
 	// of paths, whose start is args[0] if there is one
 	absolute bool
 	steps    []step
@@ -39,26 +40,6 @@ type step struct {
 
 var axes = []string{"ancestor", "ancestor-or-self", "attribute", "child", "descendant", "descendant-or-self", "following",
 	"following-sibling", "parent", "preceding", "preceding-sibling", "self"}
-
-// function is what a call takes and gives.
-type function struct {
-	least, most int // arguments
-	kind        kind
-	nodes       bool // the argument must be nodes
-}
-
-// functions are those of XPath 1.0, and of later versions what is usual and gives no more than its arguments' size.
-var functions = map[string]function{
-	"boolean": {1, 1, isTruth, false}, "ceiling": {1, 1, isNumber, false}, "concat": {2, 1 << 10, isText, false},
-	"contains": {2, 2, isTruth, false}, "count": {1, 1, isNumber, true}, "ends-with": {2, 2, isTruth, false},
-	"false": {0, 0, isTruth, false}, "floor": {1, 1, isNumber, false}, "last": {0, 0, isNumber, false},
-	"local-name": {0, 1, isText, true}, "lower-case": {1, 1, isText, false}, "name": {0, 1, isText, true},
-	"namespace-uri": {0, 1, isText, true}, "normalize-space": {0, 1, isText, false}, "not": {1, 1, isTruth, false},
-	"number": {0, 1, isNumber, false}, "position": {0, 0, isNumber, false}, "round": {1, 1, isNumber, false},
-	"starts-with": {2, 2, isTruth, false}, "string": {0, 1, isText, false}, "string-length": {0, 1, isNumber, false},
-	"substring": {2, 3, isText, false}, "substring-after": {2, 2, isText, false}, "substring-before": {2, 2, isText, false},
-	"sum": {1, 1, isNumber, true}, "translate": {3, 3, isText, false}, "true": {0, 0, isTruth, false},
-}
 
 // xpathParser reads tokens. A token is a name, a number, a text in its quotes, or a sign.
 type xpathParser struct {
@@ -267,7 +248,7 @@ func (p *xpathParser) call() (*expression, error) {
 		return nil, fmt.Errorf("unknown function %.40s()", name)
 	}
 	p.at += 2
-	e := &expression{op: name + "(", kind: f.kind, position: name == "position" || name == "last"}
+	e := &expression{op: "(", kind: f.kind, call: f.call, position: name == "position" || name == "last"}
 	for p.peek() != ")" {
 		if len(e.args) > 0 {
 			if err := p.expect(","); err != nil {

@@ -254,3 +254,20 @@ func TestPutTakesRules(t *testing.T) {
 	s.Run(t, apitest.Scenario{As: apitest.User, Do: "GET /api/scraper/" + made.Text("id"), Status: 200,
 		Has: map[string]any{"postProcessRules": rules}})
 }
+
+// What an XPath selector is refused for is named with its field: functions, axes, extensions, variables.
+func TestRefusedXPathIsNamed(t *testing.T) {
+	s := apitest.Start(t)
+	group := s.NewGroup(t, "alice", "g")
+	for i, c := range [][2]string{
+		{"//a[$x]", "variables"}, {"//a/namespace::*", "axis namespace"}, {"//a[foo::b]", "axis foo"}, {"//*[id('x')]", "id()"},
+		{"//*[lang('en')]", "lang()"}, {"//a[matches(., 'b')]", "matches()"}, {"//a[replace(., 'a', 'b')]", "replace()"},
+		{"//a[re:test(., 'b')]", "re:test()"}, {"//a[document('x')]", "document()"}, {"//a[1", "]"}, {"//a except //b", "except"},
+	} {
+		items := source(fmt.Sprintf(`[{"name":"a","selector":%q,"kind":"TEXT"}]`, c[0]))
+		got := s.Call(t, apitest.Scenario{As: apitest.User, Do: put, Header: key(fmt.Sprint(i)), Body: body(group, "itemsConfig", items)})
+		if text := string(got.Body); got.Status != 400 || !strings.Contains(text, "itemsConfig[0].selector") || !strings.Contains(text, c[1]) {
+			t.Errorf("%s: %d %s does not name %q", c[0], got.Status, text, c[1])
+		}
+	}
+}

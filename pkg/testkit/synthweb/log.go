@@ -65,13 +65,17 @@ func (l *requestLog) client(from netip.Addr) int16 {
 	return int16(at)
 }
 
+// end notes when a request was answered, which the first call says, and with what status, which the last one does.
 func (l *requestLog) end(entry *logEntry, at time.Time, status int) {
 	if entry == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	entry.end, entry.status = at, int16(status)
+	if entry.end.IsZero() {
+		entry.end = at
+	}
+	entry.status = int16(status)
 }
 
 func (l *requestLog) counts() (requests, unlogged int64) {

@@ -54,7 +54,8 @@ func (w *Web) handle(ctx *fasthttp.RequestCtx) {
 		ctx.Response.Header.SetContentType("text/html; charset=utf-8")
 		ctx.Response.SetBodyString(text)
 	} else {
-		status = w.answer(ctx, p.shown())
+		// Whoever has the last byte may ask again before this goroutine goes on.
+		status = w.answer(ctx, p.shown(), func() { w.log.end(entry, w.cfg.Clock.Now(), fasthttp.StatusOK) })
 	}
 	w.inflight[host].Add(-1)
 	w.log.end(entry, w.cfg.Clock.Now(), status)
@@ -95,8 +96,9 @@ func (w *Web) wait(d time.Duration) {
 	}
 }
 
-// answer writes the page and returns the status, 0 when there was no whole answer.
-func (w *Web) answer(ctx *fasthttp.RequestCtx, p page) int {
+// answer writes the page and returns the status, 0 when there was no whole answer. It calls beforeLast before it sends the last
+// byte itself.
+func (w *Web) answer(ctx *fasthttp.RequestCtx, p page, beforeLast func()) int {
 	fetch := 0
 	if p.class.countsFetches() {
 		fetch = int(w.fetches[int(p.host)*w.cfg.PagesPerHost+int(p.n)].Add(1))
@@ -104,7 +106,7 @@ func (w *Web) answer(ctx *fasthttp.RequestCtx, p page) int {
 	host := int(p.host)
 	switch p.class {
 	case Reset, Truncated, Drip, Stall:
-		return w.answerRaw(ctx, p)
+		return w.answerRaw(ctx, p, beforeLast)
 	case Redirect, RedirectLoop, hop:
 		return w.redirect(ctx, p)
 	case robotsTxt:
@@ -246,7 +248,7 @@ func (w *Web) next(p page) (page, bool) {
 }
 
 // answerRaw writes to the connection past the server, which then closes it.
-func (w *Web) answerRaw(ctx *fasthttp.RequestCtx, p page) int {
+func (w *Web) answerRaw(ctx *fasthttp.RequestCtx, p page, beforeLast func()) int {
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) {})
 	conn := ctx.Conn()
@@ -272,17 +274,20 @@ func (w *Web) answerRaw(ctx *fasthttp.RequestCtx, p page) int {
 	case Stall:
 		_, _ = conn.Read(make([]byte, 1)) // returns when the client leaves or the web closes
 	case Drip:
-		return w.drip(conn, body[half:])
+		return w.drip(conn, body[half:], beforeLast)
 	}
 	return 0
 }
 
 // drip writes the rest of a body in pieces over DripTime.
-func (w *Web) drip(conn net.Conn, rest []byte) int {
+func (w *Web) drip(conn net.Conn, rest []byte, beforeLast func()) int {
 	const pieces = 10
 	for i := range pieces {
 		w.wait(w.cfg.DripTime / pieces)
 		piece := rest[len(rest)*i/pieces : len(rest)*(i+1)/pieces]
+		if i == pieces-1 {
+			beforeLast()
+		}
 		if _, err := conn.Write(piece); err != nil {
 			return 0
 		}

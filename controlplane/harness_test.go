@@ -131,16 +131,14 @@ func (l *lists) PutPages(_ context.Context, pages []rowstore.PageWrite) ([]*mode
 	return receipts, nil
 }
 
-func (l *lists) Records(_ context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error) {
+func (l *lists) Records(_ context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var found []model.Receipt
-	for page := from; len(found) < most; page++ {
-		r, ok := l.records[job][model.Unit{Seq: seq, Page: page}]
-		if !ok {
-			break
+	for _, unit := range units {
+		if r, ok := l.records[job][unit]; ok {
+			found = append(found, r)
 		}
-		found = append(found, r)
 	}
 	return found, nil
 }

@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -126,14 +127,18 @@ func (l *leadership) mark(ctx context.Context) error {
 	}
 }
 
-// recover acts on markers that came back.
+// recover acts on markers that came back, on all that there are together.
 func (l *leadership) recover(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case m := <-l.returned:
-			if err := l.steps.Returned(ctx, m); err != nil {
+			markers := []model.Marker{m}
+			for len(l.returned) > 0 && len(markers) < maxReturned { // nobody else takes any
+				markers = append(markers, <-l.returned)
+			}
+			if err := l.steps.Returned(ctx, markers...); err != nil {
 				return err
 			}
 		}

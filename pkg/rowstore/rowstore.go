@@ -131,8 +131,8 @@ type Pages interface {
 	// that goes on. A Cancelled page has no record: its receipt is itself. Of a page that Check does
 	// not let pass nothing of its call is stored, with ErrRefused; what it lets pass is stored, whatever its texts and rows hold.
 	PutPages(ctx context.Context, pages []PageWrite) ([]*model.Receipt, error)
-	// Records returns the receipts of the records of one seq with page >= from, ascending, at most most of them.
-	Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error)
+	// Records returns the receipts of the records that there are of the given units (ascending, at most 4,096), ascending.
+	Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error)
 	// Seal closes a job for good: from now on PutPages drops its pages, and every record for which settled is false is
 	// removed with its rows. settled is asked in the order of units, and told whether the record is its chain's last; nil
 	// keeps all. Atomic, idempotent; an unknown job is sealed too.

@@ -4,6 +4,8 @@
 package leader
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +31,7 @@ const (
 	planReads   = 16
 	publishMost = 512
 	settleMost  = 4096
+	storedMost  = 2048 // units that are looked for at once, and the rest of one grant
 )
 
 // Store is what the leader needs of the row store.
@@ -36,7 +39,7 @@ type Store interface {
 	Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error)
 	LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error)
 	PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error)
-	Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error)
+	Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error)
 	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
 	Sealed(ctx context.Context, job ids.ID) (bool, error)
@@ -227,75 +230,119 @@ func (l *Leader) Mark(shard int) (bool, error) {
 	return true, nil
 }
 
-// Returned acts on a marker that came back: what is lost settles from its page records if they are there, and otherwise
-// goes out again, or, after MaxAttempts, settles as an error.
-func (l *Leader) Returned(ctx context.Context, m model.Marker) error {
-	l.Counts.MarkersBack.Add(1)
-	lost := l.Dispatcher.Returned(m)
-	if len(lost) == 0 {
-		return nil
+// Returned acts on markers that came back, of any shards: what is lost settles from its page records if they are there, and
+// otherwise goes out again, or, after MaxAttempts, settles as an error. All share reads and commands: a lost fetcher had many
+// shards, and the last of them does not wait for the others.
+func (l *Leader) Returned(ctx context.Context, markers ...model.Marker) error {
+	l.Counts.MarkersBack.Add(uint64(len(markers)))
+	for lost := range slices.Chunk(l.lost(markers), planMost) {
+		if err := l.recover(ctx, lost); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// lostSeq is a dispatch that a marker shows to be lost. Moved: nobody began it before its shard was handed over, so that it
+// is sent again without counting it.
+type lostSeq struct {
+	command.DispatchRef
+	moved bool
+}
+
+// lost is what markers show to be lost, each dispatch once, in the order of numbers.
+func (l *Leader) lost(markers []model.Marker) []lostSeq {
+	view := l.State().View()
+	var lost []lostSeq
+	for _, m := range markers {
+		var moved uint64
+		if shard := view.Shard(m.Shard); shard != nil {
+			moved = shard.Moved
+		}
+		for _, ref := range l.Dispatcher.Returned(m) {
+			lost = append(lost, lostSeq{ref, ref.Number <= moved})
+		}
+	}
+	slices.SortFunc(lost, func(a, b lostSeq) int { return cmp.Compare(a.Number, b.Number) })
+	return slices.CompactFunc(lost, func(a, b lostSeq) bool { return a.Number == b.Number })
+}
+
+// recover settles or sends again at most planMost dispatches.
+func (l *Leader) recover(ctx context.Context, lost []lostSeq) error {
 	if err := l.settleStored(ctx, lost); err != nil {
 		return err
 	}
 	if err := l.endSealed(ctx, lost); err != nil {
 		return err
 	}
-	// What nobody began before its shard was handed over is sent again without counting it.
-	var moved uint64
-	if shard := l.State().View().Shard(m.Shard); shard != nil {
-		moved = shard.Moved
-	}
-	var again []command.DispatchRef
+	var counted, uncounted []command.DispatchRef
 	var exhausted []rowstore.PageWrite
-	for _, ref := range lost {
-		out, page, ok := l.stillOut(ref)
+	for _, seq := range lost {
+		out, page, ok := l.stillOut(seq.DispatchRef)
 		switch {
 		case !ok:
-		case out.Attempt >= MaxAttempts && ref.Number > moved && !l.ended(ref.Job):
-			if write, ok := l.exhausted(ref, page); ok {
+		case seq.moved:
+			uncounted = append(uncounted, seq.DispatchRef)
+		case out.Attempt >= MaxAttempts && !l.ended(seq.Job):
+			if write, ok := l.exhausted(seq.DispatchRef, page); ok {
 				exhausted = append(exhausted, write)
 			}
 		default:
-			again = append(again, ref)
+			counted = append(counted, seq.DispatchRef)
 		}
 	}
 	if err := l.settleExhausted(ctx, exhausted); err != nil {
 		return err
 	}
-	for refs := range slices.Chunk(again, planMost) {
-		l.Point("leader.before_redispatch")
-		result, err := l.Propose(ctx, command.RedispatchPayload{Lost: refs, Moved: moved})
-		l.Point("leader.after_redispatch")
-		if err != nil {
+	if n := len(uncounted); n > 0 {
+		if err := l.redispatch(ctx, command.RedispatchPayload{Lost: uncounted, Moved: uncounted[n-1].Number}); err != nil {
 			return err
 		}
-		if window, ok := result.(command.Window); ok {
-			l.Counts.Redispatched.Add(uint64(len(window.Grants)))
-		}
+	}
+	return l.redispatch(ctx, command.RedispatchPayload{Lost: counted})
+}
+
+func (l *Leader) redispatch(ctx context.Context, again command.RedispatchPayload) error {
+	if len(again.Lost) == 0 {
+		return nil
+	}
+	l.Point("leader.before_redispatch")
+	result, err := l.Propose(ctx, again)
+	l.Point("leader.after_redispatch")
+	if err != nil {
+		return err
+	}
+	if window, ok := result.(command.Window); ok {
+		l.Counts.Redispatched.Add(uint64(len(window.Grants)))
 	}
 	return nil
 }
 
-// settleStored settles lost dispatches as far as the row store has their pages.
-func (l *Leader) settleStored(ctx context.Context, lost []command.DispatchRef) error {
+// settleStored settles lost dispatches as far as the row store has their pages. It reads many of a run at once.
+func (l *Leader) settleStored(ctx context.Context, lost []lostSeq) error {
+	lost = slices.Clone(lost)
+	slices.SortFunc(lost, func(a, b lostSeq) int {
+		return cmp.Or(bytes.Compare(a.Job[:], b.Job[:]), cmp.Compare(a.Seq, b.Seq))
+	})
 	var receipts []model.Receipt
-	for _, ref := range lost {
-		out, page, ok := l.stillOut(ref)
-		if !ok {
+	for len(lost) > 0 {
+		job, n := lost[0].Job, 0
+		var units []model.Unit
+		for ; n < len(lost) && lost[n].Job == job && len(units) < storedMost; n++ {
+			out, page, _ := l.stillOut(lost[n].DispatchRef)
+			for i := range out.Grant { // none when it is not out any more
+				units = append(units, model.Unit{Seq: lost[n].Seq, Page: page + i})
+			}
+		}
+		lost = lost[n:]
+		if len(units) == 0 {
 			continue
 		}
-		stored, err := l.Store.Records(ctx, ref.Job, ref.Seq, page, int(out.Grant))
+		stored, err := l.Store.Records(ctx, job, units)
 		if err != nil {
 			return fmt.Errorf("leader: look for stored pages: %w", err)
 		}
-		for _, receipt := range stored {
-			if receipt.Unit.Page != page {
-				break // a gap: what stands behind it waits
-			}
-			receipts = append(receipts, receipt)
-			page++
-		}
+		receipts = append(receipts, upToGaps(units, stored)...)
 		if len(receipts) >= settleMost {
 			if err := l.settle(ctx, receipts); err != nil {
 				return err
@@ -306,12 +353,31 @@ func (l *Leader) settleStored(ctx context.Context, lost []command.DispatchRef) e
 	return l.settle(ctx, receipts)
 }
 
+// upToGaps is what is stored of each seq's units up to the first that is not: what stands behind a gap waits. Both are in
+// the order of units.
+func upToGaps(units []model.Unit, stored []model.Receipt) []model.Receipt {
+	var whole []model.Receipt
+	gap := false
+	for i, unit := range units {
+		gap = gap && units[i-1].Seq == unit.Seq
+		switch {
+		case len(stored) == 0 || stored[0].Unit != unit:
+			gap = true
+			continue
+		case !gap:
+			whole = append(whole, stored[0])
+		}
+		stored = stored[1:]
+	}
+	return whole
+}
+
 // endSealed ends the runs of which something is lost that the row store will not take: they were sealed, and then a backup
 // from before was restored. What they lack would never be stored, however often it is fetched.
-func (l *Leader) endSealed(ctx context.Context, lost []command.DispatchRef) error {
+func (l *Leader) endSealed(ctx context.Context, lost []lostSeq) error {
 	asked := map[ids.ID]bool{}
 	for _, ref := range lost {
-		if _, _, out := l.stillOut(ref); !out || asked[ref.Job] || l.ended(ref.Job) {
+		if _, _, out := l.stillOut(ref.DispatchRef); !out || asked[ref.Job] || l.ended(ref.Job) {
 			continue
 		}
 		asked[ref.Job] = true

@@ -211,7 +211,8 @@ func (w *world) bill(ctx context.Context, s int) error {
 	if _, err := w.propose(ctx, command.SettlePayload{Receipts: batch}); err != nil {
 		return err
 	}
-	for _, marker := range markers {
+	w.returned = append(w.returned, markers...)
+	if len(w.returned) > 0 && w.r.IntN(2) == 0 { // the others come together with the next
 		for _, receipts := range w.store.records { // what recovery may settle
 			for _, page := range receipts {
 				if page.Outcome == model.Delivered {
@@ -219,7 +220,8 @@ func (w *world) bill(ctx context.Context, s int) error {
 				}
 			}
 		}
-		if err := w.leader.Returned(ctx, marker); err != nil {
+		markers, w.returned = w.returned, nil
+		if err := w.leader.Returned(ctx, markers...); err != nil {
 			return err
 		}
 	}

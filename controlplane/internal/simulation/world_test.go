@@ -117,6 +117,7 @@ type world struct {
 	checked  uint64
 	open     [shards]map[seqKey]*openTask
 	newest   [shards]uint64 // number of the newest task that a shard's holder took
+	returned []model.Marker // that came back and wait to be acted on
 	runs     []*runTruth
 
 	fetched   map[unitKey]int
@@ -443,10 +444,10 @@ func receiptOf(p *model.Page) *model.Receipt {
 		Items: uint32(len(p.Rows)), Last: p.Last, Next: p.Next}
 }
 
-func (s *memoryStore) Records(_ context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error) {
+func (s *memoryStore) Records(_ context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error) {
 	var receipts []model.Receipt
-	for page := from; page < from+uint32(most); page++ {
-		if p := s.records[job][model.Unit{Seq: seq, Page: page}]; p != nil {
+	for _, unit := range units {
+		if p := s.records[job][unit]; p != nil {
 			receipts = append(receipts, *receiptOf(p))
 		}
 	}

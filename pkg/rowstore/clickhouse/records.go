@@ -56,8 +56,10 @@ func afterUnit(unit *model.Unit) string {
 }
 
 // Records is rowstore.Pages.
-func (s *Store) Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error) {
-	all, err := s.records(ctx, job, fmt.Sprintf(`seq = %d AND page >= %d`, seq, from), most)
+func (s *Store) Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error) {
+	all, err := s.records(ctx, job, `(seq, page) IN (`+join(units, func(u model.Unit) string {
+		return fmt.Sprintf(`(%d,%d)`, u.Seq, u.Page)
+	})+`)`, len(units))
 	var receipts []model.Receipt
 	for _, r := range all {
 		receipts = append(receipts, model.Receipt{Job: job, Unit: r.Unit, Outcome: r.Outcome, PriceRow: r.PriceRow,

@@ -166,16 +166,30 @@ func testRecords(s *suite) {
 		chain = append(chain, w)
 		want = append(want, *receipt(w))
 	}
-	s.put(chain[3], s.delivered(job, 6, 9, `{}`), chain[0], chain[4], s.delivered(job, 8, 0, `{}`), chain[1], chain[2])
+	other6, other8 := s.delivered(job, 6, 9, `{}`), s.delivered(job, 8, 0, `{}`)
+	s.put(chain[3], other6, chain[0], chain[4], other8, chain[1], chain[2])
+	unit := func(seq, page uint32) model.Unit { return model.Unit{Seq: seq, Page: page} }
 	for _, test := range []struct {
-		from uint32
-		most int
-		want []model.Receipt
-	}{{0, 10, want}, {2, 10, want[2:]}, {1, 2, want[1:3]}, {5, 10, nil}, {0, 0, nil}} {
-		got, err := s.store.Records(s.ctx, job.ID, 7, test.from, test.most)
+		units []model.Unit
+		want  []model.Receipt
+	}{
+		{nil, nil},
+		{[]model.Unit{unit(7, 0), unit(7, 1), unit(7, 2), unit(7, 3), unit(7, 4), unit(7, 5)}, want},
+		{[]model.Unit{unit(6, 0), unit(7, 1), unit(7, 4), unit(9, 9)}, []model.Receipt{want[1], want[4]}},
+		{[]model.Unit{unit(6, 9), unit(7, 3), unit(8, 0)}, []model.Receipt{*receipt(other6), want[3], *receipt(other8)}},
+		{[]model.Unit{unit(6, 4), unit(7, 9), unit(9, 0)}, nil},
+	} {
+		got, err := s.store.Records(s.ctx, job.ID, test.units)
 		s.ok(err)
-		s.equal(fmt.Sprintf("records from %d", test.from), test.want, got)
+		s.equal(fmt.Sprintf("records of %v", test.units), test.want, got)
 	}
+	var many []model.Unit
+	for n := range uint32(4096) {
+		many = append(many, unit(7, n))
+	}
+	got, err := s.store.Records(s.ctx, job.ID, many)
+	s.ok(err)
+	s.equal("records of as many units as one may ask for", want, got)
 
 	var units []model.Unit
 	s.ok(s.store.EachRecord(s.ctx, job.ID, func(r rowstore.Record) error {
@@ -405,7 +419,7 @@ func testLinkErrors(s *suite) {
 func testUnknown(s *suite) {
 	job := s.job()
 	s.equal("rows", []string{}, s.rows(only(job)))
-	records, err := s.store.Records(s.ctx, job.ID, 0, 0, 10)
+	records, err := s.store.Records(s.ctx, job.ID, []model.Unit{{}})
 	s.ok(err)
 	s.equal("records", 0, len(records))
 	failed, err := s.store.LinkErrors(s.ctx, job.ID, nil, 10)

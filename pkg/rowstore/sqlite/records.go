@@ -56,11 +56,14 @@ func scanReceipt(rows *sql.Rows, job ids.ID) (model.Receipt, error) {
 const ofJob = ` job = (SELECT id FROM jobs WHERE job = ?) `
 
 // Records is rowstore.Pages.
-func (s *Store) Records(ctx context.Context, job ids.ID, seq, from uint32, most int) ([]model.Receipt, error) {
+func (s *Store) Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error) {
+	keys := make([]int64, len(units))
+	for i, unit := range units {
+		keys[i] = unitKey(unit)
+	}
 	var receipts []model.Receipt
-	first, last := model.Unit{Seq: seq, Page: from}, model.Unit{Seq: seq, Page: 1<<32 - 1}
 	rows, err := s.loop.QueryContext(ctx, `SELECT `+receiptColumns+` FROM pages
-		WHERE`+ofJob+`AND unit BETWEEN ? AND ? ORDER BY unit`+limit, job[:], unitKey(first), unitKey(last), max(most, 0))
+		WHERE`+ofJob+`AND unit IN (SELECT value FROM json_each(?)) ORDER BY unit`, job[:], numberList(keys))
 	err = each(rows, err, func(rows *sql.Rows) error {
 		receipt, err := scanReceipt(rows, job)
 		receipts = append(receipts, receipt)

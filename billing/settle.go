@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
 )
@@ -47,6 +48,7 @@ type Config struct {
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics
 	Tracer  *telemetry.Tracer
+	Reader  *reading.Guard // runs what reads records; nil: one that keeps nothing
 	// Point is called with the name of each step's end, for tests that end the process there.
 	Point func(name string)
 }
@@ -82,6 +84,9 @@ func New(config Config) *Billing {
 	}
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Reader == nil {
+		config.Reader = reading.New("billing", reading.Config{Clock: config.Clock, Logger: config.Logger})
 	}
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -192,7 +197,13 @@ func (b *Billing) faded() float64 {
 
 func (b *Billing) add(to *batch, messages []stream.Message) {
 	for _, m := range messages {
-		receipt, marker, err := stream.DecodeReceipts(m.Value)
+		var receipt *model.Receipt
+		var marker *model.Marker
+		var err error
+		read := func() { receipt, marker, err = stream.DecodeReceipts(m.Value) }
+		if panicked := b.config.Reader.Run(reading.Page{URL: "a record of receipts", Body: m.Value}, read); panicked != nil {
+			err = panicked
+		}
 		switch {
 		case err != nil:
 			b.skip(1, err)

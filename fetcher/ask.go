@@ -9,11 +9,11 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
-	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rules"
 )
 

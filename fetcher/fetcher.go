@@ -15,10 +15,10 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/frontier"
-	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -129,7 +129,7 @@ type Reader = reading.Guard
 type ReaderConfig = reading.Config
 
 // NewReader makes the reader of a process.
-func NewReader(config ReaderConfig) *Reader { return reading.New(config) }
+func NewReader(config ReaderConfig) *Reader { return reading.New("fetcher", config) }
 
 // tellEvery is how often the log may tell of skipped records.
 const tellEvery = time.Minute

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/chromium"
-	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/fetcher/internal/transport"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 )
 
 // HTTPWeb is the Web over HTTP.
@@ -50,7 +50,7 @@ func NewHTTPWeb(ctx context.Context, client *egress.Client, config WebConfig) (*
 		config.Clock = clock.System{}
 	}
 	if config.Reader == nil {
-		config.Reader = reading.New(reading.Config{Clock: config.Clock, Logger: config.Logger})
+		config.Reader = reading.New("fetcher", reading.Config{Clock: config.Clock, Logger: config.Logger})
 	}
 	w := &HTTPWeb{}
 	if config.Chromium != "" {

@@ -8,13 +8,13 @@ import (
 	"sync"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
-	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/prelaunch"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rules"
 )
 

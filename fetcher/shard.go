@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/stream"
 )
 
@@ -122,7 +123,13 @@ func (f *Fetcher) takeIn(s *shard, messages []stream.Message) {
 	skipped := uint64(0)
 	view := f.config.Control.View()
 	for _, m := range messages {
-		task, marker, err := stream.DecodeTasks(m.Value)
+		var task *model.Task
+		var marker *model.Marker
+		var err error
+		read := func() { task, marker, err = stream.DecodeTasks(m.Value) }
+		if panicked := f.reader.Run(reading.Page{URL: "a record of tasks", Body: m.Value}, read); panicked != nil {
+			err = panicked
+		}
 		switch {
 		case err != nil || task != nil && task.Budget == 0:
 			skipped++

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
-	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/stream"
 )
 

@@ -7,6 +7,7 @@ import (
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
 )
@@ -33,14 +34,19 @@ type item struct {
 }
 
 // add takes in messages and counts those that cannot be decoded.
-func (b *batch) add(messages []stream.Message) (undecodable uint64) {
+func (b *batch) add(messages []stream.Message, reader *reading.Guard) (undecodable uint64) {
 	for _, m := range messages {
 		b.bytes += len(m.Value)
-		page, marker, err := stream.DecodePages(m.Value)
-		if err == nil && page != nil && !wellFormed(page) {
-			err = stream.ErrUndecodable
-		}
-		if err == nil {
+		var page *model.Page
+		var marker *model.Marker
+		var err error
+		panicked := reader.Run(reading.Page{URL: "a record of pages", Body: m.Value}, func() {
+			page, marker, err = stream.DecodePages(m.Value)
+			if err == nil && page != nil && !wellFormed(page) {
+				err = stream.ErrUndecodable
+			}
+		})
+		if err == nil && panicked == nil {
 			b.items = append(b.items, item{partition: m.Partition, page: page, marker: marker})
 		} else {
 			undecodable++
@@ -104,7 +110,7 @@ func (g *Ingest) admit(ctx context.Context, b *batch) error {
 				Started: job.Started * 1000}
 			stamps[job.ID] = stamp
 		}
-		completeRows(it.page, stamp)
+		it.page = g.complete(it.page, stamp)
 		b.writes = append(b.writes, rowstore.PageWrite{Job: stamp, Page: it.page})
 		b.written = append(b.written, i)
 	}
@@ -116,7 +122,7 @@ func (g *Ingest) store(ctx context.Context, b *batch) error {
 	if len(b.writes) == 0 {
 		return nil
 	}
-	receipts, err := g.config.Store.PutPages(ctx, b.writes)
+	receipts, err := g.put(ctx, b.writes)
 	if err != nil {
 		return err
 	}

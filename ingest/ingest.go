@@ -14,6 +14,8 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -80,6 +82,9 @@ type Config struct {
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics // may be nil
 	Tracer  *telemetry.Tracer  // nil: no traces
+	Reader  *reading.Guard     // runs what reads records and rows; nil: one that keeps nothing
+	// Reading, when set, is called before a page's rows are completed, for tests whose readers fail.
+	Reading func(p *model.Page)
 	// Crash is called with the name of each step's end, for tests that end the process there.
 	Crash func(point string)
 }
@@ -120,6 +125,12 @@ func New(config Config) *Ingest {
 	}
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Reader == nil {
+		config.Reader = reading.New("ingest", reading.Config{Clock: config.Clock, Logger: config.Logger})
+	}
+	if config.Reading == nil {
+		config.Reading = func(*model.Page) {}
 	}
 	if config.Crash == nil {
 		config.Crash = func(string) {}
@@ -221,7 +232,7 @@ func (g *Ingest) fetch(ctx context.Context, reader stream.Reader, b *batch) erro
 	if err != nil {
 		return err
 	}
-	g.skip(b.add(messages))
+	g.skip(b.add(messages, g.config.Reader))
 	return nil
 }
 

@@ -198,8 +198,12 @@ func (n *node) build(ctx context.Context) (err error) {
 		return err
 	}
 	log := stream.Measured(on.log, n.clock, n.metrics)
+	readers := n.metricsOf("fetcher")
+	if n.has("ingest") || n.has("billing") {
+		readers = n.metrics
+	}
 	n.reader = fetcher.NewReader(fetcher.ReaderConfig{Dir: filepath.Join(config.Data, "unreadable"), Clock: n.clock,
-		Logger: n.forRole("fetcher"), Metrics: n.metricsOf("fetcher")})
+		Logger: n.forRole("reading"), Metrics: readers})
 	if n.web, err = n.openWeb(ctx); err != nil {
 		return err
 	}
@@ -214,9 +218,10 @@ func (n *node) build(ctx context.Context) (err error) {
 	client := n.control.Client()
 	on.state.Store(&client)
 	n.ingest = ingest.New(ingest.Config{Log: log, Store: on.store, Control: ingest.FromClient(client),
-		Logger: n.forRole("ingest"), Metrics: n.metricsOf("ingest"), Tracer: n.tracer, Clock: n.clock, Crash: n.point})
+		Logger: n.forRole("ingest"), Metrics: n.metricsOf("ingest"), Tracer: n.tracer, Clock: n.clock, Crash: n.point,
+		Reader: n.reader.For("ingest")})
 	n.billing = billing.New(billing.Config{Log: log, Settle: client.Settle, Logger: n.forRole("billing"), Metrics: n.metricsOf("billing"),
-		Tracer: n.tracer, Clock: n.clock, Point: n.point})
+		Tracer: n.tracer, Clock: n.clock, Point: n.point, Reader: n.reader.For("billing")})
 	n.daily = billing.NewDaily(billing.DailyConfig{Node: n.name, Dir: config.Data, Control: client, Store: on.store,
 		Clock: n.clock, Logger: n.forRole("billing"), Metrics: n.metricsOf("billing")})
 	rates := ecb.NewSource(n.egress, ecb.Config{Shared: on.cache, Clock: n.clock, Logger: n.forRole("rates")})

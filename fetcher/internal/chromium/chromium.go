@@ -18,9 +18,9 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
-	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/reading"
 )
 
 // Defaults of Config.
@@ -69,7 +69,7 @@ func (c *Config) setDefaults() {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Reader == nil {
-		c.Reader = reading.New(reading.Config{Logger: c.Logger})
+		c.Reader = reading.New("fetcher", reading.Config{Logger: c.Logger})
 	}
 }
 

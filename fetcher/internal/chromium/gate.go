@@ -13,9 +13,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/reading"
 )
 
 // gate is the proxy of one page: whatever the page asks for comes here, and goes out by pkg/egress within the page's bounds,

@@ -15,9 +15,9 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/reading"
 )
 
 // visit is one page being loaded.

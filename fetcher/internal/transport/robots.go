@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/reading"
 )
 
 // Bounds of robots.txt handling.

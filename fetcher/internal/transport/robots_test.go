@@ -17,15 +17,15 @@ import (
 	"github.com/jimsmart/grobotstxt"
 	"pgregory.net/rapid"
 
-	"shoal.dev/shoal/fetcher/internal/reading"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/reading"
 )
 
 func newRobots(t testing.TB, client *egress.Client, clk clock.Clock) *Robots {
-	robots := NewRobots(client, "Shoal/1.0 (+https://shoal.example)", clk, nil, reading.New(reading.Config{}))
+	robots := NewRobots(client, "Shoal/1.0 (+https://shoal.example)", clk, nil, reading.New("fetcher", reading.Config{}))
 	t.Cleanup(robots.Close)
 	return robots
 }
@@ -218,7 +218,7 @@ func TestRobotsIsShared(t *testing.T) {
 	shared := cache.NewLocal(now)
 	check := func(agent, url string, want fault.Code, wantDelay time.Duration, wantAsked int32) {
 		t.Helper()
-		robots := NewRobots(client, agent, now, shared, reading.New(reading.Config{})) // a new fetcher knows nothing by itself
+		robots := NewRobots(client, agent, now, shared, reading.New("fetcher", reading.Config{})) // a new fetcher knows nothing by itself
 		defer robots.Close()
 		before := asked.Load()
 		delay, err := robots.Check(t.Context(), url)
@@ -250,7 +250,7 @@ func TestSharedRobotsKeepsItsAge(t *testing.T) {
 	client := web(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
 	now := clock.NewManual(time.Unix(1_800_000_000, 0))
 	shared := cache.NewLocal(now)
-	reader := reading.New(reading.Config{})
+	reader := reading.New("fetcher", reading.Config{})
 	first, second := NewRobots(client, "", now, shared, reader), NewRobots(client, "", now, shared, reader)
 	defer second.Close()
 	for i, step := range []struct {

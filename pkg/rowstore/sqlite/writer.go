@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/reading"
 )
 
 var errClosed = errors.New("row store: closed")
@@ -23,8 +24,8 @@ type writer struct {
 	conn  *sql.Conn
 	point func(name string)
 
-	pages chan turn // ingest
-	bulk  chan turn // list intake, removals
+	pages chan *turn // ingest
+	bulk  chan *turn // list intake, removals
 	quit  chan struct{}
 	ended chan struct{}
 	stop  sync.Once
@@ -39,7 +40,16 @@ type writer struct {
 
 type turn struct {
 	write func() error
-	done  chan error
+	done  chan struct{} // closed when it is over
+
+	err      error          // then
+	panicked *reading.Panic // then; it belongs to who gave the turn
+}
+
+// run is the turn itself. Its panic leaves the writer as it was, for others: transact rolls back.
+func (t *turn) run() {
+	defer close(t.done)
+	t.panicked = reading.Catch(func() { t.err = t.write() })
 }
 
 func openWriter(db *sql.DB, point func(string)) (*writer, error) {
@@ -51,7 +61,7 @@ func openWriter(db *sql.DB, point func(string)) (*writer, error) {
 	}
 	w := &writer{
 		db: db, conn: conn, point: point,
-		pages: make(chan turn), bulk: make(chan turn), quit: make(chan struct{}), ended: make(chan struct{}),
+		pages: make(chan *turn), bulk: make(chan *turn), quit: make(chan struct{}), ended: make(chan struct{}),
 		prepared: map[string]*sql.Stmt{}, sealing: map[ids.ID]int{},
 	}
 	err = migrate(ctx, conn)
@@ -97,9 +107,9 @@ func (w *writer) run() {
 		}
 		select {
 		case t := <-w.pages:
-			t.done <- t.write()
+			t.run()
 		case t := <-w.bulk:
-			t.done <- t.write()
+			t.run()
 		case <-w.quit:
 			return
 		}
@@ -107,10 +117,10 @@ func (w *writer) run() {
 }
 
 // serve runs a turn of the lane if one waits.
-func serve(lane chan turn) bool {
+func serve(lane chan *turn) bool {
 	select {
 	case t := <-lane:
-		t.done <- t.write()
+		t.run()
 		return true
 	default:
 		return false
@@ -119,16 +129,20 @@ func serve(lane chan turn) bool {
 
 // do takes a turn in a lane and runs write in a transaction. ctx ends the wait for the turn; the turn itself, once
 // begun, runs to its end, so that the answer is never "perhaps".
-func (w *writer) do(ctx context.Context, lane chan turn, write func() error) error {
+func (w *writer) do(ctx context.Context, lane chan *turn, write func() error) error {
 	return w.bare(ctx, lane, func() error { return w.transact(write) })
 }
 
 // bare is do without a transaction.
-func (w *writer) bare(ctx context.Context, lane chan turn, write func() error) error {
-	t := turn{write: write, done: make(chan error, 1)}
+func (w *writer) bare(ctx context.Context, lane chan *turn, write func() error) error {
+	t := &turn{write: write, done: make(chan struct{})}
 	select {
 	case lane <- t:
-		return <-t.done
+		<-t.done
+		if t.panicked != nil {
+			panic(t.panicked)
+		}
+		return t.err
 	case <-ctx.Done():
 		return fmt.Errorf("row store: wait to write: %w", ctx.Err())
 	case <-w.quit:
@@ -140,7 +154,11 @@ func (w *writer) transact(write func() error) error {
 	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("row store: begin: %w", err)
 	}
-	err := write()
+	var err error
+	if caught := reading.Catch(func() { err = write() }); caught != nil {
+		_, _ = w.exec("ROLLBACK")
+		panic(caught)
+	}
 	if err == nil {
 		w.point("rowstore.before_commit")
 		_, err = w.exec("COMMIT")

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,15 +13,16 @@ import (
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // While both lanes have turns waiting, they alternate.
 func TestLanesAlternate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &writer{pages: make(chan turn), bulk: make(chan turn), quit: make(chan struct{}), ended: make(chan struct{})}
+		w := &writer{pages: make(chan *turn), bulk: make(chan *turn), quit: make(chan struct{}), ended: make(chan struct{})}
 		var order []byte
-		submit := func(lane chan turn, name byte) {
+		submit := func(lane chan *turn, name byte) {
 			go func() {
 				err := w.bare(context.Background(), lane, func() error { order = append(order, name); return nil })
 				if err != nil {
@@ -170,5 +172,28 @@ func TestColumns(t *testing.T) {
 				t.Errorf("table %s has no column %s: %v", table, column, err)
 			}
 		}
+	}
+}
+
+// A write that panics is undone and panics where it was asked for, with the stack of where it happened; the writer goes on.
+func TestPanicOfAWriteIsItsCallers(t *testing.T) {
+	store := openStore(t)
+	caught := reading.Catch(func() {
+		_ = store.writer.do(t.Context(), store.writer.pages, func() error {
+			if _, err := store.writer.exec(`UPDATE horizon SET place = place + 5`); err != nil {
+				t.Error(err)
+			}
+			panic("a row's")
+		})
+	})
+	if caught == nil || caught.Value != "a row's" || !strings.Contains(string(caught.Stack), "TestPanicOfAWriteIsItsCallers") {
+		t.Fatalf("%v", caught)
+	}
+	if _, err := store.PutPages(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	var place int64
+	if err := store.writer.query(func(rows *sql.Rows) error { return rows.Scan(&place) }, `SELECT place FROM horizon`); err != nil || place != 0 {
+		t.Errorf("place %d, %v: not undone", place, err)
 	}
 }

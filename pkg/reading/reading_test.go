@@ -12,7 +12,7 @@ import (
 )
 
 func newGuard(dir string) *Guard {
-	return New(Config{Dir: dir, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler)})
+	return New("test", Config{Dir: dir, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler)})
 }
 
 func TestPanicIsThePagesEnd(t *testing.T) {

@@ -188,10 +188,44 @@ func inGroups(s string, sign byte) bool {
 	return (thousands || hundreds) && len(groups[last]) == 3 && groups[0] != "" && groups[0] != "0"
 }
 
-// factors multiply the number before them. Nothing is multiplied: a number with a factor is none.
+// factors are words that multiply the number before them.
 var factors = wordSet("k m mn mio mrd mld mln mlrd mil bn b tsd thousand million millions billion billions millionen milliarden " +
 	"tausend lakh lakhs crore crores cr тыс млн млрд тис tys mill miljoner miljoen miljard milhões milhão millón millones " +
 	"milioni miliardi milyon milyar juta jt ribu rb triệu tỷ nghìn")
+
+// powers are the powers of ten of factors that mean but one. A billion has nine zeros or twelve, m may be a metre.
+var powers = map[string]int{"k": 3, "tsd": 3, "thousand": 3, "tausend": 3, "тыс": 3, "тис": 3, "tys": 3, "ribu": 3, "rb": 3, "nghìn": 3,
+	"lakh": 5, "lakhs": 5, "mn": 6, "mio": 6, "mln": 6, "million": 6, "millions": 6, "millionen": 6, "млн": 6, "miljoner": 6,
+	"miljoen": 6, "milhões": 6, "milhão": 6, "millón": 6, "millones": 6, "milioni": 6, "milyon": 6, "juta": 6, "jt": 6, "triệu": 6,
+	"crore": 7, "crores": 7, "cr": 7, "bn": 9, "mrd": 9, "mld": 9, "mlrd": 9, "milliarden": 9, "млрд": 9, "miljard": 9, "miliardi": 9,
+	"milyar": 9, "tỷ": 9}
+
+// powerOf is the power of ten that begins what stands behind a number, and what is left of that; 0 where nothing is certain.
+func powerOf(after string) (power int, rest string) {
+	word := strings.TrimLeft(after, " ")
+	end := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) })
+	if end < 0 {
+		end = len(word)
+	}
+	name, rest := strings.ToLower(word[:end]), strings.TrimPrefix(word[end:], ".")
+	if name == "k" && len(word) < len(after) { // 12 k
+		return 0, after
+	}
+	if s, _ := spellingAfter(strings.TrimLeft(rest, " ")); s == nil && utf8.RuneCountInString(name) < 3 && strings.Trim(rest, " ") != "" {
+		return 0, after // 18k gold, 5 mn walk
+	}
+	return powers[name], rest
+}
+
+// multiply moves a number's point to the right. It fails where the point is uncertain or the number gets too long.
+func (n *number) multiply(power int) bool {
+	if n.sign != 0 || len(n.whole)+power > maxWhole {
+		return false
+	}
+	digits := n.fraction + strings.Repeat("0", max(0, power-len(n.fraction)))
+	n.whole, n.fraction = n.whole+digits[:power], digits[power:]
+	return true
+}
 
 const (
 	hanFactors = "万萬億亿만억천"    // written right behind a number, with anything behind them

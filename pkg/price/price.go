@@ -3,8 +3,8 @@
 //
 // A single comma or point before exactly three digits stands between thousands of money, since money has no thousandths.
 // It begins a fraction behind a lone zero, where a currency has a thousand parts (CLDR), and where motor fuel and current are
-// sold, which cost fractions of cents. Percentages and numbers with a factor, such as 12k or 3 Mio, are no amounts. Of a
-// range the lower amount is read, and of several amounts the first one that has a currency and is not of a unit, as in
+// sold, which cost fractions of cents. A word behind it may multiply an amount: 12k, 3 Mio. €, 2 lakh. Percentages, and
+// amounts with a factor that means several things, such as a billion or a lone m, are no amounts. Of a range the lower amount is read, and of several amounts the first one that has a currency and is not of a unit, as in
 // (5,98 €/kg). Of other numbers, the language of the page decides what a comma and a point mean.
 package price
 
@@ -57,6 +57,7 @@ type candidate struct {
 	code     string
 	unit     string // that it is the price of; "" for a price
 	linked   bool   // the next one is the other end of a range
+	power    int    // of ten, that a word behind it has multiplied it by
 }
 
 // Parse reads the amount of a text. ok is false when there is none.
@@ -112,7 +113,11 @@ func (r Reader) candidates(text string, found []candidate) (list []candidate, nu
 			until = next.start
 		}
 		before, after := text[last:c.start], text[c.end:until]
-		if c.whole != "" && !isShare(before, after) && !c.isFactored(after) {
+		factored := c.isFactored(after)
+		if factored {
+			c.power, after = powerOf(after)
+		}
+		if c.whole != "" && !isShare(before, after) && (!factored || c.power > 0 && c.multiply(c.power)) {
 			r.name(&c, before, ownPart(after, more))
 			if c.spelling != nil || !isPart(before) {
 				c.linked = more && isRange(after)
@@ -121,6 +126,9 @@ func (r Reader) candidates(text string, found []candidate) (list []candidate, nu
 		}
 		last, n, ok = c.end, next, more
 	}
+	if isHalfFactored(found) {
+		return nil, numbers
+	}
 	for i := len(found) - 1; i >= 0; i-- { // 10–20 €
 		c := &found[i]
 		if c.linked = c.linked && i+1 < len(found) && r.isLess(*c, found[i+1]); c.linked && c.spelling == nil {
@@ -128,6 +136,16 @@ func (r Reader) candidates(text string, found []candidate) (list []candidate, nu
 		}
 	}
 	return found, numbers
+}
+
+// isHalfFactored says whether a range has a factor at its end alone, which may be meant for both: 1–2 million.
+func isHalfFactored(found []candidate) bool {
+	for i := 1; i < len(found); i++ {
+		if found[i-1].linked && found[i-1].power == 0 && found[i].power > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // isLess compares amounts.

@@ -170,3 +170,33 @@ func BenchmarkIs(b *testing.B) {
 		Is("Pack of 12 bottles")
 	}
 }
+
+// Factors are read where they mean one power of ten, and nothing is where they do not.
+func TestFactors(t *testing.T) {
+	for text, want := range map[string]string{
+		"12k": "12000", "$12.5K": "12500", "3 Mio": "3000000", "1.2 million USD": "1200000", "2,5 Tsd. €": "2500", "₹3 lakh": "300000",
+		"₹ 2.75 crore": "27500000", "2 Cr": "20000000", "Rp 1,5 juta": "1500000", "1,234.5 million": "1234500000", "€ .5 Mio.": "500000",
+		"12,3456 млн руб": "12345600", "1,23456789 Mio €": "1234567.89", "890 Kč": "890", "80 m²": "80", "12 månader": "12", "5 kr": "5",
+		"3 Mrd. €": "3000000000", "$1 million to $2 million": "1000000",
+		"12 k": "", "5 m": "", "$5m": "", "2 billion": "", "18k gold": "", "1.250 Mio €": "", "12,500 million": "", "999999999999 crore": "",
+		"1-2 Mio €": "", "3.5万円": "", "5 mil": "",
+	} {
+		if got, ok := Parse(text); got.Amount != want || ok != (want != "") {
+			t.Errorf("%q is read as %+v, want %q", text, got, want)
+		}
+	}
+}
+
+// An amount with a factor is its digits with the point moved: never off by a power of ten.
+func TestFactorsMoveThePoint(t *testing.T) {
+	words := slices.Sorted(maps.Keys(powers))
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.SampledFrom(words).Draw(t, "word")
+		tenths := rapid.Int64Range(1, 9_999).Draw(t, "tenths")
+		want := strconv.FormatInt(tenths*int64(math.Pow10(powers[word]-1)), 10)
+		text := fmt.Sprintf("%d,%d%s USD", tenths/10, tenths%10, word)
+		if got, _ := Parse(text); got.Amount != want || got.Currency != "USD" {
+			t.Fatalf("%q is read as %+v, want %s", text, got, want)
+		}
+	})
+}

@@ -57,8 +57,9 @@ func List(s api.Services) *operation.Operation {
 				page.HasMore = true
 				return false
 			}
-			item, length := newScraper(from.View, sc), 0
-			if length, err = api.Length(item); err != nil {
+			item := newScraper(from.View, sc)
+			length, unwritten := api.Length(item)
+			if err = unwritten; err != nil {
 				return false
 			}
 			page.Items, size, last = append(page.Items, item), size+length, listPlace{sc.CreatedAt, sc.ID}

@@ -58,7 +58,7 @@ IDR Rp Rp. rupiah
 ILS ₪ NIS ש"ח ש'ח שקל שקלים ש״ח nis
 INR ₹ ₨. रु रू र रुपये ரூ રૂ రూ Rs./-
 IQD ع.د د.ع
-IRR تومان ریال﷼
+IRR ریال﷼
 ISK Íkr íkr
 JMD J$ JM$
 JOD د.أ د.ا JD
@@ -203,6 +203,9 @@ func newSpellings() map[string]*spelling {
 		if lower := strings.ToLower(code); !slices.Contains([]string{"cup", "mad", "pen", "try", "cop", "bob", "bam", "mop", "nad"}, lower) {
 			found[lower] = &spelling{code: code}
 		}
+	}
+	for _, toman := range []string{"تومان", "toman"} { // ten rials, and no currency of the list
+		add(found, toman, &spelling{})
 	}
 	for line := range strings.Lines(shared) {
 		if names := strings.Fields(line); len(names) > 0 {

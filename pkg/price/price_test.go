@@ -37,6 +37,23 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Hundredths of a currency, and what is ten rials and has no code.
+func TestParts(t *testing.T) {
+	for text, want := range map[string]struct{ amount, currency string }{
+		"99¢": {"0.99", ""}, "99 ¢": {"0.99", ""}, "99 ct": {"0.99", ""}, "99 Cent": {"0.99", ""}, "99 centimes": {"0.99", ""}, "50p": {"0.50", ""},
+		"5 pence": {"0.05", ""}, "250 öre": {"2.50", ""}, "79.9 ct": {"0.799", ""}, "1 250 копеек": {"12.50", ""},
+		"۱۲۵٬۰۰۰ تومان": {"125000", ""}, "125,000 Toman": {"125000", ""}, "125,000 ریال": {"125000", "IRR"},
+		"5 € 99 ct": {"5", "EUR"}, "1080p": {"1080", ""}, "50 p": {"50", ""}, "12 centimetres": {"12", ""},
+	} {
+		if got, ok := Parse(text); !ok || got.Amount != want.amount || got.Currency != want.currency {
+			t.Errorf("%q is read as %+v, want %+v", text, got, want)
+		}
+	}
+	if got, ok := Parse("Lakh 1.5"); ok {
+		t.Errorf("a factor before its number is read as %+v", got)
+	}
+}
+
 func TestIs(t *testing.T) {
 	for text, want := range map[string]bool{"$12.00": true, "From $12.00": true, "12,99 €": true, "Was £5": true, "12.99": false,
 		"12 items": false, "Save $5 on orders over $50 today": false, "$5 - $9": false, "EUR 5": true, "Pack of 12": false, "价格：3999元": true, "￥3,999": true, "45,990円(税込)": true,

@@ -280,3 +280,22 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Raised digits are the cents of a price, or a note at it.
+func TestRaisedDigits(t *testing.T) {
+	maker := compile(t, `{"type":"object","properties":{"name":{"type":"string"},"price":{"type":"number"}}}`)
+	for price, want := range map[string]string{
+		"$12<sup>95</sup>": "12.95", "12<sup>95</sup> €": "12.95", `$12<span class="cents">95</span>`: "12.95", "1.299<sup>50</sup> €": "1299.50",
+		`<span class="whole">12</span><span class="fraction">95</span> €`: "12.95", "$12.99<sup>2</sup>": "", "$12<sup>1</sup>": "",
+		`<b itemscope itemtype="https://schema.org/Offer"><i itemprop="price">12<sup>95</sup></i></b>`: "12.95",
+	} {
+		_, rows := read(t, maker, page.Page{URL: "https://shop.test/", ContentType: "text/html", Body: []byte(`<html lang=en><title>Blue mug</title>` +
+			`<body><main><h1>Blue mug</h1><div class="product"><span class="price">` + price + `</span><p>A nice mug of fine clay.</p></div></main>`)}, unavailable)
+		if want == "" && len(rows) == 0 { // which of the numbers is the price is not certain
+			continue
+		}
+		if len(rows) != 1 || !bytes.Contains(rows[0], []byte(`"price":`+want+`}`)) {
+			t.Errorf("%s: %s, want %s", price, rows, want)
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // Elements that a page calls after what they hold: by class, id, itemprop and marks for tests, and data attributes with
@@ -364,6 +366,7 @@ func shownText(n *html.Node, most int) string {
 				out.WriteString(c.Data)
 			case c.Type != html.ElementNode || isUnseen(c):
 			case inLine[c.DataAtom]:
+				out.WriteString(tree.Between(out.String(), c))
 				visit(c)
 			default:
 				out.WriteByte(' ')

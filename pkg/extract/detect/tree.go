@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 func attribute(n *html.Node, name string) string {
@@ -51,6 +53,8 @@ func textOf(n *html.Node) string {
 		apart := n.Type == html.ElementNode && !inline[n.Data]
 		if apart {
 			b.WriteByte(' ')
+		} else if n.Type == html.ElementNode {
+			b.WriteString(tree.Between(b.String(), n))
 		}
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			walk(c)

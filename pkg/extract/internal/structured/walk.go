@@ -7,6 +7,8 @@ import (
 	"github.com/nlnwa/whatwg-url/url"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // reader reads one page.
@@ -180,7 +182,9 @@ func (r *reader) textUpTo(n *html.Node, most int) string {
 				}
 				gap = gap || endsWithSpace(c.Data)
 			case c.Type == html.ElementNode && !isHidden(c):
-				gap = gap || isBreak(c)
+				if gap = gap || isBreak(c); !gap {
+					b.WriteString(tree.Between(b.String(), c))
+				}
 				add(c)
 				gap = gap || isBreak(c)
 			}

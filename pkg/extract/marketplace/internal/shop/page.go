@@ -125,6 +125,8 @@ func text(n *html.Node) string {
 			apart := n.Type == html.ElementNode && !inline[n.Data]
 			if apart {
 				b.WriteByte(' ')
+			} else if n.Type == html.ElementNode {
+				b.WriteString(tree.Between(b.String(), n))
 			}
 			for c := n.FirstChild; c != nil; c = c.NextSibling {
 				walk(c)

@@ -1,0 +1,45 @@
+package price
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// minors are what a hundredth of a currency is called behind a number. A lone p is one as well where it touches one or two digits.
+var minors = wordSet("¢ ct cts cent cents centime centimes centavo centavos céntimo céntimos cêntimo cêntimos centesimi pence " +
+	"öre øre коп копеек копейки копійок groszy grosze haléřů")
+
+// isMinor says whether what follows an amount makes hundredths of it: 99 ct, 50p.
+func (c candidate) isMinor(after string) bool {
+	word := strings.TrimLeft(after, " ")
+	end := strings.IndexFunc(word, func(r rune) bool { return !isWord(r) })
+	if end < 0 {
+		end = len(word)
+	}
+	if end == 0 && firstRune(word) == '¢' {
+		end = utf8.RuneLen('¢')
+	}
+	name := strings.ToLower(word[:end])
+	if name == "p" {
+		return word == after && c.fraction == "" && len(c.whole) <= 2
+	}
+	return minors[name]
+}
+
+// divide moves a number's point two places to the left. It fails where the point is uncertain.
+func (n *number) divide() bool {
+	if n.sign != 0 || len(n.fraction)+2 > maxFraction {
+		return false
+	}
+	whole := strings.Repeat("0", max(0, 3-len(n.whole))) + n.whole
+	n.whole, n.fraction = whole[:len(whole)-2], whole[len(whole)-2:]+n.fraction
+	return true
+}
+
+// isScaledBefore says whether the word before a number multiplies it, as in Lakh 1.5.
+func isScaledBefore(before string) bool {
+	word := strings.TrimRight(before, " .")
+	from := strings.LastIndexFunc(word, func(r rune) bool { return !isWord(r) })
+	name := strings.ToLower(word[from+1:])
+	return utf8.RuneCountInString(name) > 2 && powers[name] > 0
+}

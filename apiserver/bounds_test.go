@@ -58,7 +58,7 @@ func TestEveryListIsBounded(t *testing.T) {
 		"svc_list_scrapers": func() {
 			l.byCursor("/api/scraper/list?limit=1000", l.fillScrapers(40))
 		},
-		"svc_list_groups": func() { l.whole(apitest.Reader, "GET /api/scraper/group/list", "", l.fillGroups()) },
+		"svc_list_groups": func() { l.streamed(apitest.Reader, "GET /api/scraper/group/list", l.fillGroups(1_500)) },
 		"svc_list_keys":   func() { l.whole(apitest.Reader, "GET /api/key/list", "keys", l.fillKeys()) },
 		"svc_list_customer_schemas": func() {
 			l.whole(apitest.Reader, "GET /api/schema/customer", "", l.fillSchemas("alice", 200))
@@ -71,12 +71,9 @@ func TestEveryListIsBounded(t *testing.T) {
 		"svc_list_wallet_transactions": func() {
 			l.whole(apitest.Reader, "GET /api/wallet/transactions?size=100", "content", l.fillWallet(100))
 		},
-		// It is streamed: of so many runs as there are in years nothing is held but one.
+		// Of so many runs as there are in years nothing is held but one.
 		"svc_admin_recount": func() {
-			a := s.Call(t, apitest.Scenario{As: apitest.Admin, Do: "POST /api/admin/billing/recount"})
-			if runs, _ := a.JSON.([]any); len(runs) != recounted || a.Header.Get("Content-Length") != "" {
-				t.Errorf("%d of %d runs, length %q", len(runs), recounted, a.Header.Get("Content-Length"))
-			}
+			l.streamed(apitest.Admin, "POST /api/admin/billing/recount", recounted)
 		},
 	}
 	for _, id := range operationsThatList(t) {
@@ -199,8 +196,7 @@ func (l *lists) fillScrapers(n int) int {
 	return all
 }
 
-func (l *lists) fillGroups() int {
-	const most = 10_000
+func (l *lists) fillGroups(most int) int {
 	for i := len(l.Client.View().Groups("alice")); i < most; i++ {
 		l.Client.Must(l.t, client.PutGroup{Create: true, ID: l.IDs.New(), Customer: "alice", Name: l.name(i, 200)})
 	}
@@ -249,6 +245,15 @@ func (l *lists) whole(as, do, member string, want int) {
 	}
 	if a.Status != 200 || len(items) != want || len(a.Body) > mostAnswer {
 		l.t.Errorf("%s: status %d, %d of %d in %d bytes", do, a.Status, len(items), want, len(a.Body))
+	}
+}
+
+// streamed reads a list that is sent as it is made, whose length nobody knows when it begins.
+func (l *lists) streamed(as, do string, want int) {
+	l.t.Helper()
+	a := l.Call(l.t, apitest.Scenario{As: as, Do: do})
+	if items, _ := a.JSON.([]any); a.Status != 200 || len(items) != want || a.Header.Get("Content-Length") != "" {
+		l.t.Errorf("%s: status %d, %d of %d, length %q", do, a.Status, len(items), want, a.Header.Get("Content-Length"))
 	}
 }
 

@@ -2,6 +2,7 @@ package groups
 
 import (
 	"context"
+	"io"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -9,17 +10,31 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
+// listedAtOnce is how many groups an answer holds in memory; a customer may have 10,000.
+const listedAtOnce = 1_000
+
 // List is GET /api/scraper/group/list.
 func List(api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_groups", Routes: operation.Routes("GET /api/scraper/group/list"), Group: group,
 		Summary: "Lists the customer's own groups, oldest first",
 		Access:  auth.Read, Rate: limits.Read,
-	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Group, error) {
-		list := []Group{}
-		for _, g := range from.View.Groups(from.Customer) {
-			list = append(list, newGroup(g))
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Streamed[[]Group], error) {
+		var answer operation.Streamed[[]Group]
+		all := from.View.Groups(from.Customer)
+		next := func() (part []Group, err error) {
+			for _, g := range all[:min(len(all), listedAtOnce)] {
+				part = append(part, newGroup(g))
+			}
+			all = all[len(part):]
+			return part, nil
 		}
-		return list, nil
+		if len(all) > listedAtOnce {
+			answer.Write = func(_ context.Context, w io.Writer) error { return api.WriteArray(w, next) }
+			return answer, nil
+		}
+		part, err := next()
+		answer.Whole = append([]Group{}, part...)
+		return answer, err
 	})
 }

@@ -193,7 +193,9 @@ func (x *exchange) succeed(answer any) {
 			return
 		}
 		x.rc.SetContentType("application/json")
-		x.rc.SetBody(data)
+		if err := x.send(data); err != nil {
+			x.fail(err)
+		}
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds of what bodies take on disk while they are received and worked on, in bytes.
+// Bounds of what bodies take on disk while they are received and worked on, and long answers while they are sent, in bytes.
 const (
 	maxSpooled      = 16 << 30 // of all customers together
 	maxSpooledOfOne = 4 << 30  // of one customer
@@ -25,8 +25,8 @@ type spools struct {
 }
 
 var (
-	errSpoolsFull   = fault.New(fault.Unavailable, "the bodies that are being received take all the disk there is for them; try again later")
-	errCustomerFull = fault.New(fault.Unavailable, "the customer's other bodies that are being received leave no room for this one; try again after them")
+	errSpoolsFull   = fault.New(fault.Unavailable, "bodies and answers that are under way take all the disk there is for them; try again later")
+	errCustomerFull = fault.New(fault.Unavailable, "the customer's other bodies and answers that are under way leave no room for this one; try again after them")
 )
 
 // take takes n bytes for a customer, or none. free is what the disk has left, as far as that is known.

@@ -1,0 +1,51 @@
+package operation
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// spooledFrom is how many bytes an answer has to wait for its client on disk: who does not take it must not fill the memory.
+const spooledFrom = 256 << 10
+
+// send sends a whole answer. A long one is brought to a file without a name first, in the customer's share of the disk.
+func (x *exchange) send(data []byte) error {
+	if len(data) < spooledFrom {
+		x.rc.SetBody(data)
+		return nil
+	}
+	n := int64(len(data))
+	if err := x.spools.take(x.from.Customer, n, func() (uint64, bool) { return x.free(x.SpoolDir) }); err != nil {
+		return err
+	}
+	leave := func() { x.spools.leave(x.from.Customer, n) }
+	file, err := os.CreateTemp(x.SpoolDir, "answer-*")
+	if err != nil {
+		leave()
+		return fmt.Errorf("spool an answer: %w", err)
+	}
+	waiting := &spooledAnswer{Reader: io.NewSectionReader(file, 0, n), file: file, leave: leave}
+	if err = os.Remove(file.Name()); err == nil {
+		_, err = file.Write(data)
+	}
+	if err != nil {
+		_ = waiting.Close() // nothing of it is kept
+		return fmt.Errorf("spool an answer: %w", err)
+	}
+	x.rc.SetBodyStream(waiting, len(data))
+	return nil
+}
+
+// spooledAnswer is read while it is sent. The server closes it when the client has it, or is gone.
+type spooledAnswer struct {
+	io.Reader
+	file  *os.File
+	leave func()
+}
+
+// Close implements io.Closer.
+func (a *spooledAnswer) Close() error {
+	defer a.leave()
+	return a.file.Close()
+}

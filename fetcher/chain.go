@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -28,6 +29,8 @@ type chain struct {
 	// invalid is why the task cannot be begun.
 	invalid *fault.Code
 	kept    int64 // bytes of pages that wait for another one of their unit; guarded by mu
+	// abandon ends the request under way of a trial, whose caller may go away; nil: there is none. It is guarded by mu.
+	abandon context.CancelCauseFunc
 
 	left     uint32   // pages that the dispatch may still fetch
 	seen     []uint64 // content hashes, as in model.Continuation

@@ -314,7 +314,7 @@ func (f *Fetcher) lookAhead(ctx context.Context) {
 	}
 }
 
-// cancelEnded answers the waiting tasks of ended runs.
+// cancelEnded answers the waiting tasks of ended runs, and ends the requests under way of ended trials.
 func (f *Fetcher) cancelEnded() {
 	view := f.config.Control.View()
 	f.mu.Lock()
@@ -326,8 +326,11 @@ func (f *Fetcher) cancelEnded() {
 				continue // a missing one may be new: it is looked up when its turn comes
 			}
 			for _, c := range chains {
-				if f.takeUp(c) || f.frontier.Remove(&c.item, now) {
+				switch {
+				case f.takeUp(c) || f.frontier.Remove(&c.item, now):
 					f.finish(c, cancelledPage(c))
+				case c.abandon != nil:
+					c.abandon(errAbandoned)
 				}
 			}
 		}

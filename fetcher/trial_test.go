@@ -85,6 +85,48 @@ func TestTrialsEndInTime(t *testing.T) {
 	}
 }
 
+// The request of a trial ends soon after its run, which nobody waits for any more, uncharged. Other runs get their page.
+func TestRequestsOfEndedTrialsEnd(t *testing.T) {
+	for name, trial := range map[string]bool{"trial": true, "run": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var asked time.Duration
+				r, stop := start(t, 1, title, func(r *rig, _ *Config) {
+					if trial {
+						r.control.tries(ids.ID{})
+					}
+					r.web.answers["http://a.test/"] = func(ctx context.Context, req Request) (*Response, error) {
+						begun := time.Now()
+						defer func() { asked = time.Since(begun) }()
+						select {
+						case <-ctx.Done():
+							return nil, ctx.Err()
+						case <-time.After(20 * time.Second):
+						}
+						return &Response{Final: req.URL, Status: 200, ContentType: "text/html", Body: []byte("<h1>x</h1>"), Release: func() {}}, nil
+					}
+				})
+				defer stop()
+				r.send(r.task(0, "http://a.test/"))
+				time.Sleep(time.Second)
+				r.control.change(func() {
+					job := *r.control.jobs[jobID]
+					job.State = model.Stopped
+					r.control.jobs[jobID] = &job
+				})
+				page := r.pages(1)[0]
+				if abandoned := page.Outcome == model.Cancelled; abandoned != trial || page.PriceRow != "" == trial {
+					t.Errorf("%+v", page)
+				}
+				if early := asked <= time.Second+2*sweepEvery; early != trial {
+					t.Errorf("asked for %v", asked)
+				}
+				r.nothingMore()
+			})
+		})
+	}
+}
+
 // A trial that waits for the model ends with what its page states, like any page that the model has no answer for.
 func TestTrialsDoNotWaitForTheModel(t *testing.T) {
 	for name, others := range map[string]int{"its answer": 0, "its turn": 9} {

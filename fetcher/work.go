@@ -41,13 +41,34 @@ type step struct {
 
 func (s *step) goesOn() bool { return s.again || s.page != nil && !s.page.Last && !s.page.Spent }
 
+// errAbandoned ends the request of a trial that nobody waits for any more.
+var errAbandoned = errors.New("fetcher: the trial has ended")
+
+// whileWanted ends with the shard, and a trial's with its run, too: who waited for it is gone. Other runs that are stopped get
+// what they have asked for.
+func (f *Fetcher) whileWanted(c *chain) (ctx context.Context, end func()) {
+	if job := f.config.Control.View().Job(c.task.Job); job == nil || !job.Trial() {
+		return c.shard.ctx, func() {}
+	}
+	ctx, abandon := context.WithCancelCause(c.shard.ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.abandon = abandon
+	return ctx, func() { abandon(nil) }
+}
+
 // work makes one request of a chain, and does with it what follows. The request ends when the shard is dropped, at the
 // lease's end at the latest.
 func (f *Fetcher) work(c *chain) {
-	ctx := c.shard.ctx
+	ctx, end := f.whileWanted(c)
+	defer end()
 	f.counts.asking.Add(1)
 	next := f.request(ctx, c)
 	f.counts.asking.Add(-1)
+	if errors.Is(context.Cause(ctx), errAbandoned) && (next.page == nil || next.page.Outcome == model.Errored) {
+		page := cancelledPage(c)
+		next = step{page: &page, answer: next.answer}
+	}
 	if next.page != nil {
 		if c.task.Trace != nil && next.page.Outcome != model.Cancelled {
 			f.trace(c, next.page)
@@ -62,6 +83,7 @@ func (f *Fetcher) work(c *chain) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	c.abandon = nil
 	now := f.config.Clock.Now()
 	f.frontier.Done(&c.item, next.answer, now)
 	notify(f.wake)

@@ -67,6 +67,9 @@ func ReadCursor(cursor string, place any, read ...string) error {
 	if payload := data[9:]; binary.BigEndian.Uint64(data[1:]) != checksum(payload, read) || json.Unmarshal(payload, place) != nil {
 		return RefuseCursor()
 	}
+	if NewCursor(place, read...) != cursor { // the same place in other bytes
+		return RefuseCursor()
+	}
 	return nil
 }
 

@@ -28,6 +28,7 @@ func TestCursor(t *testing.T) {
 		"another checksum":  {changed(t, cursor, 3), "alice", "group"},
 		"another place":     {changed(t, cursor, 14), "alice", "group"},
 		"standard alphabet": {"++//", "alice", "group"},
+		"a line end":        {cursor[:8] + "\n" + cursor[8:], "alice", "group"},
 	} {
 		if err := ReadCursor(refused[0], &got, refused[1:]...); fault.CodeOf(err) != fault.InvalidCursor {
 			t.Errorf("%s: %v", name, err)

@@ -100,7 +100,16 @@ func TestReadFromMadeUpPlaces(t *testing.T) {
 		{-1, 5, 400}, {6, 5, 400}, {math.MinInt64, math.MaxInt64, 400}, {math.MinInt64, math.MinInt64, 400},
 		{0, math.MaxInt64, 200}, {math.MaxInt64 - 1, math.MaxInt64, 200}, {math.MaxInt64, math.MaxInt64, 200},
 	} {
-		cursor := api.NewCursor(map[string]any{"g": r.group, "a": c.after, "u": c.upto}, "data", "alice", ids.ID{}.String(),
+		type newest struct {
+			Queued int64  `json:"q"`
+			ID     ids.ID `json:"i"`
+		}
+		cursor := api.NewCursor(struct { // as the server writes it
+			Group  ids.ID `json:"g"`
+			After  int64  `json:"a"`
+			Upto   int64  `json:"u"`
+			Newest newest `json:"n"`
+		}{r.group, c.after, c.upto, newest{}}, "data", "alice", ids.ID{}.String(),
 			r.group.String(), ids.ID{}.String(), "false", "")
 		want := apitest.Scenario{As: apitest.Reader, Do: readPath + "?groupId=" + r.group.String() + "&cursor=" + cursor, Status: c.status,
 			Has: map[string]any{"hasMore": false, "nextCursor": nil}}

@@ -108,7 +108,7 @@ func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 				})
 				defer stop()
 				r.send(r.task(0, "http://a.test/"))
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				r.control.change(func() {
 					job := *r.control.jobs[jobID]
 					job.State = model.Stopped

@@ -139,7 +139,6 @@ func launchTrial(ctx context.Context, s api.Services, from *operation.Caller, op
 }
 
 var (
-	errGone     = fault.New(fault.Unavailable, "the caller is gone")
 	errTooSlow  = fault.New(fault.SourceUnreachable, "no answer within %v", model.TrialWait)
 	errNotBegun = fault.New(fault.Unavailable, "the request was not begun within %v", model.TrialWait)
 )
@@ -156,7 +155,7 @@ func await(ctx context.Context, s api.Services, from *operation.Caller, id ids.I
 		case <-changed:
 		case <-s.Clock.After(goneEvery):
 			if from.Gone() {
-				return nil, errGone
+				return nil, operation.ErrGone
 			}
 		case <-tooSlow:
 			if job == nil || job.State == model.Pending {

@@ -258,12 +258,13 @@ func TestFailures(t *testing.T) {
 		failing("plain", func() error { return errors.New("secret") }),
 		failing("coded", func() error { return fmt.Errorf("secret: %w", fault.New(fault.JobNotFound, "no job")) }),
 		failing("page", func() error { return fault.New(fault.PageDNS, "secret") }),
+		failing("gone", func() error { return ErrGone }),
 		failing("late", func() error { return fmt.Errorf("secret: %w", context.DeadlineExceeded) }),
 		failing("site", func() error { return fmt.Errorf("secret: %w", fault.New(fault.SourceUnreachable, "no answer")) }))
 	var logged bytes.Buffer
 	r.chain.Log = slog.New(slog.NewTextHandler(&logged, nil))
 	for path, want := range map[string]string{"panic": "500 internal_error", "plain": "500 internal_error",
-		"coded": "400 job_not_found", "page": "500 internal_error", "late": "503 unavailable", "site": "502 source_unreachable"} {
+		"coded": "400 job_not_found", "page": "500 internal_error", "late": "503 unavailable", "gone": "503 unavailable", "site": "502 source_unreachable"} {
 		answer, body, _ := r.raw(head("GET /"+path, "X-Request-Id: mine"))
 		got := fmt.Sprint(answer.StatusCode)
 		if !strings.HasPrefix(want, got) || !strings.Contains(body, want[4:]) || strings.Contains(body, "secret") ||
@@ -271,7 +272,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: %s %s", path, got, body)
 		}
 	}
-	for path, level := range map[string]string{"plain": "ERROR", "late": "ERROR", "coded": "INFO", "site": "INFO"} {
+	for path, level := range map[string]string{"plain": "ERROR", "late": "ERROR", "gone": "INFO", "coded": "INFO", "site": "INFO"} {
 		if line := fmt.Sprintf("level=%s msg=call operation=svc_%s", level, path); !strings.Contains(logged.String(), line) {
 			t.Errorf("no line %q in %s", line, &logged)
 		}

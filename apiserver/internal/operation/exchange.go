@@ -274,6 +274,12 @@ func recovering(run func() error) (err error) {
 	return run()
 }
 
+// ErrGone is the answer that a caller who has hung up does not see. It is no error of the service.
+var (
+	ErrGone = fault.Wrap(fault.Unavailable, errGone, "the caller is gone")
+	errGone = errors.New("operation: the caller is gone") // faults of one code are alike
+)
+
 // finish leaves the connection fit for the next request, and counts and logs this one.
 func (x *exchange) finish() {
 	if !x.body.finish(x.rc.Conn()) {
@@ -298,6 +304,7 @@ func (x *exchange) finish() {
 		attributes = append(attributes, "error", x.err)
 	}
 	switch {
+	case errors.Is(x.err, errGone): // nobody reads the answer
 	case status >= 500 && status != http.StatusBadGateway: // which a customer's site answered for
 		level = slog.LevelError
 	case x.op.Rate == limits.Unlimited && status < 400:

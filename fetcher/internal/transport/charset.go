@@ -78,6 +78,15 @@ func isText(contentType string) bool {
 		strings.HasSuffix(media, "xml") || strings.HasSuffix(media, "json") || strings.HasSuffix(media, "javascript")
 }
 
+// windowsLabel is the label of a Windows encoding that is spelled in another way, such as win-1250 or windows1250.
+func windowsLabel(label string) string {
+	number := strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(label, "win"), "dows"), "-_ ")
+	if !strings.HasPrefix(label, "win") {
+		return ""
+	}
+	return "windows-" + number
+}
+
 // headerCharset names the encoding that a Content-Type declares, whatever slips are around it; "" where it names none
 // that is known.
 func headerCharset(contentType string) string {
@@ -95,8 +104,10 @@ func headerCharset(contentType string) string {
 		if end := strings.IndexAny(label, " \t\"';,"); end >= 0 {
 			label = label[:end]
 		}
-		if _, name := charset.Lookup(label); name != "" {
-			return name
+		for _, spelling := range [...]string{label, windowsLabel(label)} {
+			if _, name := charset.Lookup(spelling); name != "" {
+				return name
+			}
 		}
 	}
 }

@@ -30,6 +30,8 @@ func TestToUTF8(t *testing.T) {
 		"broken utf-8":               {"a\xffb", "text/html; charset=utf-8", "a\ufffdb"},
 		"unknown charset":            {"é", "text/html; charset=klingon", "é"},
 		"unknown, then meta":         {`<meta charset="koi8-r">` + "\xc1", "text/html; charset=none", `<meta charset="koi8-r">а`},
+		"windows without a dash":     {"\xa3", "text/html; charset=windows1250", "Ł"},
+		"win for windows":            {"\xa3", "text/html; charset=win-1250", "Ł"},
 		"a type with a slip":         {"\xe1", "text/html; charset=iso-8859-2; charset", "á"},
 		"no semicolon":               {"\xe0", "text/html charset=windows-1251", "а"},
 		"a comma":                    {"\xe0", "text/html, charset=windows-1251", "а"},

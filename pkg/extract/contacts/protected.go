@@ -33,6 +33,24 @@ var (
 		"decryptemail"}
 )
 
+var (
+	// joinedSign is an at sign that a script joins to texts: "info" + "@" + "firma.de".
+	joinedSign = regexp.MustCompile(`["'` + "`" + `] ?\+ ?["'` + "`" + `][\w.-]*@[\w.-]*["'` + "`" + `] ?\+ ?["'` + "`" + `]`)
+	// charCodes are characters by their numbers; 64 is an at sign, 46 a point.
+	charCodes = regexp.MustCompile(`fromcharcode\(([0-9, ]+)\)`)
+)
+
+// writesCodes says whether a script makes a text of numbers that is an address, as far as its signs tell.
+func writesCodes(script string) bool {
+	for _, found := range charCodes.FindAllStringSubmatch(script, 10) {
+		codes := " " + strings.Join(strings.FieldsFunc(found[1], func(r rune) bool { return r < '0' || r > '9' }), " ") + " "
+		if strings.Contains(codes, " 64 ") && strings.Contains(codes, " 46 ") {
+			return true
+		}
+	}
+	return false
+}
+
 // maxLine is how long a script is that does no more than write an address, in bytes.
 const maxLine = 3000
 
@@ -84,7 +102,8 @@ func (p *parser) script(text string) {
 	text = strings.ToLower(text)
 	p.protected = p.protected || containsAny(text, putsText) &&
 		(strings.Contains(text, "mail") && containsAny(text, makesMail) || containsAny(text, encodings) ||
-			len(text) < maxLine && strings.Contains(text, "mailto") && containsAny(text, decoders))
+			len(text) < maxLine && (strings.Contains(text, "mailto") && containsAny(text, decoders) ||
+				joinedSign.MatchString(text) || writesCodes(text)))
 }
 
 // image takes an image's text, or notes that it shows an address.

@@ -300,6 +300,9 @@ func isFar(value string) bool {
 // signEscape is an at sign as style sheets may write it.
 var signEscape = regexp.MustCompile(`\\0{0,4}40 ?`)
 
+// halfAddress is an at sign with one side of it: content:"@firma.de" behind a text that says the other.
+var halfAddress = regexp.MustCompile(`["'][^"']*(?:@[\pL\pN-]+\.[\pL]{2,}|[\pL\pN._-]{2,}@)["']`)
+
 // contentOf is what the content that a pseudo-element shows adds. Attributes that it shows are noted.
 func (s *sheets) contentOf(block string) effect {
 	var done effect
@@ -310,7 +313,7 @@ func (s *sheets) contentOf(block string) effect {
 		}
 		value = signEscape.ReplaceAllString(value, "@")
 		switch {
-		case len(findAddresses(value, nil)) > 0:
+		case len(findAddresses(value, nil)) > 0, halfAddress.MatchString(value):
 			done |= writes
 		case strings.ContainsAny(value, "@＠"):
 			done |= adds

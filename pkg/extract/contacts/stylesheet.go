@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -107,7 +108,7 @@ func indexFold(s []byte, text string) int {
 
 // read takes the rules of a sheet in lower case. What only some screens show is shown, and what only some hide is not hidden.
 func (s *sheets) read(text string, depth int, some bool) {
-	if !some && !containsAny(text, []string{"none", "hidden", "collapse", "-9", "rtl", "content", "font-size:0", "font-size: 0"}) {
+	if !some && !containsAny(text, []string{"none", "hidden", "collapse", "-9", "rtl", "content", "inset(", "font-size:0", "font-size: 0"}) {
 		return
 	}
 	text = uncommented(text)
@@ -125,7 +126,7 @@ func (s *sheets) read(text string, depth int, some bool) {
 		switch prelude = strings.TrimSpace(prelude); {
 		case !strings.HasPrefix(prelude, "@"):
 			s.add(prelude, block, some)
-		case depth < 3 && (strings.HasPrefix(prelude, "@layer") || prelude == "@media screen" || prelude == "@media all"):
+		case depth < 3 && (strings.HasPrefix(prelude, "@layer") || strings.HasPrefix(prelude, "@supports") || isDesktop(prelude)):
 			s.read(block, depth+1, some)
 		case depth < 3 && strings.HasPrefix(prelude, "@media") && !strings.Contains(prelude, "print"):
 			s.read(block, depth+1, true)
@@ -133,7 +134,37 @@ func (s *sheets) read(text string, depth int, some bool) {
 	}
 }
 
+// minWidth is the width from which a media query holds, alone or on a screen.
+var minWidth = regexp.MustCompile(`^(?:(?:only )?screen and ?)?\(min-width: ?([0-9]{1,4})px\)$`)
+
+// desktop is the width of an ordinary screen, in pixels.
+const desktop = 1280
+
+// isDesktop says whether what is told of media holds on an ordinary screen, whatever else it holds on.
+func isDesktop(prelude string) bool {
+	media, ok := strings.CutPrefix(prelude, "@media")
+	if !ok {
+		return false
+	}
+	for query := range strings.SplitSeq(media, ",") {
+		query = strings.TrimSpace(query)
+		if query == "screen" || query == "only screen" || query == "all" {
+			return true
+		}
+		if found := minWidth.FindStringSubmatch(query); found != nil {
+			if width, err := strconv.Atoi(found[1]); err == nil && width <= desktop {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// markupComment are the signs that sheets were once hidden from browsers with; what is between them holds.
+var markupComment = strings.NewReplacer("<!--", "", "-->", "")
+
 func uncommented(text string) string {
+	text = markupComment.Replace(text)
 	if !strings.Contains(text, "/*") {
 		return text
 	}
@@ -256,6 +287,8 @@ func effectOf(declarations string) effect {
 		switch strings.TrimSpace(name) {
 		case "display":
 			done = done&^(hides|shows) | either(value == "none", hides, shows)
+		case "clip-path":
+			done |= either(strings.HasPrefix(value, "inset(100%") || strings.HasPrefix(value, "inset(50%"), hides, 0)
 		case "visibility":
 			done |= either(value == "hidden" || value == "collapse", hides, shows)
 		case "font-size":

@@ -3,8 +3,9 @@
 //
 // A single comma or point before exactly three digits stands between thousands of money, since money has no thousandths.
 // It begins a fraction behind a lone zero, where a currency has a thousand parts (CLDR), and where motor fuel and current are
-// sold, which cost fractions of cents. A word behind it may multiply an amount: 12k, 3 Mio. €, 2 lakh. Percentages, and
-// amounts with a factor that means several things, such as a billion or a lone m, are no amounts. Of a range the lower amount is read, and of several amounts the first one that has a currency and is not of a unit, as in
+// sold, which cost fractions of cents. A word behind it may multiply an amount (12k, 3 Mio. €, 2 lakh) or make hundredths of it
+// (99 ct). Percentages, and amounts with a factor that means several things, such as a billion or a lone m, are no amounts. Of a
+// range the lower amount is read, and of several amounts the first one that has a currency and is not of a unit, as in
 // (5,98 €/kg). Of other numbers, the language of the page decides what a comma and a point mean.
 package price
 

@@ -19,7 +19,7 @@ type focus struct {
 	index, all int
 }
 
-// Steps of the work, each of which takes about as long as a step of a CSS selector.
+// What an evaluation is charged, in steps; one takes about as long as a step of a CSS selector.
 const moveSteps = 10
 
 // spend takes steps and panics with errTooSlow when there were too many.

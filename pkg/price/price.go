@@ -118,7 +118,7 @@ func (r Reader) candidates(text string, found []candidate) (list []candidate, nu
 		if factored {
 			c.power, after = powerOf(after)
 		}
-		if c.whole != "" && !isShare(before, after) && !isScaledBefore(before) && (!factored || c.power > 0 && c.multiply(c.power)) {
+		if c.whole != "" && !isShare(before, after) && !isScaledBefore(before) && !isSaving(before) && (!factored || c.power > 0 && c.multiply(c.power)) {
 			r.name(&c, before, ownPart(after, more))
 			if (c.spelling != nil || !isPart(before)) && (c.spelling != nil || !c.isMinor(after) || c.divide()) {
 				c.linked = more && isRange(after)

@@ -49,8 +49,13 @@ func TestParts(t *testing.T) {
 			t.Errorf("%q is read as %+v, want %+v", text, got, want)
 		}
 	}
-	if got, ok := Parse("Lakh 1.5"); ok {
-		t.Errorf("a factor before its number is read as %+v", got)
+	for _, text := range []string{"Lakh 1.5", "Save $5", "You save: £5.00", "Sie sparen 5 €", "SAVE 5"} {
+		if got, ok := Parse(text); ok {
+			t.Errorf("%q is read as %+v", text, got)
+		}
+	}
+	if got, ok := Parse("$15 Save $5"); !ok || got.Amount != "15" {
+		t.Errorf("a price before what is saved: %+v", got)
 	}
 }
 

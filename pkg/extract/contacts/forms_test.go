@@ -87,6 +87,27 @@ var forms = []struct{ name, markup, want string }{
 	{"hidden in an old sheet", `<style><!-- .q{display:none} --></style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
 	{"cut away", `<style>.q{clip-path:inset(100%)}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
 	{"hidden on paper", `<style>@media print{.q{display:none}}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_FOUND infoweg@firma.de"},
+	{"hidden by a nested rule", `<style>p{& .q{display:none}}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"flat", `<style>.q{max-height:0;overflow:hidden}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"the weightier rule", `<style>span.q{display:inline} .q{display:none}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_FOUND infoweg@firma.de"},
+	{"faded in", `<style>.q{opacity:0}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_FOUND infoweg@firma.de"},
+	{"in doubt: not", `<style>span:not(.v){display:none}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"in doubt: nth-child", `<style>p span:nth-child(1){display:none}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"in doubt: attribute", `<style>[data-x]{display:none}</style><p>info<span data-x>weg</span>@firma.de</p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"another attribute", `<style>[hidden]{display:none}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_FOUND infoweg@firma.de"},
+	{"in doubt: sibling", `<style>b + i{display:none}</style><p><b>in</b><i>weg</i>fo@firma.de</p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"in doubt: is", `<style>:is(.h,.q){display:none}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"in doubt: escaped", `<style>.\71{display:none}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"for listeners", `<p>info<span class=sr-only>weg</span>@firma.de</p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"sheets in files", `<link rel=stylesheet href=/a.css><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"sheets in files, and one that tells", `<link rel=stylesheet href=/a.css><style>.q{color:red}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_FOUND infoweg@firma.de"},
+	{"sheets in files, whole parts", `<link rel=stylesheet href=/a.css><p><span class=q>info</span>@<span class=r>firma.de</span></p>`, "EMAIL_FOUND info@firma.de"},
+	{"a file of fonts", `<link rel=stylesheet href=https://fonts.example/a.css><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_FOUND infoweg@firma.de"},
+	{"a nested rule behind declarations", `<style>p,b{color:red;& .q{color:red;display:none;}}</style><p>info<span class=q>weg</span>@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"for listeners, in front", `<p><span class=sr-only>weg</span>info@firma.de</p>`, "EMAIL_NOT_EXTRACTABLE "},
+	{"for listeners, beside it", `<p><span class=sr-only>E-Mail</span> info@firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"sheets in files, the sign alone", `<link rel=stylesheet href=/a.css><p>info <span class=q>(at)</span> firma.de</p>`, "EMAIL_FOUND info@firma.de"},
+	{"bars of a browser", `<style>::-webkit-scrollbar{display:none}</style><p>info<b>weg</b>@firma.de</p>`, "EMAIL_FOUND infoweg@firma.de"},
 	{"half by content", `<style>.m:after{content:"@firma.de"}</style><p><span class=m>info</span></p>`, "EMAIL_NOT_EXTRACTABLE "},
 	{"packages of a script", `<script>document.write(""); load("react@18"+"/umd", {"@type": "x"})</script>`, "NO_EMAIL_PUBLISHED "},
 	{"char codes", `<script>x.innerHTML='info'+String.fromCharCode(64)+'firma.de'</script>`, "EMAIL_NOT_EXTRACTABLE "},
@@ -112,7 +133,7 @@ func FuzzSheets(f *testing.F) {
 		f.Add([]byte(c.markup))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		s := newSheets(body)
+		s, _ := newSheets(body)
 		if s != nil && (len(s.rules) > maxRules || len(s.shown) > 20) {
 			t.Errorf("%d rules, %d attributes", len(s.rules), len(s.shown))
 		}
@@ -124,4 +145,14 @@ func FuzzSheets(f *testing.F) {
 			t.Errorf("%d bytes of text", d.text.Len())
 		}
 	})
+}
+
+// TestHostileSheets: what rules in rules and half-read selectors ask for is bounded by the sheet, not by their product.
+func TestHostileSheets(t *testing.T) {
+	inner := strings.Repeat("& x{display:none}", 200)
+	sheet := strings.Repeat(strings.Repeat("a,", 100)+"b{"+inner+strings.Repeat("c{", 3)+"}}}}", 100)
+	s, _ := newSheets([]byte("<style>" + sheet + strings.Repeat(":not(b){display:none}", 5000) + "</style>"))
+	if len(s.rules) > maxRules || len(s.vague) > maxVague || s.nested > 0 {
+		t.Errorf("%d rules, %d of them read in part, %d bytes left", len(s.rules), len(s.vague), s.nested)
+	}
 }

@@ -30,8 +30,12 @@ type document struct {
 	links    []link
 	linked   []hit // addresses of mailto links and other markup, at the place of the markup
 	data     []string
-	states   []string // data of frameworks, JSON
-	bare     []span   // blocks that nobody sees: an address that is all of one is a trap
+	states   []string        // data of frameworks, JSON
+	doubts   []doubt         // in the order of the text
+	filed    bool            // it has style sheets in files
+	texts    []string        // of its own style sheets, in lower case
+	told     map[string]bool // classes that they speak of, nil: not looked for yet
+	bare     []span          // blocks that nobody sees: an address that is all of one is a trap
 	outlines
 }
 
@@ -79,6 +83,10 @@ func readPage(p page.Page, own []string) findings {
 		if isPlaceholder(h.email, slices.Contains(own, domain)) || d.isTrap(h) {
 			continue
 		}
+		if d.isDoubtful(h, text) {
+			f.Protected = true
+			continue
+		}
 		last = max(last, h.to)
 		if isForeign(domain) {
 			roles |= listed
@@ -121,6 +129,7 @@ type parser struct {
 	document
 	dataBytes int // of JSON kept
 	sheets    *sheets
+	inline    []inline  // the open ones
 	opened    []element // of which selectors may speak
 	bareTag   string    // the block at hand that nobody sees, "": none
 	bareIn    int       // how many of its name are open
@@ -139,7 +148,8 @@ type parser struct {
 
 // parse reads markup as a browser without scripts would show it.
 func parse(body []byte, own []string) *document {
-	p := parser{own: own, heading: -1, anchor: -1, emphasis: -1, sheets: newSheets(body)}
+	p := parser{own: own, heading: -1, anchor: -1, emphasis: -1}
+	p.sheets, p.texts = newSheets(body)
 	z := html.NewTokenizer(tree.NewReader(unsafe.String(unsafe.SliceData(body), len(body))))
 	for {
 		switch z.Next() {
@@ -273,6 +283,7 @@ func (p *parser) start(t *html.Token) {
 		}
 		return
 	}
+	p.doubtOf(t, attrs)
 	p.enter(t, attrs)
 	p.markup(t, attrs)
 	if blocks[t.DataAtom] {
@@ -324,6 +335,7 @@ func (p *parser) end(t *html.Token) {
 			return
 		}
 	}
+	p.endDoubt(t)
 	p.leave(t)
 	switch {
 	case t.DataAtom == atom.A:

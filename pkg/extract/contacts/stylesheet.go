@@ -37,6 +37,7 @@ const (
 type rule struct {
 	parts  []compound // of the selector, from the ancestors to the element
 	effect effect
+	weight int // the selector's specificity: ids, classes and tags in three digits each
 }
 
 // compound is a part of a selector that one element fits.
@@ -53,15 +54,17 @@ type element struct {
 
 // sheets are the style sheets of a page.
 type sheets struct {
-	rules []rule
-	by    map[string][]int // rules by what their last part asks for: #id, .class or a tag
-	shown []string         // attributes whose values are shown
-	tries int              // that are left
+	rules  []rule
+	vague  []doubtful       // hiding rules whose selectors are read in part
+	by     map[string][]int // rules by what their last part asks for: #id, .class or a tag
+	shown  []string         // attributes whose values are shown
+	tries  int              // that are left
+	nested int              // bytes that are left for rules in rules
 }
 
-// newSheets reads the style elements of a page, wherever they stand: nil if they hide and add nothing.
-func newSheets(body []byte) *sheets {
-	s := &sheets{by: map[string][]int{}, tries: maxTries}
+// newSheets reads the style elements of a page, wherever they stand, and their texts: nil if they hide and add nothing.
+func newSheets(body []byte) (s *sheets, texts []string) {
+	s = &sheets{by: map[string][]int{}, tries: maxTries, nested: maxSheets}
 	left := maxSheets
 	for at := 0; left > 0; {
 		from := indexFold(body[at:], "<style")
@@ -83,14 +86,16 @@ func newSheets(body []byte) *sheets {
 		before := bytes.TrimRight(body[max(0, start-20):start], " \n\r\t")
 		if !strings.Contains(tag, "print") && !bytes.HasSuffix(bytes.ToLower(before), []byte("noscript>")) {
 			length = min(length, left)
-			s.read(strings.ToLower(string(text[:length])), 0, false)
+			sheet := strings.ToLower(string(text[:length]))
+			texts = append(texts, sheet)
+			s.read(sheet, 0, false)
 			left -= length
 		}
 	}
-	if len(s.rules) == 0 && len(s.shown) == 0 {
-		return nil
+	if len(s.rules) == 0 && len(s.shown) == 0 && len(s.vague) == 0 {
+		return nil, texts
 	}
-	return s
+	return s, texts
 }
 
 // indexFold is bytes.Index for a text in lower case that begins with < in any case.
@@ -125,7 +130,11 @@ func (s *sheets) read(text string, depth int, some bool) {
 		text = rest[min(end+1, len(rest)):]
 		switch prelude = strings.TrimSpace(prelude); {
 		case !strings.HasPrefix(prelude, "@"):
-			s.add(prelude, block, some)
+			own, inside := s.unnest(prelude, block)
+			s.add(prelude, own, some)
+			if depth < 3 && inside != "" {
+				s.read(inside, depth+1, some)
+			}
 		case depth < 3 && (strings.HasPrefix(prelude, "@layer") || strings.HasPrefix(prelude, "@supports") || isDesktop(prelude)):
 			s.read(block, depth+1, some)
 		case depth < 3 && strings.HasPrefix(prelude, "@media") && !strings.Contains(prelude, "print"):
@@ -217,6 +226,9 @@ func (s *sheets) add(selectors, block string, some bool) {
 			}
 		}
 		parts := partsOf(selector)
+		if own&hides != 0 && len(parts) == 0 {
+			s.addVague(selector)
+		}
 		if own == 0 || len(parts) == 0 || len(s.rules) >= maxRules {
 			continue
 		}
@@ -230,11 +242,8 @@ func (s *sheets) add(selectors, block string, some bool) {
 		} else if len(last.classes) > 0 {
 			key = "." + last.classes[0]
 		}
-		if own == shows && len(s.by[key]) == 0 {
-			continue
-		}
 		s.by[key] = append(s.by[key], len(s.rules))
-		s.rules = append(s.rules, rule{parts, own})
+		s.rules = append(s.rules, rule{parts, own, weightOf(parts)})
 	}
 }
 
@@ -274,13 +283,13 @@ func partsOf(selector string) []compound {
 	return parts
 }
 
-// effectOf is what declarations in lower case do.
+// effectOf is what declarations in lower case do. What is transparent (opacity:0) is read: pages fade in with it.
 func effectOf(declarations string) effect {
 	if !containsAny(declarations, []string{"display", "visibility", "font-size", "-", "bidi"}) {
 		return 0
 	}
 	var done effect
-	moved, far, bidi, rtl := false, false, false, false
+	moved, far, bidi, rtl, flat, cut := false, false, false, false, false, false
 	for declaration := range strings.SplitSeq(declarations, ";") {
 		name, value, _ := strings.Cut(declaration, ":")
 		value = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "!important"))
@@ -293,6 +302,10 @@ func effectOf(declarations string) effect {
 			done |= either(value == "hidden" || value == "collapse", hides, shows)
 		case "font-size":
 			done |= either(strings.Trim(value, "0.pxem") == "" && strings.HasPrefix(value, "0"), hides, 0)
+		case "max-height":
+			flat = strings.HasPrefix(value, "0") && strings.Trim(value, "0.pxem%") == ""
+		case "overflow":
+			cut = value == "hidden" || value == "clip"
 		case "position":
 			moved = value == "absolute" || value == "fixed"
 		case "left", "right", "top", "bottom", "inset-inline-start", "margin-left", "margin-top":
@@ -305,7 +318,7 @@ func effectOf(declarations string) effect {
 			rtl = value == "rtl"
 		}
 	}
-	if moved && far {
+	if moved && far || flat && cut {
 		done |= hides
 	}
 	if bidi && rtl {
@@ -370,7 +383,7 @@ func (s *sheets) effect(t element, open []element) effect {
 		return 0
 	}
 	var done effect
-	last := -1 // of the rules that hide and show, the last one holds
+	last := -1 // of the rules that hide and show, the weightiest one holds, and of its equals the last one
 	try := func(key string) {
 		for _, i := range s.by[key] {
 			if s.tries--; s.tries < 0 {
@@ -379,7 +392,9 @@ func (s *sheets) effect(t element, open []element) effect {
 			if r := s.rules[i]; s.fits(r, t, open) {
 				done |= r.effect &^ (hides | shows)
 				if r.effect&(hides|shows) != 0 {
-					last = max(last, i)
+					if last < 0 || r.weight > s.rules[last].weight || r.weight == s.rules[last].weight && i > last {
+						last = i
+					}
 				}
 			}
 		}

@@ -1,0 +1,204 @@
+package contacts
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// Letters in the midst of an address may be hidden by what is not known: a sheet in a file, or a selector that is read in
+// part. Such an address is in doubt: it counts as protected, since a wrong one is worse than none.
+
+// Bounds of what is in doubt.
+const (
+	maxVague  = 100    // selectors
+	maxDoubts = 20_000 // boundaries of elements
+)
+
+// doubtful is what a selector surely asks of an element. It may ask for more.
+type doubtful struct {
+	compound
+	attribute string // that the element has, "": any
+}
+
+// doubt is a boundary of an element whose letters may be hidden.
+type doubt struct {
+	at    int    // in the text
+	class string // what sheets in files may speak of
+	sure  bool   // in doubt without them, too
+}
+
+// inline is an open element that is no block.
+type inline struct {
+	tag   string
+	doubt doubt
+}
+
+// addVague keeps what is plain of the last part of a selector in lower case.
+func (s *sheets) addVague(selector string) {
+	if len(s.vague) >= maxVague || selector == "" || strings.Contains(selector, "::") {
+		return
+	}
+	at := strings.LastIndexAny(selector, " >+~")
+	last := selector[at+1:]
+	var v doubtful
+	if strings.ContainsAny(last, "([") || !strings.ContainsAny(last, `)]\"'`) { // else it is cut in the midst
+		plain := last
+		if end := strings.IndexAny(last, `:[*\`); end >= 0 {
+			plain = last[:end]
+		}
+		if parts := partsOf(plain); len(parts) == 1 {
+			v.compound = parts[0]
+		} else if plain != "" && !strings.ContainsAny(plain, "()") {
+			return // of the whole page
+		}
+		if _, attribute, ok := strings.Cut(last, "["); ok && !strings.Contains(last, "(") {
+			v.attribute = attribute[:len(attribute)-len(strings.TrimLeft(attribute, "abcdefghijklmnopqrstuvwxyz0123456789_-"))]
+		}
+	}
+	s.vague = append(s.vague, v)
+}
+
+// unnest parts a block into its own declarations and the rules in it, which get the selectors that they stand in.
+func (s *sheets) unnest(selectors, block string) (own, inside string) {
+	if !strings.Contains(block, "{") {
+		return block, ""
+	}
+	var declarations, rules strings.Builder
+	for {
+		inner, rest, ok := strings.Cut(block, "{")
+		at := strings.LastIndexByte(inner, ';') + 1
+		if !ok {
+			declarations.WriteString(inner)
+			return declarations.String(), rules.String()
+		}
+		declarations.WriteString(inner[:at])
+		inner = strings.TrimSpace(inner[at:])
+		end := blockEnd(rest)
+		for outer := range strings.SplitSeq(selectors, ",") {
+			if s.nested -= len(outer) + len(inner) + end; s.nested < 0 {
+				break
+			}
+			switch {
+			case strings.HasPrefix(inner, "@"):
+				rules.WriteString(inner + "{" + outer + "{" + rest[:end] + "}}")
+			case strings.Contains(inner, "&"):
+				rules.WriteString(strings.Replace(inner, "&", outer, 1) + "{" + rest[:end] + "}")
+			default:
+				rules.WriteString(outer + " " + inner + "{" + rest[:end] + "}")
+			}
+		}
+		block = rest[min(end+1, len(rest)):]
+	}
+}
+
+// weightOf is the specificity of a selector.
+func weightOf(parts []compound) int {
+	weight := 0
+	for _, part := range parts {
+		weight += 1000 * len(part.classes)
+		if part.id != "" {
+			weight += 1_000_000
+		}
+		if part.tag != "" {
+			weight++
+		}
+	}
+	return weight
+}
+
+// mayHide says whether a selector that is read in part may be one of the element's.
+func (s *sheets) mayHide(t element, attrs map[string]string) bool {
+	if s == nil {
+		return false
+	}
+	for _, v := range s.vague {
+		if s.tries--; s.tries < 0 {
+			return false
+		}
+		if _, given := attrs[v.attribute]; (given || v.attribute == "") && v.fits(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// hiddenClasses are by custom for those who listen to a page.
+var hiddenClasses = words("sr-only visually-hidden visuallyhidden screen-reader-text screenreader-only")
+
+// doubtOf notes the start of an element whose letters may be hidden.
+func (p *parser) doubtOf(t *html.Token, attrs map[string]string) {
+	if t.DataAtom == atom.Link && strings.Contains(strings.ToLower(attrs["rel"]), "stylesheet") && !strings.Contains(attrs["href"], "//fonts.") {
+		p.filed = true
+	}
+	if blocks[t.DataAtom] { // no address goes on in it
+		p.inline = p.inline[:0]
+		return
+	}
+	if voids[t.DataAtom] || skips[t.DataAtom] || t.Type != html.StartTagToken || len(p.inline) >= maxOpen {
+		return
+	}
+	e := elementOf(t, attrs)
+	sure := p.sheets.mayHide(e, attrs)
+	for class := range strings.FieldsSeq(e.class) {
+		sure = sure || has(hiddenClasses, class)
+	}
+	in := inline{tag: t.Data, doubt: doubt{class: e.class, sure: sure}}
+	p.inline = append(p.inline, in)
+	p.addDoubt(in.doubt)
+}
+
+// endDoubt notes the end of an element whose letters may be hidden.
+func (p *parser) endDoubt(t *html.Token) {
+	for i := len(p.inline) - 1; i >= 0; i-- {
+		if p.inline[i].tag == t.Data {
+			p.addDoubt(p.inline[i].doubt)
+			p.inline = p.inline[:i]
+			return
+		}
+	}
+}
+
+func (p *parser) addDoubt(d doubt) {
+	if d.at = p.text.Len(); (d.sure || d.class != "") && len(p.doubts) < maxDoubts {
+		p.doubts = append(p.doubts, d)
+	}
+}
+
+// isDoubtful says whether a boundary in doubt lies within the local part or the domain of an address in the text.
+func (d *document) isDoubtful(h hit, text string) bool {
+	first, _ := slices.BinarySearchFunc(d.doubts, h.from+1, func(a doubt, at int) int { return a.at - at })
+	for _, b := range d.doubts[first:] {
+		if b.at >= h.to {
+			break
+		}
+		if isPart(text[b.at-1]) && isPart(text[b.at]) && (b.sure || d.filed && !d.isTold(b.class)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPart says whether a byte may be of a local part or a domain.
+func isPart(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '-' || c == '_' || c == '+' || c >= 0x80
+}
+
+// isTold says whether a style sheet of the page itself speaks of one of the classes.
+func (d *document) isTold(classes string) bool {
+	if d.told == nil {
+		d.told = map[string]bool{}
+		for _, sheet := range d.texts {
+			for part := range strings.SplitSeq(sheet, ".") {
+				name, _, _ := strings.Cut(part, "{")
+				if end := strings.IndexAny(name, " \n\t\r,:>+~[#)"); end >= 0 {
+					name = name[:end]
+				}
+				d.told[name] = true
+			}
+		}
+	}
+	return slices.ContainsFunc(strings.Fields(classes), func(class string) bool { return d.told[class] })
+}

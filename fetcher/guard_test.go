@@ -62,6 +62,7 @@ func newGuarded(t *testing.T, config egress.Config, with WebConfig) *guarded {
 	}
 	with.Timeout, with.Clock, with.Proxies = 10*time.Second, g.now, []*egress.Proxy{proxy}
 	if with.Chromium != "" { // which takes its time on a busy machine
+		g.trap.Expect(netip.MustParseAddrPort("127.0.0.1:0")) // where pages' proxies listen, from the browser's start on
 		with.Timeout, with.Chromium = 30*time.Second, worldly(t, with.Chromium, g.trap)
 	}
 	if g.web, err = NewHTTPWeb(t.Context(), g.client, with); err != nil {
@@ -285,7 +286,6 @@ func TestGuardOfTheBrowser(t *testing.T) {
 		return
 	}
 	g := newGuarded(t, egress.Config{}, WebConfig{Chromium: path})
-	g.trap.Expect(netip.MustParseAddrPort("127.0.0.1:0")) // where pages' proxies listen
 	some := every(len(g.targets)/400, g.targets)
 	if testing.Short() {
 		some = every(len(g.targets)/25, g.targets)

@@ -35,8 +35,8 @@ func BenchmarkDigest(b *testing.B) {
 	}
 }
 
-// BenchmarkLargeState is a command that settles a batch of a run in a state of -state-mb, sums and all, and how long the digest
-// takes there that the first command of each minute makes.
+// BenchmarkLargeState settles a batch of a run in a state of -state-mb, sums and all. Digest is what the first command of each
+// minute pays there.
 func BenchmarkLargeState(b *testing.B) {
 	s := NewStore()
 	stats := func() int64 {

@@ -6,7 +6,7 @@
 // info (at) firma dot de, full-width letters, a picture of an at sign, what a button copies, JSON-LD, and the data of a
 // framework where it is JSON. What has to be computed first is protected: made by a script, encoded or enciphered, put
 // together or turned round by a style sheet, or drawn. Style sheets of the page itself also say what nobody sees; those in
-// files are not fetched. A block that is hidden counts, since scripts may show it, unless it is nothing but an address.
+// files are not fetched. An address whose letters they may hide is in doubt, and answered as not extractable. A block that is hidden counts, since scripts may show it, unless it is nothing but an address.
 package contacts
 
 import (

@@ -1,0 +1,247 @@
+package leader
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// Returned acts on markers that came back, of any shards: what is lost settles from its page records if they are there, and
+// otherwise goes out again, or, after MaxAttempts, settles as an error. All share reads and commands: a lost fetcher had many
+// shards, and the last of them does not wait for the others.
+func (l *Leader) Returned(ctx context.Context, markers ...model.Marker) error {
+	l.Counts.MarkersBack.Add(uint64(len(markers)))
+	for lost := range slices.Chunk(l.lost(markers), planMost) {
+		if err := l.recover(ctx, lost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lostSeq is a dispatch that a marker shows to be lost. Moved: nobody began it before its shard was handed over, so that it
+// is sent again without counting it.
+type lostSeq struct {
+	command.DispatchRef
+	moved bool
+}
+
+// lost is what markers show to be lost, each dispatch once, in the order of numbers.
+func (l *Leader) lost(markers []model.Marker) []lostSeq {
+	view := l.State().View()
+	var lost []lostSeq
+	for _, m := range markers {
+		var moved uint64
+		if shard := view.Shard(m.Shard); shard != nil {
+			moved = shard.Moved
+		}
+		for _, ref := range l.Dispatcher.Returned(m) {
+			lost = append(lost, lostSeq{ref, ref.Number <= moved})
+		}
+	}
+	slices.SortFunc(lost, func(a, b lostSeq) int { return cmp.Compare(a.Number, b.Number) })
+	return slices.CompactFunc(lost, func(a, b lostSeq) bool { return a.Number == b.Number })
+}
+
+// recover settles or sends again at most planMost dispatches.
+func (l *Leader) recover(ctx context.Context, lost []lostSeq) error {
+	if err := l.settleStored(ctx, lost); err != nil {
+		return err
+	}
+	if err := l.endSealed(ctx, lost); err != nil {
+		return err
+	}
+	var counted, uncounted []command.DispatchRef
+	var exhausted []rowstore.PageWrite
+	for _, seq := range lost {
+		out, page, ok := l.stillOut(seq.DispatchRef)
+		switch {
+		case !ok:
+		case seq.moved:
+			uncounted = append(uncounted, seq.DispatchRef)
+		case out.Attempt >= MaxAttempts && !l.ended(seq.Job):
+			if write, ok := l.exhausted(seq.DispatchRef, page); ok {
+				exhausted = append(exhausted, write)
+			}
+		default:
+			counted = append(counted, seq.DispatchRef)
+		}
+	}
+	if err := l.settleExhausted(ctx, exhausted); err != nil {
+		return err
+	}
+	if n := len(uncounted); n > 0 {
+		if err := l.redispatch(ctx, command.RedispatchPayload{Lost: uncounted, Moved: uncounted[n-1].Number}); err != nil {
+			return err
+		}
+	}
+	return l.redispatch(ctx, command.RedispatchPayload{Lost: counted})
+}
+
+func (l *Leader) redispatch(ctx context.Context, again command.RedispatchPayload) error {
+	if len(again.Lost) == 0 {
+		return nil
+	}
+	l.Point("leader.before_redispatch")
+	result, err := l.Propose(ctx, again)
+	l.Point("leader.after_redispatch")
+	if err != nil {
+		return err
+	}
+	if window, ok := result.(command.Window); ok {
+		l.Counts.Redispatched.Add(uint64(len(window.Grants)))
+	}
+	return nil
+}
+
+// settleStored settles lost dispatches as far as the row store has their pages. It reads many of a run at once.
+func (l *Leader) settleStored(ctx context.Context, lost []lostSeq) error {
+	lost = slices.Clone(lost)
+	slices.SortFunc(lost, func(a, b lostSeq) int {
+		return cmp.Or(bytes.Compare(a.Job[:], b.Job[:]), cmp.Compare(a.Seq, b.Seq))
+	})
+	var receipts []model.Receipt
+	for len(lost) > 0 {
+		job, n := lost[0].Job, 0
+		var units []model.Unit
+		for ; n < len(lost) && lost[n].Job == job && len(units) < storedMost; n++ {
+			out, page, _ := l.stillOut(lost[n].DispatchRef)
+			for i := range out.Grant { // none when it is not out any more
+				units = append(units, model.Unit{Seq: lost[n].Seq, Page: page + i})
+			}
+		}
+		lost = lost[n:]
+		if len(units) == 0 {
+			continue
+		}
+		stored, err := l.Store.Records(ctx, job, units)
+		if err != nil {
+			return fmt.Errorf("leader: look for stored pages: %w", err)
+		}
+		receipts = append(receipts, upToGaps(units, stored)...)
+		if len(receipts) >= settleMost {
+			if err := l.settle(ctx, receipts); err != nil {
+				return err
+			}
+			receipts = nil
+		}
+	}
+	return l.settle(ctx, receipts)
+}
+
+// upToGaps is what is stored of each seq's units up to the first that is not: what stands behind a gap waits. Both are in
+// the order of units.
+func upToGaps(units []model.Unit, stored []model.Receipt) []model.Receipt {
+	var whole []model.Receipt
+	gap := false
+	for i, unit := range units {
+		gap = gap && units[i-1].Seq == unit.Seq
+		switch {
+		case len(stored) == 0 || stored[0].Unit != unit:
+			gap = true
+			continue
+		case !gap:
+			whole = append(whole, stored[0])
+		}
+		stored = stored[1:]
+	}
+	return whole
+}
+
+// endSealed ends the runs of which something is lost that the row store will not take: they were sealed, and then a backup
+// from before was restored. What they lack would never be stored, however often it is fetched.
+func (l *Leader) endSealed(ctx context.Context, lost []lostSeq) error {
+	asked := map[ids.ID]bool{}
+	for _, ref := range lost {
+		if _, _, out := l.stillOut(ref.DispatchRef); !out || asked[ref.Job] || l.ended(ref.Job) {
+			continue
+		}
+		asked[ref.Job] = true
+		sealed, err := l.Store.Sealed(ctx, ref.Job)
+		if err != nil {
+			return fmt.Errorf("leader: %w", err)
+		}
+		if !sealed {
+			continue
+		}
+		job := l.State().View().Job(ref.Job)
+		if _, err := l.Propose(ctx, command.StopRunPayload{Customer: job.Customer, Scraper: job.Scraper, Job: job.ID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Leader) settle(ctx context.Context, receipts []model.Receipt) error {
+	if len(receipts) == 0 {
+		return nil
+	}
+	_, err := l.Propose(ctx, command.SettlePayload{Receipts: receipts})
+	return err
+}
+
+// stillOut is the dispatch in the replicated sets, with its first unsettled page; false when it is not out any more.
+func (l *Leader) stillOut(ref command.DispatchRef) (out state.Out, page uint32, ok bool) {
+	l.State().ReadRun(ref.Job, func(run *state.Run) {
+		if run == nil || run.Out[ref.Seq] == nil || run.Out[ref.Seq].Number != ref.Number {
+			return
+		}
+		out, ok = *run.Out[ref.Seq], true
+	})
+	return out, out.Start, ok
+}
+
+func (l *Leader) ended(job ids.ID) bool {
+	record := l.State().View().Job(job)
+	return record == nil || record.State.Final()
+}
+
+// exhausted is the page that stands for a dispatch that was lost too often.
+func (l *Leader) exhausted(ref command.DispatchRef, page uint32) (rowstore.PageWrite, bool) {
+	job := l.State().View().Job(ref.Job)
+	if job == nil {
+		return rowstore.PageWrite{}, false
+	}
+	return rowstore.PageWrite{
+		Job: rowstore.Job{ID: job.ID, Customer: job.Customer, Group: job.Group, Scraper: job.Scraper, Started: job.Started * 1000},
+		Page: &model.Page{Job: ref.Job, Unit: model.Unit{Seq: ref.Seq, Page: page}, Fetch: l.IDs.New(),
+			Outcome: model.Errored, Code: string(fault.PageAttemptsExhausted), At: l.NowMicros(), Last: true},
+	}, true
+}
+
+func (l *Leader) settleExhausted(ctx context.Context, writes []rowstore.PageWrite) error {
+	if len(writes) == 0 {
+		return nil
+	}
+	for i := range writes {
+		job := l.State().View().Job(writes[i].Page.Job)
+		links, err := l.Store.LinksAt(ctx, job.List, []uint32{writes[i].Page.Unit.Seq})
+		if err != nil || len(links) != 1 {
+			return errors.Join(fmt.Errorf("leader: address of an exhausted link: %w", errors.Join(err, rowstore.ErrListUnknown)),
+				l.endListless(ctx, job.ID, err))
+		}
+		writes[i].Page.URL = links[0].URL
+	}
+	stored, err := l.Store.PutPages(ctx, writes)
+	if err != nil {
+		return fmt.Errorf("leader: store exhausted links: %w", err)
+	}
+	var receipts []model.Receipt
+	for _, receipt := range stored {
+		if receipt != nil {
+			receipts = append(receipts, *receipt)
+		}
+	}
+	l.Counts.Exhausted.Add(uint64(len(writes)))
+	return l.settle(ctx, receipts)
+}

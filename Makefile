@@ -89,7 +89,7 @@ scale:
 
 ## cluster: the suites on real Kafka, Redis and ClickHouse, found by KAFKA_BROKERS, REDIS_ADDR and CLICKHOUSE_URL, stopped
 ## and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
-CLUSTER := ./pkg/stream/kafka ./pkg/rowstore/clickhouse ./pkg/cache ./pkg/testkit/netns ./apiserver ./e2e/cluster
+CLUSTER := ./pkg/stream/kafka ./pkg/rowstore/clickhouse ./pkg/cache ./testkit/netns ./apiserver ./e2e/cluster
 cluster:
 	SHOAL_CLUSTER_SUITE=1 go test -p 1 -count=1 -timeout 50m $(CLUSTER)
 

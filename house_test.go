@@ -72,7 +72,7 @@ func sources(t *testing.T) []source {
 
 // forTests says whether a package is there for tests alone: the test kit, and packages named like net/http/httptest.
 func forTests(dir string) bool {
-	return under(dir, "pkg/testkit", "e2e") || strings.HasSuffix(path.Base(dir), "test")
+	return under(dir, "testkit", "e2e") || strings.HasSuffix(path.Base(dir), "test")
 }
 
 var notSource = []string{"testdata", "data", "bin", "dist", "results"}
@@ -93,7 +93,7 @@ func under(dir string, roots ...string) bool {
 // role may set up more around it, so only what ships is checked.
 func TestRolesKnowEachOtherOnlyThroughTheControlPlane(t *testing.T) {
 	for _, s := range sources(t) {
-		if s.test || (forTests(s.dir) && !under(s.dir, "pkg")) {
+		if s.test || (forTests(s.dir) && !under(s.dir, "pkg", "testkit")) {
 			continue
 		}
 		for _, imported := range s.imports {
@@ -114,8 +114,9 @@ func forbidden(dir, target string) string {
 	switch {
 	case under(target, "cmd") && !under(dir, "cmd"):
 		return "nobody imports cmd: it chooses and wires implementations, and nothing may depend on that choice"
-	case under(dir, "pkg") && to != "":
-		return "pkg never imports a role: it is what roles share"
+	case under(dir, "pkg", "testkit") && to != "":
+		return "pkg and testkit never import a role: pkg is what roles share, and the test kit " +
+			"sees the service from outside"
 	case from != "" && to != "" && from != to && target != "controlplane/client":
 		return "a role imports pkg and controlplane/client, never another role: roles talk through the control plane, " +
 			"the three topics and the row store, in one process exactly as across machines"
@@ -137,13 +138,13 @@ func TestForbidden(t *testing.T) {
 		{"fetcher", "fetcher/internal/frontier", false},
 		{"apiserver", "cmd/shoal", true},
 		{"pkg/rowstore", "controlplane/client", true},
-		{"pkg/testkit/cluster", "fetcher", true},
+		{"testkit/cluster", "fetcher", true},
 		{"controlplane", "controlplane/internal/fsm", false},
-		{"billing", "pkg/testkit/synthweb", true},
+		{"billing", "testkit/synthweb", true},
 		{"fetcher", "controlplane/client/clienttest", true},
 		{"apiserver", "apiserver/internal/apitest", true},
 		{"cmd/shoal", "fetcher", false},
-		{"cmd/shoal", "pkg/testkit/synthweb", false},
+		{"cmd/shoal", "testkit/synthweb", false},
 		{"bench", "cmd/shoal", true},
 	} {
 		if reason := forbidden(c.dir, c.target); (reason != "") != c.refused {
@@ -177,7 +178,7 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 		{"github.com/hashicorp/raft-boltdb/v2", []string{"controlplane"}},
 		{"github.com/hashicorp/go-memdb", []string{"controlplane/internal/state"}},
 		{"github.com/hashicorp/memberlist", []string{"controlplane"}},
-		{"github.com/valyala/fasthttp", []string{"apiserver", "controlplane", "pkg/egress", "pkg/testkit", "bench"}},
+		{"github.com/valyala/fasthttp", []string{"apiserver", "controlplane", "pkg/egress", "testkit", "bench"}},
 		{"github.com/chromedp", []string{"fetcher/internal/chromium"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
 		{"go.opentelemetry.io", []string{"pkg/telemetry"}},
@@ -465,7 +466,7 @@ func TestPackagesSayWhatTheyOwn(t *testing.T) {
 // TestFoldersAreNamedAfterThings refuses names that say nothing.
 func TestFoldersAreNamedAfterThings(t *testing.T) {
 	vague := []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib", "base", "core", "tools"}
-	top := append([]string{".", "cmd", "pkg", "deploy", "bench", "e2e"}, roles...)
+	top := append([]string{".", "cmd", "pkg", "testkit", "deploy", "bench", "e2e"}, roles...)
 	for _, s := range sources(t) {
 		parts := strings.Split(s.dir, "/")
 		if !slices.Contains(top, parts[0]) {

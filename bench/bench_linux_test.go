@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // TestMain is also the bench's other processes: it starts them of the binary that it is itself.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/process"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/process"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // Names of the contenders.

@@ -8,7 +8,7 @@ import (
 
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // egressCrawler is the floor under the fetcher: one exchange and one extraction a page, and no politeness, no records.

@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/process"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // loopCrawler is the service as people run it, with all its roles in one process, and its own command line as the

@@ -3,7 +3,7 @@ package main
 import (
 	"shoal.dev/shoal/bench/page"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // What every contender reads is package page's to say.

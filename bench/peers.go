@@ -13,7 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // exchangeTime bounds one exchange of a peer.

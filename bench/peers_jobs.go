@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/process"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/process"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // A job is a peer that is a program of its own: bench/peers has their sources, and the script install there makes them.

@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/http"
 
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // netHTTPCrawler is the standard library's client with kept connections, and nothing done with what it brings.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // groupUsage is what the processes of a group have used so far, and their children that have ended. The peak of the

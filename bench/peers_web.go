@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // Jobs know no origin map, so their web's hosts are loopback addresses, 127.1.0.1 to 127.64.0.1, on one port: no names,

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // ownUsage is what this process has used, its processor time finer than Linux tells others'.

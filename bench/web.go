@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // serveWeb is the process of the web: it says where it listens, and serves until it is told to stop.

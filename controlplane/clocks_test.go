@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/timekeeper"
 	"shoal.dev/shoal/pkg/clock"
-	"shoal.dev/shoal/pkg/testkit/skew"
+	"shoal.dev/shoal/testkit/skew"
 )
 
 // wrong is a clock that is off.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/e2e/suite"
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // TestDemo shows the first run, and finds its data again.

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"shoal.dev/shoal/e2e/suite"
-	"shoal.dev/shoal/pkg/testkit/crash"
-	"shoal.dev/shoal/pkg/testkit/recount"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/crash"
+	"shoal.dev/shoal/testkit/recount"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // points are the named places at which the product can be killed: before and after each step that makes something

@@ -13,9 +13,9 @@ import (
 
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/api"
-	"shoal.dev/shoal/pkg/testkit/forbidden"
-	"shoal.dev/shoal/pkg/testkit/netns"
+	"shoal.dev/shoal/testkit/api"
+	"shoal.dev/shoal/testkit/forbidden"
+	"shoal.dev/shoal/testkit/netns"
 )
 
 // hostileSite is the public web in the attacker's hands: redirects, next links and robots.txt files that lead to targets.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"shoal.dev/shoal/e2e/suite"
-	"shoal.dev/shoal/pkg/testkit/process"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/process"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // TestOneProcessPerDirectory refuses a second process, which must not disturb the first.

@@ -29,7 +29,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/stream/streamtest"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // clusterNode is the one node of a cluster in the test's process.

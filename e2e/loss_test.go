@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/stream/streamtest"
-	"shoal.dev/shoal/pkg/testkit/recount"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/recount"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 var topics = []stream.Topic{stream.Tasks, stream.Pages, stream.Receipts}

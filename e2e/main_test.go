@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // The flags. By default the suite is as long as a commit can wait for.

@@ -11,8 +11,8 @@ import (
 	controlclient "shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/fetcher"
-	"shoal.dev/shoal/pkg/testkit/recount"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/recount"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // moveKind is a web and a run on it.

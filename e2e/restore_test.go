@@ -15,8 +15,8 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/recount"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/recount"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // TestRunsOfARestoredStateEnd restores a backup from the middle of a run that ended meanwhile, by itself or stopped: it is

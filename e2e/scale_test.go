@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/e2e/suite"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // The figures of the specification.

@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
-	"shoal.dev/shoal/pkg/testkit/process"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/process"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // TestScenarios runs the scenarios on one process; e2e/cluster runs them on many.

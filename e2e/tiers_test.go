@@ -15,8 +15,8 @@ import (
 
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/api"
-	"shoal.dev/shoal/pkg/testkit/browser"
+	"shoal.dev/shoal/testkit/api"
+	"shoal.dev/shoal/testkit/browser"
 )
 
 // exitAddress is where the test's proxies come from: sites tell by it who comes through one.

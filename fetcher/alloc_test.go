@@ -5,7 +5,7 @@ package fetcher
 import (
 	"testing"
 
-	"shoal.dev/shoal/pkg/testkit/allocs"
+	"shoal.dev/shoal/testkit/allocs"
 )
 
 // TestAllocations guards what a page costs beside its exchange, the task that the test makes for it included.

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"shoal.dev/shoal/pkg/testkit/forbidden"
+	"shoal.dev/shoal/testkit/forbidden"
 )
 
 // What a browser does of its own accord or beside its pages needs sites that it trusts.

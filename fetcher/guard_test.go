@@ -21,9 +21,9 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/browser"
-	"shoal.dev/shoal/pkg/testkit/forbidden"
-	"shoal.dev/shoal/pkg/testkit/netns"
+	"shoal.dev/shoal/testkit/browser"
+	"shoal.dev/shoal/testkit/forbidden"
+	"shoal.dev/shoal/testkit/netns"
 )
 
 // guarded is a fetcher's way out in a network where every address is the test's.

@@ -24,8 +24,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
-	"shoal.dev/shoal/pkg/testkit/forbidden"
-	"shoal.dev/shoal/pkg/testkit/netns"
+	"shoal.dev/shoal/testkit/forbidden"
+	"shoal.dev/shoal/testkit/netns"
 )
 
 // unitEntry is a way in which a run comes to ask for a target: the recipe and the address of its unit.

@@ -15,7 +15,7 @@ import (
 
 	"shoal.dev/shoal/bench/page"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/api"
+	"shoal.dev/shoal/testkit/api"
 )
 
 // API measures the latency of calls at a fixed rate.

@@ -17,9 +17,9 @@ import (
 	"shoal.dev/shoal/bench/page"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/api"
-	"shoal.dev/shoal/pkg/testkit/cluster"
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/api"
+	"shoal.dev/shoal/testkit/cluster"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // clusterNode is a node that is a process of its own.

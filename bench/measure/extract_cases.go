@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/bench/page"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // extractions are the cases: each engine on pages that it is for.

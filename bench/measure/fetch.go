@@ -18,7 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // Fetch measures the HTTP client alone.

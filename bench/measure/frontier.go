@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // Frontier measures what pending addresses cost, and how soon fetching begins again after a crash.

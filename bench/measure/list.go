@@ -12,7 +12,7 @@ import (
 
 	"shoal.dev/shoal/bench/page"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/api"
+	"shoal.dev/shoal/testkit/api"
 )
 
 // List measures how long the API takes to accept long lists.

@@ -13,9 +13,9 @@ import (
 
 	"shoal.dev/shoal/bench/page"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/api"
-	"shoal.dev/shoal/pkg/testkit/process"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/api"
+	"shoal.dev/shoal/testkit/process"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // Loop measures the whole service in one process, from launch to settled.

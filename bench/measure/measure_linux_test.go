@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/bench/measure"
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/process"
 )
 
 var program string

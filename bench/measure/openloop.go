@@ -12,7 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"shoal.dev/shoal/pkg/testkit/api"
+	"shoal.dev/shoal/testkit/api"
 )
 
 // due is a call whose time has come.

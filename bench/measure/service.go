@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/api"
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/api"
+	"shoal.dev/shoal/testkit/process"
 )
 
 const (

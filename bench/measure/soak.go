@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/api"
-	"shoal.dev/shoal/pkg/testkit/process"
-	"shoal.dev/shoal/pkg/testkit/recount"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/api"
+	"shoal.dev/shoal/testkit/process"
+	"shoal.dev/shoal/testkit/recount"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // Soak runs the service for hours, kills it again and again, and recounts every run.

@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/process"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/process"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // webCommand is the hidden subcommand of `shoal bench` that is a web.

@@ -7,7 +7,7 @@ import (
 
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/allocs"
+	"shoal.dev/shoal/testkit/allocs"
 )
 
 // TestAllocations guards page → row on the page that the figures are about.

@@ -13,7 +13,7 @@ import (
 	"slices"
 
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 //go:embed product-page.html

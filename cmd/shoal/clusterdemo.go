@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/identity"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // demoNodes are what the cluster demo starts, in this order. The first founds the cluster.

@@ -13,7 +13,7 @@ import (
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // What the demo does.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // demoWebCommand serves the demo web in a process of its own, so that its use of the machine can be told apart from the

@@ -36,9 +36,9 @@ import (
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
-	"shoal.dev/shoal/pkg/testkit/crash"
-	"shoal.dev/shoal/pkg/testkit/skew"
-	"shoal.dev/shoal/pkg/testkit/slowdisk"
+	"shoal.dev/shoal/testkit/crash"
+	"shoal.dev/shoal/testkit/skew"
+	"shoal.dev/shoal/testkit/slowdisk"
 )
 
 // nodeName is the node of a process that is its own cluster.

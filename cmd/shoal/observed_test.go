@@ -20,7 +20,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/telemetry"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 var update = flag.Bool("update", false, "write the golden list of metrics anew")

@@ -14,7 +14,7 @@ import (
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/pkg/telemetry"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 const tracedPages = 3 // paid by free requests

@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"shoal.dev/shoal/e2e/suite"
-	"shoal.dev/shoal/pkg/testkit/cluster"
-	"shoal.dev/shoal/pkg/testkit/netns"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/cluster"
+	"shoal.dev/shoal/testkit/netns"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // The rules run with windows and patience that many times shorter than they are shipped, and are scraped as much more

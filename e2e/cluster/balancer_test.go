@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/cluster"
+	"shoal.dev/shoal/testkit/cluster"
 )
 
 // balancer is what stands in front of the API servers: it asks each all the time whether it is ready, keeps connections,

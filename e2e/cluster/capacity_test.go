@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"shoal.dev/shoal/e2e/suite"
-	"shoal.dev/shoal/pkg/testkit/cluster"
-	"shoal.dev/shoal/pkg/testkit/process"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/cluster"
+	"shoal.dev/shoal/testkit/process"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // A run that is as fast as the machine: pages of an ordinary size, one row of five fields each.

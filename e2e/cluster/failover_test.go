@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/e2e/suite"
-	"shoal.dev/shoal/pkg/testkit/cluster"
+	"shoal.dev/shoal/testkit/cluster"
 )
 
 // probers are clients that try to write at once, so that one whose call hangs is not the measure.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"shoal.dev/shoal/e2e/suite"
-	"shoal.dev/shoal/pkg/testkit/cluster"
-	"shoal.dev/shoal/pkg/testkit/netns"
+	"shoal.dev/shoal/testkit/cluster"
+	"shoal.dev/shoal/testkit/netns"
 )
 
 // Targets beside the roles and services.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"shoal.dev/shoal/e2e/suite"
-	"shoal.dev/shoal/pkg/testkit/cluster"
+	"shoal.dev/shoal/testkit/cluster"
 )
 
 // TestServicesAreOfOneCluster: a cluster that is founded on the log and the database of another one ends before it works,

@@ -18,8 +18,8 @@ import (
 
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/cluster"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/cluster"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // Bounds of the histories.

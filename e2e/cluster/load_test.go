@@ -14,10 +14,10 @@ import (
 
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/cluster"
-	"shoal.dev/shoal/pkg/testkit/netns"
-	"shoal.dev/shoal/pkg/testkit/recount"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/cluster"
+	"shoal.dev/shoal/testkit/netns"
+	"shoal.dev/shoal/testkit/recount"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // Paces of the load: with these a run takes some ten to twenty seconds, whatever the machine.

@@ -10,9 +10,9 @@ import (
 
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/rowstore"
-	"shoal.dev/shoal/pkg/testkit/cluster"
-	"shoal.dev/shoal/pkg/testkit/netns"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/cluster"
+	"shoal.dev/shoal/testkit/netns"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // TestScenarios runs on a cluster what package e2e runs on one process.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"shoal.dev/shoal/e2e/suite"
-	"shoal.dev/shoal/pkg/testkit/cluster"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/cluster"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // TestHostsOfALostFetcherMove kills one of two fetchers in the middle of a run. Its hosts are asked by the other soon, as

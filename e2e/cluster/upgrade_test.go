@@ -18,9 +18,9 @@ import (
 
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/cluster"
-	"shoal.dev/shoal/pkg/testkit/recount"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/cluster"
+	"shoal.dev/shoal/testkit/recount"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // The upgrade's load: in each lane one run after the other, each as long as politeness makes it, until the upgrades are

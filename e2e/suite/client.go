@@ -2,7 +2,7 @@ package suite
 
 import (
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/api"
+	"shoal.dev/shoal/testkit/api"
 )
 
 // The API as its users call it.

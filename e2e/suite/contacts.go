@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/recount"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/recount"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // ContactPrice is what a charged website costs, in micros.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // proposal is what a preview answers.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/allocs"
+	"shoal.dev/shoal/testkit/allocs"
 )
 
 // TestAllocations guards one exchange over a kept connection, the test's server included.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // fetcher reads pages of a synthetic web.

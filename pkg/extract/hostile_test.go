@@ -10,7 +10,7 @@ import (
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/hostile"
+	"shoal.dev/shoal/testkit/hostile"
 )
 
 // What reading one page may take, whatever it is: time of the processor, and memory beside the page, of which a fifth may be

@@ -6,7 +6,7 @@ import (
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // TestSchemaOfTheSyntheticWeb: product pages that say what is what in the names of their elements alone give AI_CONF all

@@ -5,7 +5,7 @@ package stream
 import (
 	"testing"
 
-	"shoal.dev/shoal/pkg/testkit/allocs"
+	"shoal.dev/shoal/testkit/allocs"
 )
 
 // TestAllocations guards what each page pays for its three records.

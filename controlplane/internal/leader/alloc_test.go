@@ -5,7 +5,7 @@ package leader_test
 import (
 	"testing"
 
-	"shoal.dev/shoal/pkg/testkit/allocs"
+	"shoal.dev/shoal/testkit/allocs"
 )
 
 // TestAllocations guards the control plane's own work for a page, what the test does for its list and receipts included.

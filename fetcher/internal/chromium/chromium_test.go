@@ -21,7 +21,7 @@ import (
 
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/testkit/browser"
+	"shoal.dev/shoal/testkit/browser"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

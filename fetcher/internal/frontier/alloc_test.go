@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/allocs"
+	"shoal.dev/shoal/testkit/allocs"
 )
 
 // TestAllocations guards an item's way through the frontier: added, taken, done.

@@ -17,8 +17,8 @@ import (
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/browser"
-	"shoal.dev/shoal/pkg/testkit/hostile"
+	"shoal.dev/shoal/testkit/browser"
+	"shoal.dev/shoal/testkit/hostile"
 )
 
 const (

@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/netns"
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/netns"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // The roles of nodes.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // NextLink follows the synthetic web's chains.

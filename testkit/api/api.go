@@ -1,6 +1,6 @@
 // Package api calls the product's API as its customers and operators do, for tests and the bench. It knows the API by the
 // specification only, and shares no code with the server. It owns the calls and the runs that they make; what is right is
-// pkg/testkit/recount's to say.
+// testkit/recount's to say.
 package api
 
 import (
@@ -20,7 +20,7 @@ import (
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/recount"
+	"shoal.dev/shoal/testkit/recount"
 )
 
 // Client calls the API with one credential. It knows the API by the specification only.

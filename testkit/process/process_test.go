@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/process"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // TestMain is also the child: a stand-in for the binary that behaves as STAND_IN says.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // readers are those of the codings that the web has.

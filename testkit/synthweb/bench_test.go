@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // BenchmarkPages asks over kept connections with a client that does as little as possible, so that what is measured is

@@ -20,10 +20,10 @@ import (
 	"sync"
 	"time"
 
-	"shoal.dev/shoal/pkg/testkit/netns"
-	"shoal.dev/shoal/pkg/testkit/process"
-	"shoal.dev/shoal/pkg/testkit/skew"
-	"shoal.dev/shoal/pkg/testkit/slowdisk"
+	"shoal.dev/shoal/testkit/netns"
+	"shoal.dev/shoal/testkit/process"
+	"shoal.dev/shoal/testkit/skew"
+	"shoal.dev/shoal/testkit/slowdisk"
 )
 
 // Ports of every node; each has an address of its own.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"shoal.dev/shoal/pkg/testkit/allocs"
+	"shoal.dev/shoal/testkit/allocs"
 )
 
 // recorder is a test that notes what it is told.

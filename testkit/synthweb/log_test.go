@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/clock"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 func hostOf(t *testing.T, address string) string {

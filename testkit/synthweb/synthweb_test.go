@@ -17,7 +17,7 @@ import (
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // TestMain sees to it that a closed web leaves nothing behind but what fasthttp keeps for the process's whole life, or

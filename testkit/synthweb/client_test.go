@@ -19,7 +19,7 @@ import (
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/testkit/synthweb"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // start serves a web until the test ends.

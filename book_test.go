@@ -1,0 +1,139 @@
+package house_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// texts reads every file that people read: code, documents and settings, by path from the root.
+func texts(t *testing.T) map[string]string {
+	t.Helper()
+	kinds := []string{".go", ".md", ".yml", ".yaml", ".sql", ".sh", ".proto"}
+	found := map[string]string{}
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		switch base := entry.Name(); {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." &&
+			(strings.HasPrefix(base, ".") || base == "node_modules" || slices.Contains(notSource, base)):
+			return filepath.SkipDir
+		case entry.IsDir() || !slices.Contains(kinds, path.Ext(base)) && base != "Makefile":
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		found[filepath.ToSlash(name)] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 10 {
+		t.Fatalf("only %d files found: the walk does not see the repository", len(found))
+	}
+	return found
+}
+
+// law is a kind of text that code and documents cite by number.
+type law struct {
+	citation *regexp.Regexp // its first group is one number or several
+	heading  *regexp.Regexp // its first group is the number that a heading of home defines
+	home     string         // pattern of the files that have the headings
+}
+
+var laws = []law{
+	{
+		citation: regexp.MustCompile(`(?i)\bdecisions? (\d+(?:(?:, | and | or )\d+)*)`),
+		heading:  regexp.MustCompile(`(?m)^# (\d+)\. `),
+		home:     "docs/decisions/[0-9]*.md",
+	},
+}
+
+var (
+	number = regexp.MustCompile(`\d+(?:\.\d+)?`)
+	// newLine is where a sentence goes on in the next line of a comment or document.
+	newLine = regexp.MustCompile(`\n[ \t]*(?://|#|\*)?[ \t]*`)
+)
+
+// TestCitationsResolve lets a reader open whatever the code cites.
+func TestCitationsResolve(t *testing.T) {
+	all := texts(t)
+	for _, l := range laws {
+		defined := l.defined(t, all)
+		cited := 0
+		for name, text := range all {
+			if name == "book_test.go" {
+				continue
+			}
+			for _, match := range l.citation.FindAllStringSubmatch(newLine.ReplaceAllString(text, " "), -1) {
+				for _, n := range number.FindAllString(match[1], -1) {
+					cited++
+					if defined[n] == "" {
+						t.Errorf("%s cites %q: no heading of %s has that number", name, match[0], l.home)
+					}
+				}
+			}
+		}
+		if cited == 0 {
+			t.Errorf("nothing cites %s: the rule has lost what it guards", l.home)
+		}
+	}
+}
+
+// defined is the file of each number that a law defines.
+func (l law) defined(t *testing.T, all map[string]string) map[string]string {
+	t.Helper()
+	defined := map[string]string{}
+	for name, text := range all {
+		if matches, _ := path.Match(l.home, name); !matches {
+			continue
+		}
+		for _, match := range l.heading.FindAllStringSubmatch(text, -1) {
+			if other := defined[match[1]]; other != "" {
+				t.Errorf("%s and %s both define %s", other, name, match[1])
+			}
+			defined[match[1]] = name
+		}
+	}
+	return defined
+}
+
+// TestDecisionsAreWhole wants of each decision its number in name and heading, a status, three parts, and a line in the
+// index.
+func TestDecisionsAreWhole(t *testing.T) {
+	names, err := filepath.Glob("docs/decisions/[0-9]*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := os.ReadFile("docs/decisions/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := filepath.Base(name)
+		if want := fmt.Sprintf("%04d-", i+1); !strings.HasPrefix(base, want) {
+			t.Fatalf("%s stands where %s… has to: decisions are numbered without a gap", name, want)
+		}
+		if want := fmt.Sprintf("# %d. ", i+1); !strings.HasPrefix(string(text), want) {
+			t.Errorf("%s does not begin with %q", name, want)
+		}
+		for _, part := range []string{"\nStatus: ", "\n## Context\n", "\n## Decision\n", "\n## Consequence\n"} {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("%s has no %q", name, strings.TrimSpace(part))
+			}
+		}
+		if !strings.Contains(string(index), "("+base+")") {
+			t.Errorf("docs/decisions/README.md does not list %s", base)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 // TestServicesAreOfOneCluster: a cluster that is founded on the log and the database of another one ends before it works,
 // unless it is told to take them over. Then the other one's nodes do.
 func TestServicesAreOfOneCluster(t *testing.T) {
+	t.Parallel()
 	network, prefix := newNetwork(t), newPrefix()
 	all := []string{cluster.ControlPlane, cluster.Fetcher, cluster.Ingest, cluster.Billing, cluster.APIServer}
 	one := func() *cluster.Cluster {

@@ -45,6 +45,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	// Nodes wait for each other most of the time. What strikes a service, or measures, is no parallel test.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "shoal-cluster")
 	if err != nil {

@@ -16,7 +16,10 @@ import (
 )
 
 // TestScenarios runs on a cluster what package e2e runs on one process.
-func TestScenarios(t *testing.T) { suite.Run(t, spread{newNetwork(t)}) }
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	suite.Run(t, spread{newNetwork(t)})
+}
 
 const spreadFetchers = 2
 

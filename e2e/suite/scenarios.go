@@ -14,36 +14,42 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Run runs every scenario on a platform.
+// Run runs every scenario on a platform, side by side but for those that measure.
 func Run(t *testing.T, on Platform) {
 	for _, scenario := range scenarios() {
-		t.Run(scenario.name, func(t *testing.T) { scenario.test(t, on) })
+		t.Run(scenario.name, func(t *testing.T) {
+			if !scenario.measures {
+				t.Parallel()
+			}
+			scenario.test(t, on)
+		})
 	}
 }
 
 type scenario struct {
-	name string
-	test func(t *testing.T, on Platform)
+	name     string
+	test     func(t *testing.T, on Platform)
+	measures bool
 }
 
 func scenarios() []scenario {
 	return []scenario{
-		{"ListRunIsExact", testListRunIsExact},
-		{"DuplicatesAreDropped", testDuplicatesAreDropped},
-		{"Pagination", testPagination},
-		{"ScraperRun", testScraperRun},
-		{"Trials", testTrials},
-		{"Politeness", testPoliteness},
-		{"BadListsAreRefusedWhole", testBadListsAreRefusedWhole},
-		{"Stop", testStop},
-		{"EmptyWallet", testEmptyWallet},
-		{"MaxCharge", testMaxCharge},
-		{"RestartKeepsEverything", testRestartKeepsEverything},
-		{"StopUnderLoad", testStopUnderLoad},
-		{"TwoCustomers", testTwoCustomers},
-		{"WebsiteContacts", testWebsiteContacts},
-		{"WebsiteContactsWithoutTopUp", testWebsiteContactsWithoutTopUp},
-		{"CommandLine", testCommandLine},
+		{name: "ListRunIsExact", test: testListRunIsExact},
+		{name: "DuplicatesAreDropped", test: testDuplicatesAreDropped},
+		{name: "Pagination", test: testPagination},
+		{name: "ScraperRun", test: testScraperRun},
+		{name: "Trials", test: testTrials},
+		{name: "Politeness", test: testPoliteness, measures: true},
+		{name: "BadListsAreRefusedWhole", test: testBadListsAreRefusedWhole},
+		{name: "Stop", test: testStop},
+		{name: "EmptyWallet", test: testEmptyWallet},
+		{name: "MaxCharge", test: testMaxCharge},
+		{name: "RestartKeepsEverything", test: testRestartKeepsEverything},
+		{name: "StopUnderLoad", test: testStopUnderLoad},
+		{name: "TwoCustomers", test: testTwoCustomers},
+		{name: "WebsiteContacts", test: testWebsiteContacts},
+		{name: "WebsiteContactsWithoutTopUp", test: testWebsiteContactsWithoutTopUp},
+		{name: "CommandLine", test: testCommandLine},
 	}
 }
 

@@ -6,11 +6,19 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 20s
 BENCH    ?= -out bench/results
 
-# The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory.
-CC_FOUND := $(shell command -v $$(go env CC))
-RACY := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
+# How tests are run. CI tells and bounds what each package takes (.ci/gotest).
+GO_TEST ?= go test
 
-.PHONY: run build test check race browser bounds bench hot peers bench-peers exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz nightly clean
+# The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory. What it
+# tests is not tested again without it, but for the tests that look for tools; and the simulation, which has no such memory.
+CC_FOUND := $(shell command -v $$(go env CC))
+RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
+SERIAL   := /controlplane/internal/simulation$$
+TOOLS    := /fetcher(/|$$)
+RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)')
+UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)|$(TOOLS)')
+
+.PHONY: run build test check race browser bounds bench hot peers bench-peers simulation guards exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -19,13 +27,17 @@ run: build
 build:
 	go build -o $(BIN) ./cmd/shoal
 
-## test: vet, the race detector where there is a C compiler, all tests; the last line says what was left out for want of a tool
+## test: vet and all tests, under the race detector where there is a C compiler; the last line says what was left out for
+## want of a tool
+TESTED ?= ./...
 test:
 	go vet ./...
 ifneq ($(CC_FOUND),)
 	$(MAKE) race
+	$(GO_TEST) -timeout 25m $(UNRACED)
+else
+	$(GO_TEST) -timeout 25m $(TESTED)
 endif
-	go test -timeout 25m ./...
 	@echo "left out: $(or $(LEFT_OUT),nothing)"
 
 # What tests look for on PATH, and what is not shown without it. Real services and alert rules have suites of their own.
@@ -42,12 +54,11 @@ check:
 	go test -short -timeout 5m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
 
 race:
-	CGO_ENABLED=1 go test -race -short -timeout 20m $$(go list ./... | grep -E '$(RACY)')
+	CGO_ENABLED=1 $(GO_TEST) -race -short -timeout 25m $(RACED)
 
-## browser: tier render, whole, which make test leaves out where there is no Chromium and the race detector shortens
+## browser: tier render in a real Chromium, which there has to be
 browser:
-	SHOAL_BROWSER_SUITE=1 go test -timeout 20m ./fetcher/internal/chromium
-	SHOAL_BROWSER_SUITE=1 go test -timeout 20m -run 'Browser|TestTiers' ./fetcher/... ./e2e
+	SHOAL_BROWSER_SUITE=1 $(GO_TEST) -timeout 20m -run 'Browser|TestTiers' ./fetcher/... ./e2e
 
 ## bounds: what hostile pages and origins may take of time and memory, alone on the machine (a browser where there is one)
 bounds:
@@ -74,6 +85,14 @@ bench-peers: peers
 	go run ./bench $(BENCH)
 	go run ./bench -absent $(BENCH)
 
+## simulation: the protocol under 100,000 seeds of faults
+simulation:
+	go test ./controlplane/internal/simulation -seeds 100000 -v -timeout 1h
+
+## guards: every spelling of every forbidden address at every way out, by a browser where there is one (make test: each fourth)
+guards:
+	SHOAL_GUARD_SUITE=1 go test ./fetcher ./e2e -run 'Guard|Trap' -v -timeout 30m
+
 ## exactness: 100,000 addresses on 1,000 hosts, recounted page by page
 exactness:
 	go test ./e2e -run 'TestExactness' -exactness -v -timeout 45m
@@ -91,7 +110,7 @@ scale:
 ## and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
 CLUSTER := ./pkg/stream/kafka ./pkg/rowstore/clickhouse ./pkg/cache ./testkit/netns ./apiserver ./e2e/cluster
 cluster:
-	SHOAL_CLUSTER_SUITE=1 go test -p 1 -count=1 -timeout 50m $(CLUSTER)
+	SHOAL_CLUSTER_SUITE=1 $(GO_TEST) -p 1 -count=1 -timeout 50m $(CLUSTER)
 
 ## faults: the whole fault matrix, FAULT_SEEDS times each cell, with outages of OUTAGE
 FAULT_SEEDS ?= 1
@@ -135,9 +154,9 @@ fuzz:
 	  done; \
 	done
 
-## nightly: what is too long for each commit, on the services that make cluster finds: hours by default. SEEDS, FUZZTIME, KILLS,
-## FAULT_SEEDS and OUTAGE shorten a night
-nightly: exactness crash scale fuzz failover watched faults
+## nightly: what is too long for each commit, on the services that make cluster finds (CONTRIBUTING.md has the durations).
+## SEEDS, FUZZTIME, KILLS, FAULT_SEEDS and OUTAGE shorten a night
+nightly: bounds hot simulation guards exactness crash scale fuzz failover watched faults
 
 clean:
 	rm -rf bin

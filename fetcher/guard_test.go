@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -39,11 +40,14 @@ type guarded struct {
 	worked  chan struct{}      // a page's worker has asked for all
 }
 
+// whole says whether every target is asked for (make guards), or each fourth.
+func whole() bool { return os.Getenv("SHOAL_GUARD_SUITE") != "" }
+
 func newGuarded(t *testing.T, config egress.Config, with WebConfig) *guarded {
 	t.Helper()
 	g := &guarded{t: t, names: &forbidden.Names{}, worked: make(chan struct{}), now: clock.NewManual(time.Unix(1_800_000_000, 0))}
 	g.targets = append(forbidden.Targets(), g.names.Rebind(forbidden.Addresses())...)
-	if testing.Short() {
+	if !whole() {
 		g.targets = every(4, g.targets)
 	}
 	var err error
@@ -162,7 +166,7 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 			}
 		},
 		"redirect of robots": func(ctx context.Context, i int, _ string) {
-			if !testing.Short() && i%4 > 0 {
+			if whole() && i%4 > 0 {
 				return // each takes a host, and so a connection, of its own: there are not so many ports
 			}
 			_, _ = g.web.Robots(ctx, fmt.Sprintf("http://robots-%d.example/", i))
@@ -287,8 +291,8 @@ func TestGuardOfTheBrowser(t *testing.T) {
 	}
 	g := newGuarded(t, egress.Config{}, WebConfig{Chromium: path})
 	some := every(len(g.targets)/400, g.targets)
-	if testing.Short() {
-		some = every(len(g.targets)/25, g.targets)
+	if !whole() {
+		some = every(len(g.targets)/100, g.targets)
 	}
 	const perPage = 25
 	g.pages = some

@@ -251,7 +251,7 @@ func TestGuardOfUnits(t *testing.T) {
 			for i := n % 4; i < len(g.targets); i += 4 {
 				quarter = append(quarter, i)
 			}
-			if len(quarter) < 5000 && !testing.Short() {
+			if len(quarter) < 5000 && whole() {
 				t.Errorf("only %d targets", len(quarter))
 			}
 			g.runUnits(entry, quarter, nil)

@@ -32,7 +32,7 @@ var (
 	faultSeed  = flag.Uint64("fault-seed", 0, "the first seed of each cell")
 	faultSeeds = flag.Uint64("fault-seeds", 1, "seeds of each cell")
 	troubleSet = flag.String("troubles", "ci", "troubles that alerts have to tell: ci, or all")
-	outage     = flag.Duration("outage", 2*time.Minute, "how long the row store is down where it is down for long")
+	outage     = flag.Duration("outage", time.Minute, "how long the row store is down where it is down for long")
 	kills      = flag.Int("leader-kills", 0, "leader kills of the measurement of failover; 0: not measured")
 	failover   = flag.Duration("failover-p99", 0, "fail when the p99 of failover is longer; 0: printed only")
 	standStill = flag.Duration("stand-still", 30*time.Second, "what hosts of a lost fetcher wait at most; 15s on a machine that is not busy")

@@ -1,0 +1,166 @@
+// Report reads what `go test -json` says and tells it as `go test` does, with what failed in full. It ends with 1 when a test
+// failed, or when a package took more seconds than its budget:
+//
+//	go test -json ./... | go run ./testkit/report -budgets .ci/budgets
+//
+// A file of budgets has a line for each package that may take longer than the others: its path in the module and seconds.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// usual is what a package may take that has no budget of its own, in seconds.
+const usual = 30
+
+// event is a line of `go test -json` (go doc test2json).
+type event struct {
+	Action, Package, Test, Output, ImportPath string
+	Elapsed                                   float64 // seconds
+}
+
+func main() {
+	budgets := flag.String("budgets", "", "file with the seconds that packages may take; none: no package is too slow")
+	flag.Parse()
+	if err := run(os.Stdin, os.Stdout, *budgets); err != nil {
+		fmt.Fprintln(os.Stderr, "report:", err)
+		os.Exit(1)
+	}
+}
+
+func run(in io.Reader, out io.Writer, file string) error {
+	most := map[string]float64{}
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if most, err = readBudgets(string(text)); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	r := &reporter{out: out, most: most, bounded: file != "", said: map[string]*strings.Builder{}}
+	for lines := bufio.NewReader(in); ; {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			r.hear(line)
+		}
+		if errors.Is(err, io.EOF) {
+			return r.verdict()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readBudgets reads lines of a package's path and seconds; '#' begins a comment.
+func readBudgets(text string) (map[string]float64, error) {
+	most := map[string]float64{}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		seconds, err := strconv.ParseFloat(words[len(words)-1], 64)
+		if err != nil || len(words) != 2 || seconds <= 0 {
+			return nil, fmt.Errorf("%q is no package and seconds", strings.TrimSpace(line))
+		}
+		most[words[0]] = seconds
+	}
+	return most, nil
+}
+
+// reporter tells what packages and tests did.
+type reporter struct {
+	out     io.Writer
+	most    map[string]float64 // seconds by package
+	bounded bool
+	said    map[string]*strings.Builder // by package and test, until it ends
+	failed  bool
+	slow    []string
+}
+
+// hear takes one line. What is no event is told as it is: the go command says so what it cannot build.
+func (r *reporter) hear(line []byte) {
+	var e event
+	if json.Unmarshal(line, &e) != nil {
+		_, _ = r.out.Write(line)
+		return
+	}
+	switch id := e.Package + " " + e.Test; e.Action {
+	case "build-output":
+		_, _ = io.WriteString(r.out, e.Output)
+	case "build-fail":
+		r.failed = true
+	case "output":
+		r.keep(id, e)
+	case "fail":
+		r.failed = true
+		r.tell(id)
+		r.judge(e)
+	case "pass", "skip":
+		if e.Test == "" {
+			r.tell(id)
+			r.judge(e)
+		}
+		delete(r.said, id)
+	}
+}
+
+// keep remembers what a test says until it is known whether it fails. Of a package, the verdict alone is of interest.
+func (r *reporter) keep(id string, e event) {
+	if e.Test == "" && (e.Output == "PASS\n" || strings.Contains(e.Output, "[no test files]")) {
+		return
+	}
+	if r.said[id] == nil {
+		r.said[id] = &strings.Builder{}
+	}
+	r.said[id].WriteString(e.Output)
+}
+
+func (r *reporter) tell(id string) {
+	if said := r.said[id]; said != nil {
+		_, _ = io.WriteString(r.out, said.String())
+		delete(r.said, id)
+	}
+}
+
+// judge compares what a package took with its budget.
+func (r *reporter) judge(e event) {
+	if e.Test != "" || !r.bounded {
+		return
+	}
+	_, path, _ := strings.Cut(e.Package, "/") // behind the host
+	_, path, _ = strings.Cut(path, "/")       // behind the module's name
+	most, named := r.most[path]
+	if !named {
+		most = usual
+	}
+	if e.Elapsed > most {
+		r.slow = append(r.slow, fmt.Sprintf("%s took %.0f s, its budget is %.0f s", e.Package, e.Elapsed, most))
+	}
+}
+
+// verdict is nil when everything passed in time.
+func (r *reporter) verdict() error {
+	for _, line := range r.slow {
+		fmt.Fprintln(r.out, "slow:", line)
+	}
+	switch {
+	case r.failed:
+		return errors.New("tests failed")
+	case len(r.slow) > 0:
+		return errors.New("packages took longer than their budgets (.ci/budgets)")
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The lines that `go test -json` writes for a package with a test that passes and one that may fail.
+func spoken(verdict string, seconds string) string {
+	const at = `"Package":"shoal.dev/shoal/pkg/one"`
+	return `{"Action":"start",` + at + `}
+{"Action":"run",` + at + `,"Test":"TestGood"}
+{"Action":"output",` + at + `,"Test":"TestGood","Output":"    good_test.go:3: chatter\n"}
+{"Action":"pass",` + at + `,"Test":"TestGood","Elapsed":0.1}
+{"Action":"output",` + at + `,"Test":"TestOther","Output":"    other_test.go:7: what it says\n"}
+{"Action":"` + verdict + `",` + at + `,"Test":"TestOther","Elapsed":0.1}
+{"Action":"output",` + at + `,"Output":"the package's line\n"}
+{"Action":"` + verdict + `",` + at + `,"Elapsed":` + seconds + `}
+`
+}
+
+func TestReport(t *testing.T) {
+	budgets := filepath.Join(t.TempDir(), "budgets")
+	if err := os.WriteFile(budgets, []byte("# seconds\npkg/one 40 # more than is usual\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		said, budgets string
+		wantError     string
+		wants, not    []string
+	}{
+		"passes":        {said: spoken("pass", "40"), budgets: budgets, wants: []string{"the package's line"}, not: []string{"chatter", "what it says"}},
+		"fails":         {said: spoken("fail", "1"), wantError: "tests failed", wants: []string{"what it says", "the package's line"}, not: []string{"chatter"}},
+		"is slow":       {said: spoken("pass", "40.1"), budgets: budgets, wantError: "budgets", wants: []string{"pkg/one took 40 s, its budget is 40 s"}},
+		"has no budget": {said: strings.ReplaceAll(spoken("pass", "31"), "pkg/one", "pkg/two"), budgets: budgets, wantError: "budgets"},
+		"is not judged": {said: spoken("pass", "4000")},
+		"does not build": {said: `{"ImportPath":"shoal.dev/shoal/pkg/one","Action":"build-output","Output":"one.go:1: no\n"}
+{"ImportPath":"shoal.dev/shoal/pkg/one","Action":"build-fail"}
+`, wantError: "tests failed", wants: []string{"one.go:1: no"}},
+		"what the go command says": {said: "go: no such tool\n", wants: []string{"no such tool"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			err := run(strings.NewReader(c.said), &out, c.budgets)
+			if (err == nil) != (c.wantError == "") || err != nil && !strings.Contains(err.Error(), c.wantError) {
+				t.Errorf("the verdict is %v, want %q", err, c.wantError)
+			}
+			for _, text := range c.wants {
+				if !strings.Contains(out.String(), text) {
+					t.Errorf("%q is not told:\n%s", text, out.String())
+				}
+			}
+			for _, text := range c.not {
+				if strings.Contains(out.String(), text) {
+					t.Errorf("%q is told:\n%s", text, out.String())
+				}
+			}
+		})
+	}
+}
+
+func TestBadBudgets(t *testing.T) {
+	for _, text := range []string{"pkg/one", "pkg/one fast", "pkg/one 0", "pkg/one 3 4"} {
+		if _, err := readBudgets(text); err == nil {
+			t.Errorf("%q is read", text)
+		}
+	}
+}

@@ -108,9 +108,10 @@ scale:
 
 ## cluster: the suites on real Kafka, Redis and ClickHouse, found by KAFKA_BROKERS, REDIS_ADDR and CLICKHOUSE_URL, stopped
 ## and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
-CLUSTER := ./pkg/stream/kafka ./pkg/rowstore/clickhouse ./pkg/cache ./testkit/netns ./apiserver ./e2e/cluster
+CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) -p 1 -count=1 -timeout 50m
 cluster:
-	SHOAL_CLUSTER_SUITE=1 $(GO_TEST) -p 1 -count=1 -timeout 50m $(CLUSTER)
+	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
+	$(CLUSTER) ./pkg/stream/kafka ./pkg/rowstore/clickhouse ./testkit/netns ./e2e/cluster
 
 ## faults: the whole fault matrix, FAULT_SEEDS times each cell, with outages of OUTAGE
 FAULT_SEEDS ?= 1

@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -46,7 +45,6 @@ type fault struct {
 	targets []string // where it makes sense
 	ci      []string // of them those that CI runs
 	repeats repeats
-	alone   bool                 // strikes a service, and so the clusters of other tests
 	nodes   func([]cluster.Spec) // changes the layout; may be nil
 	strike  func(c *cell)
 }
@@ -65,19 +63,19 @@ func faults() []fault {
 		{name: "cut-service", targets: nodes, repeats: ofVictim, strike: cutServices(netns.Requests, netns.Answers)},
 		{name: "cut-service-out", targets: nodes, repeats: ofVictim, strike: cutServices(netns.Requests)},
 		{name: "cut-service-in", targets: nodes, repeats: ofVictim, strike: cutServices(netns.Answers)},
-		{name: "broker", targets: []string{cluster.Kafka}, alone: true, strike: loseBroker},
-		{name: "restart", targets: backends, ci: []string{cluster.Kafka}, alone: true, strike: restartService},
-		{name: "down", targets: backends, alone: true, strike: stopService},
-		{name: "freeze", targets: backends, alone: true, strike: freezeService},
+		{name: "broker", targets: []string{cluster.Kafka}, strike: loseBroker},
+		{name: "restart", targets: backends, ci: []string{cluster.Kafka}, strike: restartService},
+		{name: "down", targets: backends, strike: stopService},
+		{name: "freeze", targets: backends, strike: freezeService},
 		{name: "cut-off", targets: backends, strike: cutOff},
 		{name: "lose-log", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, repeats: anything, strike: loseLog},
-		{name: "outage", targets: []string{cluster.ClickHouse}, ci: []string{cluster.ClickHouse}, alone: true, strike: outageOfRows},
-		{name: "wipe", targets: []string{cluster.Redis}, ci: []string{cluster.Redis}, alone: true, strike: wipeRedis},
+		{name: "outage", targets: []string{cluster.ClickHouse}, ci: []string{cluster.ClickHouse}, strike: outageOfRows},
+		{name: "wipe", targets: []string{cluster.Redis}, ci: []string{cluster.Redis}, strike: wipeRedis},
 		{name: "disk-full", targets: nodes, repeats: ofVictim, nodes: ownDisks, strike: fillDisk},
 		{name: "clock-ahead", targets: nodes, ci: []string{leader}, strike: stepClock(10 * time.Minute)},
 		{name: "clock-back", targets: nodes, strike: stepClock(-10 * time.Minute)},
 		{name: "slow", targets: append([]string{cluster.Fetcher, cluster.Ingest, cluster.Billing}, backends...),
-			alone: true, strike: slowDown},
+			strike: slowDown},
 		{name: "poison", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, strike: poison},
 		{name: "repeat", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, strike: repeatLog},
 		{name: "slow-disks", targets: []string{leader}, repeats: anything, strike: slowDisks},
@@ -86,24 +84,17 @@ func faults() []fault {
 }
 
 // TestFaults is the matrix: each cell with each seed on a cluster of its own, or, of CI's selection, one after the other
-// on one cluster. Cells that strike a service go first, one at a time; the others go side by side.
+// on one cluster.
 func TestFaults(t *testing.T) {
 	services(t)
 	if *faultSet == "ci" {
-		t.Run("services", func(t *testing.T) { testSelection(t, true) })
-		t.Run("nodes", func(t *testing.T) {
-			t.Parallel()
-			testSelection(t, false)
-		})
+		t.Run("ci", testSelection)
 		return
 	}
 	for _, f := range faults() {
 		for _, target := range f.targets {
 			for seed := *faultSeed; seed < *faultSeed+*faultSeeds; seed++ {
 				t.Run(fmt.Sprintf("%s/%s/%d", f.name, target, seed), func(t *testing.T) {
-					if !f.alone {
-						t.Parallel()
-					}
 					newGround(t, f.nodes, seed).newCell(t, target, seed).run(f)
 				})
 			}
@@ -111,17 +102,15 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// testSelection runs those of CI's cells that strike services, or the others.
-func testSelection(t *testing.T, alone bool) {
-	selected := slices.DeleteFunc(faults(), func(f fault) bool { return f.alone != alone })
+func testSelection(t *testing.T) {
 	var seeds []uint64
-	for _, f := range selected {
+	for _, f := range faults() {
 		for range f.ci {
 			seeds = append(seeds, *faultSeed+uint64(len(seeds)))
 		}
 	}
 	g := newGround(t, nil, seeds...)
-	for _, f := range selected {
+	for _, f := range faults() {
 		for _, target := range f.ci {
 			seed := seeds[len(seeds)-len(g.loads)]
 			if !t.Run(f.name+"/"+target, func(t *testing.T) { g.newCell(t, target, seed).run(f) }) {

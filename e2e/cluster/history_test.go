@@ -205,7 +205,6 @@ type mintedKey struct {
 // TestHistories has clients mint, use and revoke keys, move money, launch and stop runs on three API servers while one
 // leader after the other is killed, and wants all that they were told to be linearizable.
 func TestHistories(t *testing.T) {
-	t.Parallel()
 	network := newNetwork(t)
 	web := newWeb(t, network, synthweb.Config{Hosts: historyObjects, PagesPerHost: 1, ChainPages: 200,
 		Mix: synthweb.Listings(), PageBytes: []int{3000}})

@@ -48,7 +48,6 @@ const (
 // before the server was told to stop among them. No page may be lost, stored twice or asked for twice, no host be in two
 // fetchers' hands, no change of a client's be made twice.
 func TestRollingUpgrade(t *testing.T) {
-	t.Parallel()
 	before, this := releaseBefore(t), binary(t)
 	u := newUpgrade(t, before)
 	crawled, called := u.crawl(), u.call()

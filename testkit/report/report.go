@@ -19,7 +19,7 @@ import (
 )
 
 // usual is what a package may take that has no budget of its own, in seconds.
-const usual = 30
+const usual = 90
 
 // event is a line of `go test -json` (go doc test2json).
 type event struct {

@@ -1,4 +1,4 @@
-// Report reads what `go test -json` says and tells it as `go test` does, with what failed in full. It ends with 1 when a test
+// Command report reads what `go test -json` says and tells it as `go test` does, with what failed in full. It ends with 1 when a test
 // failed, or when a package took more seconds than its budget:
 //
 //	go test -json ./... | go run ./testkit/report -budgets .ci/budgets

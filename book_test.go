@@ -53,6 +53,16 @@ var laws = []law{
 		heading:  regexp.MustCompile(`(?m)^# (\d+)\. `),
 		home:     "docs/decisions/[0-9]*.md",
 	},
+	{
+		citation: regexp.MustCompile(`(?i)\bspecification,? \(?(\d+(?:\.\d+)?(?:(?:, | and )\d+(?:\.\d+)?)*)`),
+		heading:  regexp.MustCompile(`(?m)^##+ (\d+(?:\.\d+)?)\.? `),
+		home:     "docs/interface/README.md",
+	},
+	{
+		citation: regexp.MustCompile(`(?i)\barchitecture,? step (\d+)`),
+		heading:  regexp.MustCompile(`(?m)^### (\d+)\. `),
+		home:     "docs/architecture.md",
+	},
 }
 
 var (

@@ -46,7 +46,7 @@ func (c *clusterBackupCommand) Run(ctx context.Context, t *terminal) error {
 		}
 		return usagef("%s is there already (--force replaces it)", c.File)
 	}
-	client, err := c.adminClient(ctx, t)
+	client, err := c.adminClient(t)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (c *clusterBackupCommand) Run(ctx context.Context, t *terminal) error {
 
 // print writes the state to standard output, where a part of it cannot be taken back.
 func (c *clusterBackupCommand) print(ctx context.Context, t *terminal) error {
-	client, err := c.adminClient(ctx, t)
+	client, err := c.adminClient(t)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ Example:
 
 // Run restores a backup.
 func (c *clusterRestoreCommand) Run(ctx context.Context, t *terminal) error {
-	client, err := c.adminClient(ctx, t)
+	client, err := c.adminClient(t)
 	if err != nil {
 		return err
 	}

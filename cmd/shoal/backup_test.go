@@ -7,7 +7,7 @@ import (
 )
 
 func TestBackupIsAFileWhenItIsWhole(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	file := filepath.Join(t.TempDir(), "state.backup")
 	b.shoal("cluster", "backup", file).want(t, exitOK, "bytes are in "+file)
 	saved, err := os.ReadFile(file)
@@ -28,7 +28,7 @@ func TestBackupIsAFileWhenItIsWhole(t *testing.T) {
 }
 
 func TestBackupIsSentWhole(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	file := filepath.Join(t.TempDir(), "state.backup")
 	b.shoal("cluster", "restore", file).want(t, exitUsage)
 	if err := os.WriteFile(file, []byte("the state"), 0o600); err != nil {
@@ -46,7 +46,7 @@ func TestBackupIsSentWhole(t *testing.T) {
 }
 
 func TestBackupThroughAPipe(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	got := b.shoal("cluster", "backup", "-")
 	got.want(t, exitOK, "bytes are written")
 	if got.out != "\"the state\"\n" {
@@ -68,7 +68,7 @@ func TestBackupThroughAPipe(t *testing.T) {
 }
 
 func TestRemoveNode(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.shoal("cluster", "remove", "cp2").want(t, exitOK, "cp2 is not part of the cluster any more")
 	b.api.refuse["DELETE /api/admin/nodes/cp2"] = problem{status: 409, code: "node_alive", detail: "stop it first"}
 	b.shoal("cluster", "remove", "cp2").want(t, exitFailed, "stop it first")

@@ -10,7 +10,7 @@ import (
 )
 
 func TestBench(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	dir := t.TempDir()
 	got := b.shoal("bench", "raft", "--time", "20ms", "--writers", "1,2", "--json", "--out", dir)
 	got.want(t, exitOK, "raft: 2 callers", "Written to")

@@ -23,7 +23,7 @@ SHOAL_KEY. The exit code is 0 when every run's ledger entry equals what its page
 
 // Run recounts and compares.
 func (c *recountCommand) Run(ctx context.Context, t *terminal) error {
-	client, err := c.adminClient(ctx, t)
+	client, err := c.adminClient(t)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 func TestClusterIssuesIdentities(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	dir := filepath.Join(t.TempDir(), "cluster")
 	cert := func(args ...string) result {
 		return b.shoal(append([]string{"cluster", "cert", "--data", dir}, args...)...)
@@ -82,7 +82,7 @@ func TestClusterIssuesIdentities(t *testing.T) {
 // left beside it.
 func TestTheAuthoritySignsOperatorsIn(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := localToken(t.Context(), dir, tokenRequest{}); err != nil { // makes a key of its own
+	if _, err := signToken(dir, "", false, time.Now()); err != nil { // makes a key of its own
 		t.Fatal(err)
 	}
 	authority, err := identity.NewAuthority("prod", time.Now())
@@ -92,7 +92,7 @@ func TestTheAuthoritySignsOperatorsIn(t *testing.T) {
 	if err := authority.Write(filepath.Join(dir, authorityFile)); err != nil {
 		t.Fatal(err)
 	}
-	token, err := localToken(t.Context(), dir, tokenRequest{Admin: true})
+	token, err := signToken(dir, "", true, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,7 +191,7 @@ func (c *clusterDemoCommand) prepare(ctx context.Context, t *terminal, web *synt
 		d.launch, err = newProcesses()
 		return d, err
 	}
-	d.launch, err = t.service.together(ctx, c.Data)
+	d.launch, err = startTogether(ctx, c.Data)
 	return d, err
 }
 

@@ -33,13 +33,12 @@ type prompt struct {
 }
 
 func newPrompt(ctx context.Context, t *testing.T) *prompt {
-	b := newBench(t)
+	b := newShell(t)
 	in, tell := io.Pipe()
 	said, say := io.Pipe()
 	p := &prompt{t: t, api: b.api, tell: tell, said: bufio.NewScanner(said), over: make(chan error, 1)}
 	d := &demoCluster{command: &clusterDemoCommand{Data: b.data},
-		t: &terminal{in: in, out: say, err: say, columns: 80, clock: impatient{clock.System{}}, service: service{
-			token: func(context.Context, string, tokenRequest) (string, error) { return testToken, nil }}}}
+		t: &terminal{in: in, out: say, err: say, columns: 80, clock: impatient{clock.System{}}}}
 	for name, role := range map[string]string{firstAPI: "apiserver", "cp1": "controlplane"} {
 		d.nodes = append(d.nodes, &demoNode{name: name, role: role, running: fakeNode{done: make(chan struct{})},
 			config: ServeConfig{Listen: strings.TrimPrefix(b.api.URL, "http://")}})

@@ -225,7 +225,7 @@ func (d *demoCluster) killNode(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		client, err := connect.adminClient(ctx, d.t)
+		client, err := connect.adminClient(d.t)
 		if err != nil {
 			return err
 		}

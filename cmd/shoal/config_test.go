@@ -20,7 +20,7 @@ import (
 var usualModel = ModelFlags{Timeout: 30 * time.Second, MaxAnswer: 4000, PageTokens: 40_000, DayTokens: 5_000_000}
 
 func TestModelFlags(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	var got ServeConfig
 	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
 	t.Setenv("SHOAL_MODEL_KEY", "secret")
@@ -49,7 +49,7 @@ func TestModelFlags(t *testing.T) {
 }
 
 func TestCallFlags(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	var got ServeConfig
 	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
 	want := CallFlags{
@@ -105,7 +105,7 @@ func TestCallFlags(t *testing.T) {
 }
 
 func TestServeDefaults(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	var got ServeConfig
 	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
 	b.shoal("serve").want(t, exitOK)
@@ -122,7 +122,7 @@ var usualTimes = Times{Fetch: 30 * time.Second, Lease: 10 * time.Second, Markers
 	Election: 500 * time.Millisecond}
 
 func TestServeAsANodeOfACluster(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	var got ServeConfig
 	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
 	b.shoal("serve", "--identity", "/etc/f1.pem", "--join", "a:7401,b:7401", "--capacity", "3", "--leave-on-stop",
@@ -178,7 +178,7 @@ func compare(want, got ServeConfig) string {
 }
 
 func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	file := b.write("shoal.conf", `
 # the file
 listen = 127.0.0.1:1      # a comment
@@ -214,7 +214,7 @@ clickhouse-url = http://c/d
 }
 
 func TestRepeatedFieldsOfAFileKeepTheirCommas(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.in = "https://a.example/1\n"
 	file := b.write("shoal.conf", "field = \"title=h1, h2\"\nfield = price=.price\n")
 	b.shoal("--config", file, "run", "--url-file", "-").want(t, exitOK)
@@ -240,16 +240,16 @@ func TestConfigIsStrict(t *testing.T) {
 		"listen = 8080":             `--listen: want HOST:PORT`,
 		"egress-origin = a.b=c.d:1": `--egress-origin: a.b`,
 	} {
-		b := newBench(t)
+		b := newShell(t)
 		b.run = func(context.Context, ServeConfig) error { return errors.New("it served") }
 		b.shoal("serve", "--config", b.write("shoal.conf", content)).want(t, exitUsage, want)
 	}
-	b := newBench(t)
+	b := newShell(t)
 	b.shoal("jobs", "--config", "missing.conf").want(t, exitUsage, "--config", "missing.conf")
 }
 
 func TestServePublishesItsAddressWhileItServes(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.run = func(ctx context.Context, config ServeConfig) error {
 		config.Ready("[::]:1234")
 		if got, err := readLine(b.data, addressFile); err != nil || got != "http://127.0.0.1:1234" {

@@ -1,22 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
-)
-
-// Files of a data directory by which commands find the service.
-const (
-	addressFile = "address" // http://HOST:PORT, while the service runs
-	keyFile     = "api-key" // the self-hosting customer's key, mode 0600
 )
 
 // connectFlags say where the service is and who is calling.
@@ -41,11 +31,11 @@ func (c *connectFlags) client(t *terminal) (*api.Client, error) {
 
 // adminClient connects as an administrator: with the sign-in token that was given, or else with one that the local
 // issuer of the data directory makes.
-func (c *connectFlags) adminClient(ctx context.Context, t *terminal) (*api.Client, error) {
+func (c *connectFlags) adminClient(t *terminal) (*api.Client, error) {
 	token := c.Key
 	if token == "" || strings.HasPrefix(token, "svc_live_") {
 		var err error
-		if token, err = t.service.token(ctx, c.Data, tokenRequest{Admin: true}); err != nil {
+		if token, err = signToken(c.Data, "", true, t.clock.Now()); err != nil {
 			return nil, noAccess(err, "no administrator's token from %s; set SHOAL_KEY to one", c.Data)
 		}
 	}
@@ -75,42 +65,4 @@ func noAccess(cause error, format string, args ...any) error {
 		text += ": " + cause.Error()
 	}
 	return &exitError{code: exitNoAccess, text: text}
-}
-
-func readLine(dir, name string) (string, error) {
-	content, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		return "", err
-	}
-	line := strings.TrimSpace(string(content))
-	if line == "" {
-		return "", fmt.Errorf("%s is empty", filepath.Join(dir, name))
-	}
-	return line, nil
-}
-
-// publishAddress leaves the service's address in its data directory for the other commands, which are operators' too;
-// withdraw takes it back.
-func publishAddress(dir, listening string) (withdraw func(), err error) {
-	server := "http://" + reachable(listening)
-	path := filepath.Join(dir, addressFile)
-	if err := os.WriteFile(path+".new", []byte(server+"\n"), 0o644); err != nil {
-		return nil, fmt.Errorf("address file: %w", err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return nil, fmt.Errorf("address file: %w", err)
-	}
-	return func() { _ = os.Remove(path) }, nil
-}
-
-// reachable is the address by which this machine reaches a listener: one on all addresses is reached on the loopback.
-func reachable(listening string) string {
-	host, port, err := net.SplitHostPort(listening)
-	if err != nil {
-		return listening
-	}
-	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port)
 }

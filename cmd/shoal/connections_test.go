@@ -103,7 +103,7 @@ func TestConnectionsThatCannotWork(t *testing.T) {
 		{[]string{"redis-addr = rediss://u:" + hidden + "@r:1"}, "--redis-addr: "},
 		{[]string{"kafka-password " + hidden}, "shoal.conf:1: want 'key = value'"},
 	} {
-		b := newBench(t)
+		b := newShell(t)
 		b.run = func(context.Context, ServeConfig) error { return errors.New("it served") }
 		file := b.write("shoal.conf", strings.Join(c.lines, "\n"))
 		got := b.shoal("serve", "--config", file)
@@ -123,7 +123,7 @@ func TestPasswordsAreNotOnTheCommandLine(t *testing.T) {
 		{"serve", "--clickhouse-url", "http://c/d?username=u&password=x"},
 		{"serve", "--redis-addr", "redis://:x@r:1"}, {"cluster", "demo", "--redis-addr", "redis://:x@r:1"},
 	} {
-		b := newBench(t)
+		b := newShell(t)
 		b.run = func(context.Context, ServeConfig) error { return errors.New("it served") }
 		got := b.shoal(c...)
 		got.want(t, exitUsage, "-password-file", "for everybody to see")
@@ -163,7 +163,7 @@ func TestConnectionsReachOtherProcesses(t *testing.T) {
 				name, value, _ := strings.Cut(variable, "=")
 				t.Setenv(name, value)
 			}
-			b := newBench(t)
+			b := newShell(t)
 			var got ServeConfig
 			b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
 			b.shoal("serve").want(t, exitOK)

@@ -42,7 +42,7 @@ Only the demo's own scraper may read faster than one page per second and host; y
 }
 
 // Run serves, runs the demo, and goes on serving until the context ends.
-func (c *demoCommand) Run(ctx context.Context, t *terminal) error {
+func (c *demoCommand) Run(ctx context.Context, t *terminal, run runner) error {
 	web, err := synthweb.Start(synthweb.Demo())
 	if err != nil {
 		return fmt.Errorf("demo web: %w", err)
@@ -52,7 +52,7 @@ func (c *demoCommand) Run(ctx context.Context, t *terminal) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		served <- t.serve(serving, c.config(web), func(server string) { ready <- server })
+		served <- serve(serving, t, run, c.config(web), func(server string) { ready <- server })
 	}()
 	var shown error
 	select {
@@ -97,7 +97,7 @@ func (c *demoCommand) show(ctx context.Context, t *terminal, web *synthweb.Web, 
 	if err != nil {
 		return err
 	}
-	followed := t.follow(ctx, client, job, demoPages)
+	followed := follow(ctx, t, client, job, demoPages)
 	var ended *exitError
 	if followed != nil && (ctx.Err() != nil || !errors.As(followed, &ended)) {
 		return followed
@@ -136,7 +136,7 @@ func (c *demoCommand) again(ctx context.Context, t *terminal, web *synthweb.Web,
 	if err != nil {
 		return err
 	}
-	return t.follow(ctx, client, job, int64(pages))
+	return follow(ctx, t, client, job, int64(pages))
 }
 
 // greet says what an earlier demo left, and sees to it that the wallet can pay for this one.

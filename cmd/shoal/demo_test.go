@@ -10,7 +10,7 @@ import (
 )
 
 // serveDemo plays the service over the fake API: it is ready at once and goes on until it is stopped.
-func (b *bench) serveDemo(ctx context.Context, config ServeConfig) error {
+func (b *shell) serveDemo(ctx context.Context, config ServeConfig) error {
 	if config.HostRate != 1 || config.MaxHostRate != demoRate || len(config.Origins) != 1 || len(config.EgressAllow) != 1 {
 		return fmt.Errorf("config %+v", config)
 	}
@@ -23,7 +23,7 @@ func (b *bench) serveDemo(ctx context.Context, config ServeConfig) error {
 }
 
 func TestDemoRunsTwice(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.api.outcome = job("COMPLETED", nil)
 	b.api.rows = []string{`{"title":"Kettle","price":"19.00","_sourceUrl":"http://amber-home.example/0"}`}
 	b.api.frames = [][]string{{`{"state":"SUCCESS","itemsQuantity":1940,"totalRequests":2000,"totalLinks":2000}`}}
@@ -48,7 +48,7 @@ func TestDemoRunsTwice(t *testing.T) {
 }
 
 // demo runs the demo and interrupts it once it has said everything.
-func (b *bench) demo() result {
+func (b *shell) demo() result {
 	ctx, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
 	b.run = b.serveDemo
@@ -61,7 +61,7 @@ func (b *bench) demo() result {
 }
 
 func TestDemoSaysWhyItCannotServe(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.run = func(context.Context, ServeConfig) error { return fmt.Errorf("listen: address in use") }
 	b.shoal("demo").want(t, exitFailed, "address in use")
 }

@@ -65,7 +65,7 @@ func TestDocumentedIdentitiesAreWhereTheyAreServedFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBench(t)
+	b := newShell(t)
 	t.Chdir(t.TempDir())
 	served := 0
 	for line := range strings.Lines(string(readme)) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,7 +56,6 @@ type problem struct {
 
 const (
 	testKey   = "svc_live_abcdefg.secret"
-	testToken = "admin.sign.in"
 	runID     = "66f0c2a1b7d4e8f901234567"
 	scraperID = "66f0c2a1b7d4e8f900000001"
 )
@@ -113,11 +114,12 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refusal checks credential and idempotency key, and plays what a test wants refused.
 func (f *fakeAPI) refusal(r *http.Request, name string) *problem {
-	want := testKey
+	credential, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	admitted := credential == testKey
 	if strings.HasPrefix(r.URL.Path, "/api/admin/") {
-		want = testToken
+		admitted = claimsOf(credential).admin()
 	}
-	if r.Header.Get("Authorization") != "Bearer "+want {
+	if !admitted {
 		return &problem{status: 401, code: "unauthorized", detail: "missing or invalid credential"}
 	}
 	list := name == "POST /api/scraper/url-list-run"
@@ -136,6 +138,23 @@ func (f *fakeAPI) refusal(r *http.Request, name string) *problem {
 		}
 	}
 	return &p
+}
+
+// claims are what a sign-in token says; its signature is the server's to check.
+type claims struct {
+	Subject string   `json:"sub"`
+	Roles   []string `json:"roles"`
+}
+
+func (c claims) admin() bool { return slices.Contains(c.Roles, "admin") }
+
+// claimsOf reads a token, and nothing from what is none.
+func claimsOf(token string) (said claims) {
+	if parts := strings.Split(token, "."); len(parts) == 3 {
+		text, _ := base64.RawURLEncoding.DecodeString(parts[1])
+		_ = json.Unmarshal(text, &said)
+	}
+	return said
 }
 
 func (f *fakeAPI) answer(r *http.Request, name string, body []byte) any {
@@ -266,8 +285,8 @@ func job(state string, more map[string]any) map[string]any {
 	return record
 }
 
-// bench is one data directory with its service, and a command line on it.
-type bench struct {
+// shell is one data directory with its service, and a command line on it.
+type shell struct {
 	t    *testing.T
 	api  *fakeAPI
 	data string
@@ -291,15 +310,15 @@ func (e *errs) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func newBench(t *testing.T) *bench {
+func newShell(t *testing.T) *shell {
 	t.Setenv("PATH", "") // whatever browser this machine has
-	b := &bench{t: t, api: newFakeAPI(t), data: t.TempDir()}
+	b := &shell{t: t, api: newFakeAPI(t), data: t.TempDir()}
 	b.write(keyFile, testKey+"\n")
 	b.write(addressFile, b.api.URL+"\n")
 	return b
 }
 
-func (b *bench) write(name, content string) string {
+func (b *shell) write(name, content string) string {
 	path := filepath.Join(b.data, name)
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		b.t.Fatal(err)
@@ -313,27 +332,18 @@ type result struct {
 	out, err string
 }
 
-func (b *bench) shoal(args ...string) result {
+func (b *shell) shoal(args ...string) result {
 	return b.shoalIn(context.Background(), args...)
 }
 
-func (b *bench) shoalIn(ctx context.Context, args ...string) result {
+func (b *shell) shoalIn(ctx context.Context, args ...string) result {
 	b.t.Helper()
 	b.t.Setenv("SHOAL_DATA", b.data)
 	var out bytes.Buffer
 	notices := errs{said: b.said}
 	code := run(ctx, args, terminal{
 		in: strings.NewReader(b.in), out: &out, err: &notices, clock: impatient{clock.System{}},
-		service: service{run: b.run, token: func(_ context.Context, dir string, r tokenRequest) (string, error) {
-			if dir != b.data {
-				b.t.Errorf("token of directory %s", dir)
-			}
-			if r.Admin {
-				return testToken, nil
-			}
-			return "token of " + r.Customer, nil
-		}},
-	})
+	}, b.run)
 	return result{code: code, out: out.String(), err: notices.String()}
 }
 

@@ -59,7 +59,7 @@ const drainPoll = time.Second
 
 // Run gives or takes back the order, and follows it.
 func (c *fetcherDrainCommand) Run(ctx context.Context, t *terminal) error {
-	client, err := c.adminClient(ctx, t)
+	client, err := c.adminClient(t)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func TestHealth(t *testing.T) {
 	ask := func(to string) (code int, said string) {
 		var out, problem bytes.Buffer
 		code = run(context.Background(), []string{"health", "--ops-listen", to},
-			terminal{in: strings.NewReader(""), out: &out, err: &problem, clock: clock.System{}})
+			terminal{in: strings.NewReader(""), out: &out, err: &problem, clock: clock.System{}}, nil)
 		return code, out.String() + problem.String()
 	}
 	everywhere := strings.Replace(address, "127.0.0.1", "0.0.0.0", 1) // as serve is told in a container

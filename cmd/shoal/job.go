@@ -41,7 +41,7 @@ func (c *jobCommand) Run(ctx context.Context, t *terminal) error {
 	var followed error
 	if c.Follow && !job.Final() {
 		// How it ended is said last, by the exit code, after the errors that were asked for.
-		if followed = t.follow(ctx, client, job.ID, job.TotalLinks); ctx.Err() != nil {
+		if followed = follow(ctx, t, client, job.ID, job.TotalLinks); ctx.Err() != nil {
 			return followed
 		}
 		if job, err = findJob(ctx, client, c.ID); err != nil {

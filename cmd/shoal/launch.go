@@ -7,15 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -144,7 +140,7 @@ func (p *process) kill() error {
 // together starts all nodes in this process, on one log and one row store that they share.
 type together struct{ on *services }
 
-// startTogether is for the terminal's service.
+// startTogether opens the services that all nodes of the process share: a log in memory, and rows in a directory.
 func startTogether(ctx context.Context, dir string) (launcher, error) {
 	on, err := openServices(ctx, ServicesConfig{}, "demo", filepath.Join(dir, "rows"), nil, clock.System{},
 		func(string) {})
@@ -208,31 +204,3 @@ func (n *inProcess) stop() error {
 
 // kill stops it: there is no crash in the middle of a process.
 func (n *inProcess) kill() error { return n.stop() }
-
-// args are the flags of `shoal serve` that say the same, but for the services.
-func (c *ServeConfig) args() []string {
-	args := []string{"serve", "--data", c.Data, "--roles", strings.Join(c.Roles, ","),
-		"--identity", c.Cluster.Identity, "--cluster-listen", c.Cluster.Listen, "--gossip-listen", c.Cluster.GossipListen,
-		"--advertise", c.Cluster.Advertise, "--join", strings.Join(c.Cluster.Join, ","),
-		"--capacity", strconv.FormatUint(uint64(c.Capacity), 10), "--ops-listen", c.OpsListen,
-		"--host-rate", fmt.Sprint(c.HostRate), "--host-connections", strconv.Itoa(c.HostConnections),
-		"--max-host-rate", fmt.Sprint(c.MaxHostRate), "--max-host-connections", strconv.Itoa(c.MaxHostConnections),
-		"--rebind-services=" + strconv.FormatBool(c.RebindServices), // whatever the environment says
-	}
-	if c.Listen != "" {
-		args = append(args, "--listen", c.Listen)
-	}
-	if c.Cluster.Bootstrap {
-		args = append(args, "--bootstrap")
-	}
-	if c.SelfKey {
-		args = append(args, "--self-key")
-	}
-	for _, prefix := range c.EgressAllow {
-		args = append(args, "--egress-allow", prefix.String())
-	}
-	for _, host := range slices.Sorted(maps.Keys(c.Origins)) {
-		args = append(args, "--egress-origin", host+"="+c.Origins[host])
-	}
-	return args
-}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"os"
@@ -29,45 +28,15 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	t := terminal{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, clock: clock.System{},
-		service: service{run: runServe, together: startTogether, token: localToken},
 	}
 	if columns, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && os.Getenv("TERM") != "dumb" {
 		if t.columns = columns; columns == 0 {
 			t.columns = usualWidth
 		}
 	}
-	code := run(ctx, os.Args[1:], t)
+	code := run(ctx, os.Args[1:], t, runServe)
 	stop()
 	os.Exit(code)
-}
-
-// usualWidth is that of a terminal that does not know its own.
-const usualWidth = 80
-
-// terminal is what a command talks to. Results go to out; progress, notices and errors go to err. columns is the width
-// of err when it is a terminal, where a progress line may be redrawn, and 0 when it is not.
-type terminal struct {
-	in      io.Reader
-	out     io.Writer
-	err     io.Writer
-	clock   clock.Clock
-	columns int
-	service service
-}
-
-// service is what the command line starts or asks in this process, rather than over the API; modules.go has both.
-type service struct {
-	// run runs the roles of one process until ctx ends, and then stops them in order; nil after a clean stop.
-	run func(ctx context.Context, config ServeConfig) error
-	// together starts the nodes of a cluster in this process, on a directory of rows that they share.
-	together func(ctx context.Context, dir string) (launcher, error)
-	// token asks the local issuer of a data directory for a sign-in token that is good for an hour.
-	token func(ctx context.Context, dataDir string, request tokenRequest) (string, error)
-}
-
-// notef writes a line for people, which scripts that read out never see.
-func (t *terminal) notef(format string, args ...any) {
-	_, _ = fmt.Fprintf(t.err, format+"\n", args...) // nothing can be said when stderr is gone
 }
 
 // grammar is the command line. Each command is a type in a file of its own.
@@ -114,35 +83,11 @@ SHOAL_KEY. Every flag is also an environment variable (SHOAL_DATA for --data) an
 Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 the run FAILED, 4 the run was STOPPED, 5 the server cannot be reached or
 refuses the credential, 130 interrupted.`
 
-// The exit codes that scripts rely on.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitRunFailed   = 3
-	exitRunStopped  = 4
-	exitNoAccess    = 5
-	exitInterrupted = 130
-)
-
-// exitError ends the command with a code; text may be empty when everything has been said.
-type exitError struct {
-	code int
-	text string
-}
-
-func (e *exitError) Error() string { return e.text }
-
-// usagef is an error of the command line itself.
-func usagef(format string, args ...any) error {
-	return &exitError{code: exitUsage, text: fmt.Sprintf(format, args...)}
-}
-
 // leave is panicked with by kong's --help, which means to end the process.
 type leave int
 
-// run is the whole program but for the process around it; it returns the exit code.
-func run(ctx context.Context, args []string, t terminal) (code int) {
+// run is the whole program but for the process around it; it returns the exit code. serve runs the roles of a process.
+func run(ctx context.Context, args []string, t terminal, serve runner) (code int) {
 	defer func() {
 		switch reason := recover().(type) {
 		case nil:
@@ -168,7 +113,7 @@ func run(ctx context.Context, args []string, t terminal) (code int) {
 		kong.DefaultEnvars("SHOAL"),
 		kong.TypeMapper(reflect.TypeFor[netip.Prefix](), kong.MapperFunc(decodeRange)),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(&t),
+		kong.Bind(&t, serve),
 	)
 	if err != nil {
 		t.notef("shoal: %v", err)
@@ -179,7 +124,7 @@ func run(ctx context.Context, args []string, t terminal) (code int) {
 		t.notef("shoal: %v\nshoal --help and shoal COMMAND --help tell more.", err)
 		return exitUsage
 	}
-	return t.exitCode(ctx, command.Run())
+	return exitCode(ctx, &t, command.Run())
 }
 
 // decodeRange reads a range of addresses.
@@ -205,7 +150,7 @@ func describe(value *kong.Value) string {
 }
 
 // exitCode says what went wrong, if anything, and with which code to end.
-func (t *terminal) exitCode(ctx context.Context, err error) int {
+func exitCode(ctx context.Context, t *terminal, err error) int {
 	var exit *exitError
 	switch {
 	case err == nil:

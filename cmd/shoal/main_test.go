@@ -20,7 +20,7 @@ func TestRunStreamsTheList(t *testing.T) {
 		{"ndjson", "\n{\"url\":\"https://a.example/1\"}\n{\"url\":\"https://a.example/2\"}\n", "application/x-ndjson"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newShell(t)
 			list := b.write("list.txt", c.list)
 			got := b.shoal("run", "--url-file", list, "--field", "title=h1, h2", "--field", "link=a@href", "--group", "news",
 				"--name", "monday", "--max-charge", "5000")
@@ -65,7 +65,7 @@ func queryOf(t *testing.T, f *fakeAPI, call string) url.Values {
 }
 
 func TestRunReadsStandardInputAndMakesTheGroup(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.in = "https://a.example/1\n"
 	b.shoal("run", "--url-file", "-", "--field", "title=h1", "--json").want(t, exitOK, `"linksQueued": 1`)
 	if body := b.api.bodies["PUT /api/scraper/group"]; !strings.Contains(body, `"name":"default"`) {
@@ -82,7 +82,7 @@ func TestFollowEndsWithTheRunsExitCode(t *testing.T) {
 		code   int
 	}{"SUCCESS": {"COMPLETED", exitOK}, "FAILED": {"FAILED", exitRunFailed}, "CANCELLED": {"STOPPED", exitRunStopped}} {
 		t.Run(state, func(t *testing.T) {
-			b := newBench(t)
+			b := newShell(t)
 			b.in = "https://a.example/1\n"
 			b.api.jobs = []map[string]any{job(c.record, nil)}
 			b.api.frames = [][]string{
@@ -101,7 +101,7 @@ func TestFollowEndsWithTheRunsExitCode(t *testing.T) {
 }
 
 func TestCtrlCWhileFollowingLeavesTheRunRunning(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.in = "https://a.example/1\n"
 	b.api.frames = [][]string{{`{"state":"RUNNING"}`}}
 	ctx, interrupt := context.WithCancel(context.Background())
@@ -115,7 +115,7 @@ func TestCtrlCWhileFollowingLeavesTheRunRunning(t *testing.T) {
 }
 
 func TestJobs(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.api.jobs = []map[string]any{job("STOPPED", map[string]any{"stopReason": "WALLET_INSUFFICIENT_BALANCE"})}
 	b.shoal("jobs", "--group", "news", "--state", "STOPPED").want(t, exitOK, runID, "WALLET_INSUFFICIENT_BALANCE", "1m1s")
 	filter := queryOf(t, b.api, "GET /api/scraper/load-history").Get("filters")
@@ -130,7 +130,7 @@ func TestJobs(t *testing.T) {
 }
 
 func TestJob(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.api.jobs = []map[string]any{job("FAILED", map[string]any{"errorMessage": "no page\x1b[2J delivered"})}
 	got := b.shoal("job", runID)
 	got.want(t, exitRunFailed, "failed links  1", "cost          0.0003 EUR")
@@ -143,11 +143,11 @@ func TestJob(t *testing.T) {
 
 func TestStopTakesARunOrAScraper(t *testing.T) {
 	for _, id := range []string{runID, scraperID} {
-		b := newBench(t)
+		b := newShell(t)
 		b.api.jobs = []map[string]any{job("RUNNING", nil)}
 		b.shoal("stop", id).want(t, exitOK, "STOPPED: 2 rows")
 	}
-	b := newBench(t)
+	b := newShell(t)
 	b.api.jobs = []map[string]any{job("COMPLETED", nil)}
 	b.shoal("stop", runID).want(t, exitOK, "COMPLETED")
 	if b.api.asked("POST") {
@@ -156,7 +156,7 @@ func TestStopTakesARunOrAScraper(t *testing.T) {
 }
 
 func TestRows(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.api.rows = []string{
 		`{"_sourceUrl":"https://a.example/1","title":"One, \"1\"","price":"9","_jobId":"j"}`,
 		`{"_sourceUrl":"https://a.example/2","title":"Two\u001b[31m\nlines","price":null,"_jobId":"j"}`,
@@ -185,7 +185,7 @@ func TestRows(t *testing.T) {
 }
 
 func TestCSVFailsWhenRowsHaveOtherKeysLater(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	for range sampled {
 		b.api.rows = append(b.api.rows, `{"a":1}`)
 	}
@@ -198,7 +198,7 @@ func TestCSVFailsWhenRowsHaveOtherKeysLater(t *testing.T) {
 }
 
 func TestWallet(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.api.balance = 9_999_850
 	b.api.entries = []map[string]any{{"id": "e", "type": "CHARGE", "status": "OPEN", "amountMicros": -150, "jobId": runID,
 		"balanceAfterMicros": nil, "createdAt": "2026-03-01T12:00:00Z",
@@ -217,9 +217,15 @@ func TestWallet(t *testing.T) {
 }
 
 func TestStatusAndToken(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.shoal("status").want(t, exitOK, "64 of 64 owned", "units out        1,234", "lag of receipts  3 records")
-	b.shoal("token", "--customer", "acme").want(t, exitOK, "token of acme\n")
+	for customer, args := range map[string][]string{"acme": {"--customer", "acme"}, "self": {"--admin"}} {
+		got := b.shoal(append([]string{"token"}, args...)...)
+		got.want(t, exitOK)
+		if said := claimsOf(strings.TrimSpace(got.out)); said.Subject != customer || said.admin() != (customer == "self") {
+			t.Errorf("token %v claims %+v", args, said)
+		}
+	}
 	b.api.leader, b.api.nodes = "", []string{`{"name":"cp1","roles":["controlplane"],"state":"FAILED","suffrage":"VOTER"}`}
 	b.shoal("status").want(t, exitOK, "none: the control plane has no leader; voters as seen here: cp1 failed")
 	b.shoal("top", "--once").want(t, exitOK, "NO LEADER in term 3", "cp1            failed")
@@ -232,7 +238,7 @@ func nodeAs(state string, draining bool, shards, open int) string {
 }
 
 func TestNodesAndDrain(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.api.nodes = []string{nodeAs("ALIVE", false, 20, 1300)}
 	b.shoal("cluster", "nodes").want(t, exitOK, "ALIVE", "fetcher", "nonvoter", "nonvoter  7 ", "20 (10 moving)", "1,300", "12.3", "1.5 s ago")
 	b.api.nodes = []string{`{"name":"f1","roles":["fetcher"],"capacity":1,"state":"ALIVE","suffrage":"NONVOTER"}`}
@@ -283,7 +289,7 @@ func TestNodesAndDrain(t *testing.T) {
 }
 
 func TestRecountFailsOnADifference(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.api.recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true}]`
 	b.shoal("billing", "recount").want(t, exitOK, "1 run, 0.00015 EUR: the ledger equals the page records")
 	b.api.recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true},
@@ -294,7 +300,7 @@ func TestRecountFailsOnADifference(t *testing.T) {
 }
 
 func TestErrorsHaveTheirExitCodes(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.shoal("frobnicate").want(t, exitUsage, "frobnicate")
 	b.shoal("rows").want(t, exitUsage, "--job")
 	b.shoal("jobs", "--state", "DONE").want(t, exitUsage, "--state")
@@ -319,7 +325,7 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 }
 
 func TestAFullRateLimitIsWaitedOut(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.api.refuse["GET /api/wallet"] = problem{status: 429, code: "rate_limited", detail: "too fast", retry: "6", times: 2}
 	got := b.shoal("wallet")
 	got.want(t, exitOK, "too fast (429 rate_limited), again in 6s: waiting", "Balance")
@@ -330,7 +336,7 @@ func TestAFullRateLimitIsWaitedOut(t *testing.T) {
 
 // A call that may have been made is made again under its key, for as long as a change of leaders may take.
 func TestWhatIsUnavailableIsAskedAgain(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.api.refuse["POST /api/admin/customers/self/wallet/adjustments"] = problem{status: 503, code: "unavailable",
 		detail: "no leader", retry: "5", times: 2}
 	b.shoal("wallet", "adjust", "--micros", "5", "--note", "x").want(t, exitOK, "no leader (503 unavailable)")
@@ -341,7 +347,7 @@ func TestWhatIsUnavailableIsAskedAgain(t *testing.T) {
 }
 
 func TestHelpTeaches(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.shoal().want(t, exitOK, "shoal demo", "Exit codes", "SHOAL_SERVER")
 	for _, command := range []string{"serve", "run", "jobs", "job", "stop", "rows", "wallet", "status", "billing", "token",
 		"cluster nodes", "fetcher drain", "bench extract", "bench fetch", "bench loop", "bench cluster", "bench api", "bench list",

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"net"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -43,9 +41,6 @@ import (
 
 // nodeName is the node of a process that is its own cluster.
 const nodeName = "local"
-
-// tokenLife is how long a token of the local issuer is good for.
-const tokenLife = time.Hour
 
 // runServe runs the roles of one process until ctx ends, and then stops them in order; nil after a clean stop.
 func runServe(ctx context.Context, config ServeConfig) error {
@@ -443,22 +438,6 @@ func readDomain() (func(url string) uint64, error) {
 	}, nil
 }
 
-// lockDirectory keeps a second process from working on the same data.
-func lockDirectory(dir string) (unlock func(), err error) {
-	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		by := "another process"
-		if server, err := readLine(dir, addressFile); err == nil {
-			by = "the process that serves " + server
-		}
-		return nil, errors.Join(fmt.Errorf("data directory %s is in use by %s", dir, by), file.Close())
-	}
-	return func() { _ = file.Close() }, nil // closing gives the lock back
-}
-
 // profile writes a CPU profile of the whole process when a path is given: for the bench.
 func profile(path string) (stop func(), err error) {
 	if path == "" {
@@ -475,17 +454,4 @@ func profile(path string) (stop func(), err error) {
 		pprof.StopCPUProfile()
 		_ = file.Close()
 	}, nil
-}
-
-// localToken asks the local issuer of a data directory for a sign-in token: the authority's, where one is.
-func localToken(_ context.Context, dir string, request tokenRequest) (string, error) {
-	customer := cmp.Or(request.Customer, apiserver.SelfCustomer)
-	authority, err := identity.ReadAuthority(filepath.Join(dir, authorityFile))
-	switch {
-	case err == nil:
-		return apiserver.SignToken(authority.SignInKey, customer, request.Admin, time.Now(), tokenLife)
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", err
-	}
-	return apiserver.MintToken(dir, customer, request.Admin, time.Now(), tokenLife)
 }

@@ -27,7 +27,7 @@ SHOAL_KEY.`
 
 // Run lists the nodes.
 func (c *clusterNodesCommand) Run(ctx context.Context, t *terminal) error {
-	client, err := c.adminClient(ctx, t)
+	client, err := c.adminClient(t)
 	if err != nil {
 		return err
 	}

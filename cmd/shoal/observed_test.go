@@ -5,20 +5,15 @@ import (
 	"context"
 	"flag"
 	"io"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 
 	"shoal.dev/shoal/pkg/clock"
-	"shoal.dev/shoal/pkg/ids"
-	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/testkit/synthweb"
 )
@@ -31,10 +26,8 @@ const metricsGolden = "testdata/metrics.txt"
 
 // TestMetricsAreListed keeps a metric from changing under the dashboards that use it.
 func TestMetricsAreListed(t *testing.T) {
-	n := newTestNode(t, ServeConfig{Data: t.TempDir(), Roles: roleNames(), Capacity: 1, HostRate: 1, HostConnections: 1,
-		MaxHostRate: 1, MaxHostConnections: 1}, io.Discard, nil)
 	var list bytes.Buffer
-	for _, metric := range n.metrics.Declared() {
+	for _, metric := range declared(t, roleNames()...).Declared() {
 		list.WriteString(metric.String() + "\n")
 	}
 	if *update {
@@ -51,49 +44,61 @@ func TestMetricsAreListed(t *testing.T) {
 	}
 }
 
-// newTestNode makes a process with all roles on embedded services.
-func newTestNode(t *testing.T, config ServeConfig, log io.Writer, tracer *telemetry.Tracer) *node {
-	t.Helper()
-	services, err := openServices(t.Context(), config.Services, nodeName, filepath.Join(config.Data, "rows"),
-		slog.New(slog.DiscardHandler), clock.System{}, func(string) {})
-	if err != nil {
-		t.Fatal(err)
+// TestMetricsAreThoseOfTheRoles that run: a voter shows nothing of fetching, storing and settling.
+func TestMetricsAreThoseOfTheRoles(t *testing.T) {
+	metrics := declared(t, "controlplane")
+	var parts []string
+	for _, metric := range metrics.Declared() {
+		parts = append(parts, strings.Split(metric.Name, "_")[1])
 	}
-	t.Cleanup(func() {
-		if err := services.close(); err != nil {
-			t.Error(err)
+	for _, part := range []string{"fetcher", "ingest", "billing", "egress", "apiserver"} {
+		if slices.Contains(parts, part) {
+			t.Errorf("a voter shows metrics of %s", part)
 		}
-	})
-	signals, err := openSignals(t.Context(), config, nodeName, log)
+	}
+	if !slices.Contains(parts, "controlplane") || !slices.Contains(parts, "node") {
+		t.Errorf("it shows those of %v alone", slices.Compact(parts))
+	}
+	families, err := metrics.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	signals.tracer = tracer
-	t.Cleanup(signals.close)
-	n := &node{config: config, name: nodeName, clock: clock.System{}, ids: ids.Random{Now: time.Now}, signals: signals, services: services,
-		point: func(string) {}}
-	t.Cleanup(n.close)
-	if err := n.build(t.Context()); err != nil {
-		t.Fatal(err)
+	series := 0
+	for _, family := range families {
+		if strings.HasPrefix(family.GetName(), "shoal_") {
+			series += len(family.GetMetric())
+		}
 	}
-	return n
+	t.Logf("%d series of ours", series)
 }
 
-// whileServing serves a synthetic web's demo configuration and calls do meanwhile. It returns when the service has ended.
-func whileServing(t *testing.T, web *synthweb.Web, log io.Writer, tracer *telemetry.Tracer,
-	do func(n *node, demo *demoCommand, server string)) {
+// declared are the metrics of a process with these roles, once it serves.
+func declared(t *testing.T, roles ...string) *telemetry.Metrics {
+	t.Helper()
+	config := ServeConfig{Data: t.TempDir(), Listen: "127.0.0.1:0", Roles: roles, Capacity: 1, HostRate: 1,
+		HostConnections: 1, MaxHostRate: 1, MaxHostConnections: 1, Metrics: telemetry.NewMetrics()}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	config.Ready = func(string) { stop() }
+	if err := runServe(ctx, config); err != nil {
+		t.Fatal(err)
+	}
+	return config.Metrics
+}
+
+// whileServing serves a synthetic web's demo and calls do meanwhile. It returns when the service has ended, with the
+// directory of its data.
+func whileServing(t *testing.T, web *synthweb.Web, metrics *telemetry.Metrics, tracer *telemetry.Tracer,
+	do func(demo *demoCommand, server string)) (data string) {
 	t.Helper()
 	demo := &demoCommand{Data: t.TempDir(), Listen: "127.0.0.1:0"}
 	config := demo.config(web)
 	ready := make(chan string, 1)
 	config.Ready = func(listening string) { ready <- "http://" + listening }
-	n := newTestNode(t, config, log, tracer)
-	if err := n.listen(); err != nil {
-		t.Fatal(err)
-	}
+	config.Metrics, config.Tracer = metrics, tracer
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- lifecycle.Run(ctx, n.parts()...) }()
+	go func() { ended <- runServe(ctx, config) }()
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -102,11 +107,12 @@ func whileServing(t *testing.T, web *synthweb.Web, log io.Writer, tracer *teleme
 	}()
 	select {
 	case server := <-ready:
-		do(n, demo, server)
+		do(demo, server)
 	case err := <-ended:
 		ended <- nil
 		t.Fatalf("the service ended: %v", err)
 	}
+	return demo.Data
 }
 
 func startWeb(t *testing.T, config synthweb.Config) *synthweb.Web {
@@ -124,19 +130,20 @@ func startWeb(t *testing.T, config synthweb.Config) *synthweb.Web {
 }
 
 func quietTerminal() *terminal {
-	return &terminal{out: io.Discard, err: io.Discard, clock: clock.System{}, service: service{token: localToken}}
+	return &terminal{out: io.Discard, err: io.Discard, clock: clock.System{}}
 }
 
 // TestMetricsStayBounded runs the demo, 2,000 pages of 40 hosts with all kinds of trouble, and looks at what it leaves.
 func TestMetricsStayBounded(t *testing.T) {
 	web := startWeb(t, synthweb.Demo())
 	var families []*dto.MetricFamily
-	whileServing(t, web, io.Discard, nil, func(n *node, demo *demoCommand, server string) {
+	metrics := telemetry.NewMetrics()
+	whileServing(t, web, metrics, nil, func(demo *demoCommand, server string) {
 		if err := demo.show(t.Context(), quietTerminal(), web, server); err != nil {
 			t.Fatal(err)
 		}
 		var err error
-		if families, err = n.metrics.Gather(); err != nil {
+		if families, err = metrics.Gather(); err != nil {
 			t.Fatal(err)
 		}
 	})

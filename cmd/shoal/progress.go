@@ -101,7 +101,7 @@ func (p *progress) line(m api.Progress, now time.Time) string {
 }
 
 // follow shows a run's progress until it ends, then how it ended, and answers with the exit code that this means.
-func (t *terminal) follow(ctx context.Context, client *api.Client, job string, links int64) error {
+func follow(ctx context.Context, t *terminal, client *api.Client, job string, links int64) error {
 	p := &progress{t: t, links: links}
 	final, err := client.Follow(ctx, job, p.show)
 	p.clear()

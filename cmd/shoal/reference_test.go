@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -68,13 +67,11 @@ func errorReference() string {
 
 func metricReference(t *testing.T) string {
 	t.Helper()
-	n := newTestNode(t, ServeConfig{Data: t.TempDir(), Roles: roleNames(), Capacity: 1, HostRate: 1, HostConnections: 1,
-		MaxHostRate: 1, MaxHostConnections: 1}, io.Discard, nil)
 	var text strings.Builder
 	text.WriteString("# Metrics\n\n" + generated +
 		"Every process serves the metrics of its roles at `/metrics` of `--ops-listen`, in the text format of Prometheus.\n\n" +
 		"| Metric | Type | Labels | What it says |\n|---|---|---|---|\n")
-	for _, m := range n.metrics.Declared() {
+	for _, m := range declared(t, roleNames()...).Declared() {
 		labels := ""
 		if len(m.Labels) > 0 {
 			labels = "`" + strings.Join(m.Labels, "`, `") + "`"
@@ -97,7 +94,7 @@ func commandReference(t *testing.T) string {
 	for _, leaf := range append([]*kong.Node{parser.Model.Node}, parser.Model.Leaves(true)...) {
 		path := strings.Fields(leaf.Path())
 		var help bytes.Buffer
-		if code := run(context.Background(), append(path, "--help"), terminal{out: &help, err: &help}); code != exitOK {
+		if code := run(context.Background(), append(path, "--help"), terminal{out: &help, err: &help}, nil); code != exitOK {
 			t.Fatalf("%v --help: %d: %s", path, code, help.String())
 		}
 		fmt.Fprintf(&text, "## %s\n\n```text\n%s\n```\n\n", strings.TrimSpace("shoal "+leaf.Path()), strings.TrimSpace(help.String()))

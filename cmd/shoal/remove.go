@@ -34,7 +34,7 @@ func checkNode(name string) error {
 
 // Run removes a node.
 func (c *clusterRemoveCommand) Run(ctx context.Context, t *terminal) error {
-	client, err := c.adminClient(ctx, t)
+	client, err := c.adminClient(t)
 	if err != nil {
 		return err
 	}

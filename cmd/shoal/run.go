@@ -96,7 +96,7 @@ func (c *runCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil || !c.Follow {
 		return err
 	}
-	return t.follow(ctx, client, launch.JobID, launch.LinksQueued)
+	return follow(ctx, t, client, launch.JobID, launch.LinksQueued)
 }
 
 // query is everything of the call but the list.

@@ -21,6 +21,7 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // ServeConfig is what a process of the service is told. runServe (modules.go) makes the roles from it.
@@ -66,6 +67,11 @@ type ServeConfig struct {
 	// SnapshotEntries is after how many Raft entries a snapshot is taken; it is looked at every so many milliseconds, too.
 	// 0: the control plane's own measure.
 	SnapshotEntries uint64
+
+	// Metrics is where the process declares its metrics; nil: nowhere but where operators see them.
+	Metrics *telemetry.Metrics
+	// Tracer takes the process's spans instead of one that sends them to Traces; nil: that one. The caller closes it.
+	Tracer *telemetry.Tracer
 
 	// Notice is called with what is warned of before calls are served. It may be nil.
 	Notice func(text string)
@@ -310,9 +316,9 @@ func (c *serveCommand) roles() []string {
 }
 
 // Run serves until the context ends.
-func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
+func (c *serveCommand) Run(ctx context.Context, t *terminal, run runner) error {
 	config := c.config()
-	return t.serve(ctx, config, func(server string) {
+	return serve(ctx, t, run, config, func(server string) {
 		key := "API key in " + filepath.Join(c.Data, keyFile)
 		if !config.SelfKey {
 			key = "Data in " + c.Data
@@ -349,9 +355,12 @@ func (c *serveCommand) config() ServeConfig {
 	return config
 }
 
+// runner runs the roles of one process until ctx ends, and then stops them in order; nil after a clean stop.
+type runner func(ctx context.Context, config ServeConfig) error
+
 // serve runs the roles until the context ends, with the address file in place as long as calls are served. ready hears
 // the base address of the API, "" without an API server.
-func (t *terminal) serve(ctx context.Context, config ServeConfig, ready func(server string)) error {
+func serve(ctx context.Context, t *terminal, run runner, config ServeConfig, ready func(server string)) error {
 	withdraw := func() {}
 	config.Notice = func(text string) { t.notef("shoal: %s", text) }
 	config.Ready = func(listening string) {
@@ -367,7 +376,7 @@ func (t *terminal) serve(ctx context.Context, config ServeConfig, ready func(ser
 		withdraw = undo
 		ready("http://" + reachable(listening))
 	}
-	err := t.service.run(ctx, config)
+	err := run(ctx, config)
 	withdraw()
 	return err
 }

@@ -26,11 +26,15 @@ type signals struct {
 	level   *slog.LevelVar
 	started *atomic.Bool      // whether warnings are for the log alone
 	tracer  *telemetry.Tracer // nil: no traces
+	ours    *telemetry.Tracer // the tracer, unless it was given
 }
 
 // openSignals begins the signals of a node. Its log goes to file as text, or to stderr as JSON.
 func openSignals(ctx context.Context, config ServeConfig, node string, file io.Writer) (*signals, error) {
-	s := &signals{metrics: telemetry.NewMetrics(), level: &slog.LevelVar{}, started: &atomic.Bool{}}
+	s := &signals{metrics: config.Metrics, tracer: config.Tracer, level: &slog.LevelVar{}, started: &atomic.Bool{}}
+	if s.metrics == nil {
+		s.metrics = telemetry.NewMetrics()
+	}
 	s.level.Set(config.LogLevel)
 	format := telemetry.LogConfig{Node: node, Format: telemetry.TextLog, Level: s.level}
 	if config.LogStderr {
@@ -43,10 +47,11 @@ func openSignals(ctx context.Context, config ServeConfig, node string, file io.W
 	if config.Notice != nil && !config.LogStderr {
 		s.log = slog.New(startWarnings{Handler: s.log.Handler(), over: s.started, notice: config.Notice, told: &sync.Map{}})
 	}
-	if config.Traces.Endpoint != "" {
-		s.tracer, err = telemetry.NewTracer(ctx, telemetry.TraceConfig{Endpoint: config.Traces.Endpoint,
+	if config.Tracer == nil && config.Traces.Endpoint != "" {
+		s.ours, err = telemetry.NewTracer(ctx, telemetry.TraceConfig{Endpoint: config.Traces.Endpoint,
 			Ratio: config.Traces.Ratio, Node: node, Version: version(),
 			Failed: func(err error) { s.log.Warn("the collector does not take traces", "error", err) }})
+		s.tracer = s.ours
 	}
 	return s, err
 }
@@ -135,7 +140,7 @@ func (n *node) logStop(began time.Time, err error) {
 func (s *signals) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), traceFlush)
 	defer cancel()
-	if err := s.tracer.Close(ctx); err != nil {
+	if err := s.ours.Close(ctx); err != nil {
 		s.log.Warn("the last traces are lost", "error", err)
 	}
 }

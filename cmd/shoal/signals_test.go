@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 
@@ -55,33 +54,4 @@ func TestStartAndStopAreLogged(t *testing.T) {
 	if strings.Contains(log.String(), "hush") {
 		t.Errorf("the log holds a password:\n%s", log.String())
 	}
-}
-
-// TestMetricsAreThoseOfTheRoles that run: a voter shows nothing of fetching, storing and settling.
-func TestMetricsAreThoseOfTheRoles(t *testing.T) {
-	n := newTestNode(t, ServeConfig{Data: t.TempDir(), Roles: []string{"controlplane"}, HostRate: 1, HostConnections: 1,
-		MaxHostRate: 1, MaxHostConnections: 1}, io.Discard, nil)
-	var parts []string
-	for _, metric := range n.metrics.Declared() {
-		parts = append(parts, strings.Split(metric.Name, "_")[1])
-	}
-	for _, part := range []string{"fetcher", "ingest", "billing", "egress", "apiserver"} {
-		if slices.Contains(parts, part) {
-			t.Errorf("a voter shows metrics of %s", part)
-		}
-	}
-	if !slices.Contains(parts, "controlplane") || !slices.Contains(parts, "node") {
-		t.Errorf("it shows those of %v alone", slices.Compact(parts))
-	}
-	families, err := n.metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	series := 0
-	for _, family := range families {
-		if strings.HasPrefix(family.GetName(), "shoal_") {
-			series += len(family.GetMetric())
-		}
-	}
-	t.Logf("%d series of ours", series)
 }

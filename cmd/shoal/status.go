@@ -23,7 +23,7 @@ SHOAL_KEY.`
 
 // Run shows the status.
 func (c *statusCommand) Run(ctx context.Context, t *terminal) error {
-	client, err := c.adminClient(ctx, t)
+	client, err := c.adminClient(t)
 	if err != nil {
 		return err
 	}

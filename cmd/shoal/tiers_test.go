@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"shoal.dev/shoal/fetcher"
+	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -58,12 +62,25 @@ func TestABrowserThatDoesNotStart(t *testing.T) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	config := ServeConfig{Data: t.TempDir(), Roles: roleNames(), Capacity: 1, HostRate: 1, HostConnections: 1, MaxHostRate: 1,
-		MaxHostConnections: 1, Chromium: path}
-	n := newTestNode(t, config, io.Discard, nil)
-	if got := n.web.Tiers(); got != model.TiersOf(model.Plain) {
+	n := &node{config: ServeConfig{Roles: roleNames(), Chromium: path}, clock: clock.System{}}
+	var err error
+	if n.signals, err = openSignals(t.Context(), n.config, nodeName, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	n.services = &services{cache: cache.NewLocal(n.clock)}
+	if n.egress, err = egress.New(egress.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.egress.Close)
+	n.reader = fetcher.NewReader(fetcher.ReaderConfig{Dir: t.TempDir(), Clock: n.clock, Logger: n.log})
+	found, err := n.openWeb(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := found.Tiers(); got != model.TiersOf(model.Plain) {
 		t.Errorf("found and left out: the tiers are %s", got)
 	}
+	found.Close()
 	n.config.ChromiumNamed = true
 	if web, err := n.openWeb(t.Context()); err == nil || !strings.Contains(err.Error(), "--chromium") {
 		t.Errorf("named: %v, %v", web, err)

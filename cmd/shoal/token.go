@@ -1,8 +1,15 @@
 package main
 
 import (
-	"context"
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/controlplane/identity"
 )
 
 type tokenCommand struct {
@@ -21,8 +28,8 @@ Example:
 }
 
 // Run prints a token.
-func (c *tokenCommand) Run(ctx context.Context, t *terminal) error {
-	token, err := t.service.token(ctx, c.Data, tokenRequest{Customer: c.Customer, Admin: c.Admin})
+func (c *tokenCommand) Run(t *terminal) error {
+	token, err := signToken(c.Data, c.Customer, c.Admin, t.clock.Now())
 	if err != nil {
 		return err
 	}
@@ -30,8 +37,19 @@ func (c *tokenCommand) Run(ctx context.Context, t *terminal) error {
 	return err
 }
 
-// tokenRequest is what the local issuer is asked for.
-type tokenRequest struct {
-	Customer string // "": the self-hosting customer
-	Admin    bool
+// tokenLife is how long a token of the local issuer is good for.
+const tokenLife = time.Hour
+
+// signToken has the local issuer of a data directory sign a sign-in token: the authority's, where one is. An empty
+// customer is the self-hosting one.
+func signToken(dir, customer string, admin bool, now time.Time) (string, error) {
+	customer = cmp.Or(customer, apiserver.SelfCustomer)
+	authority, err := identity.ReadAuthority(filepath.Join(dir, authorityFile))
+	switch {
+	case err == nil:
+		return apiserver.SignToken(authority.SignInKey, customer, admin, now, tokenLife)
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	return apiserver.MintToken(dir, customer, admin, now, tokenLife)
 }

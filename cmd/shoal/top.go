@@ -38,7 +38,7 @@ Examples:
 // Run watches until somebody ends it.
 func (c *topCommand) Run(ctx context.Context, t *terminal) error {
 	w := &watch{connect: func(ctx context.Context) (*api.Client, error) {
-		client, err := c.adminClient(ctx, t)
+		client, err := c.adminClient(t)
 		if err == nil {
 			client.Impatient()
 		}

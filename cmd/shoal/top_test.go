@@ -120,7 +120,7 @@ const topNode = `{"name":"n1","roles":["controlplane","fetcher"],"capacity":1,"s
 "pagesPerSecond":2.5,"leaseAgeMillis":1100,"suffrage":"LEADER","lag":0}`
 
 func TestTopOnce(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.api.nodes = []string{topNode}
 	got := b.shoal("top", "--once")
 	got.want(t, exitOK, "n1 leads in term 3   64 of 64 shards owned", "pages/s 0.0", "lag   tasks 1   pages 2   receipts 3",
@@ -149,7 +149,7 @@ func (p *pages) Write(data []byte) (int, error) {
 }
 
 func TestTopRedrawsUntilAKey(t *testing.T) {
-	b := newBench(t)
+	b := newShell(t)
 	b.api.nodes = []string{topNode}
 	keys := make(chan byte)
 	out := &pages{drawn: make(chan struct{}, 100)}
@@ -162,12 +162,16 @@ func TestTopRedrawsUntilAKey(t *testing.T) {
 				return 0, false
 			}
 		}}
+	token, err := signToken(b.data, "", true, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
 	looks := 0
 	w := &watch{now: time.Now, connect: func(context.Context) (*api.Client, error) {
 		if looks++; looks == 2 {
 			return nil, fmt.Errorf("%w: for a moment", api.ErrUnreachable)
 		}
-		client := api.New(b.api.URL, testToken, clock.System{}, nil)
+		client := api.New(b.api.URL, token, clock.System{}, nil)
 		client.Impatient()
 		return client, nil
 	}}

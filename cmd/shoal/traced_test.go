@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -69,7 +69,7 @@ func TestTraceLeadsFromTheCallToTheSettledRow(t *testing.T) {
 	var job string
 	web := startWeb(t, products())
 	tracer := telemetry.NewTracerTo(exporter, telemetry.TraceConfig{Ratio: 1, Node: nodeName})
-	whileServing(t, web, io.Discard, tracer, func(_ *node, demo *demoCommand, server string) {
+	whileServing(t, web, nil, tracer, func(demo *demoCommand, server string) {
 		job = runSmall(t, web, demo.Data, server)
 	})
 	spans = exporter.GetSpans()
@@ -119,15 +119,19 @@ func attribute(span tracetest.SpanStub, key string) string {
 // TestLogLinesSayWhatTheyAreAbout wants node and role on every line, the call's correlation id on lines about calls and
 // the run on lines about runs.
 func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
-	var log bytes.Buffer
 	var job string
 	web := startWeb(t, products())
-	whileServing(t, web, &log, nil, func(_ *node, demo *demoCommand, server string) {
+	data := whileServing(t, web, nil, nil, func(demo *demoCommand, server string) {
 		job = runSmall(t, web, demo.Data, server)
 	})
+	log, err := os.ReadFile(filepath.Join(data, "shoal.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	launched, closed := false, false
-	for line := range strings.Lines(log.String()) {
-		if !strings.Contains(line, " node="+nodeName) || !strings.Contains(line, " role=") {
+	for line := range strings.Lines(string(log)) {
+		whole := strings.Contains(line, " msg=starting ") || strings.Contains(line, " msg=stopped ") // of the process
+		if !strings.Contains(line, " node="+nodeName) || !whole && !strings.Contains(line, " role=") {
 			t.Errorf("no node or no role: %s", line)
 		}
 		if strings.Contains(line, " msg=call ") && !strings.Contains(line, " correlationId=") {
@@ -137,6 +141,6 @@ func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
 		closed = closed || strings.Contains(line, `msg="run closed"`) && strings.Contains(line, " job="+job)
 	}
 	if !launched || !closed {
-		t.Errorf("launched %v, closed %v:\n%s", launched, closed, log.String())
+		t.Errorf("launched %v, closed %v:\n%s", launched, closed, log)
 	}
 }

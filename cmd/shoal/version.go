@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 )
 
 type versionCommand struct{}
@@ -12,25 +11,4 @@ type versionCommand struct{}
 func (*versionCommand) Run(t *terminal) error {
 	_, err := fmt.Fprintf(t.out, "shoal %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
-}
-
-// release is the version of a build that git does not tell, set by its linker: -ldflags "-X main.release=v1.2.3".
-var release string
-
-// version is the module's version, and the commit when the build recorded it.
-func version() string {
-	if release != "" {
-		return release
-	}
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	text := build.Main.Version
-	for _, setting := range build.Settings {
-		if setting.Key == "vcs.revision" {
-			text += " " + setting.Value
-		}
-	}
-	return text
 }

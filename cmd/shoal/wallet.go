@@ -156,7 +156,7 @@ func (c *connectFlags) self(ctx context.Context, t *terminal) (string, error) {
 
 func adjust(ctx context.Context, t *terminal, c *connectFlags, customer string, micros int64, note string) (
 	api.Transaction, error) {
-	admin, err := c.adminClient(ctx, t)
+	admin, err := c.adminClient(t)
 	if err != nil {
 		return api.Transaction{}, err
 	}

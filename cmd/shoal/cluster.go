@@ -108,8 +108,8 @@ const maxCertDays = 3650
 // Validate checks what a flag alone cannot.
 func (c *clusterCertCommand) Validate() error {
 	for _, role := range c.Roles {
-		if !slices.Contains(roleNames(), role) {
-			return fmt.Errorf("--roles: %q is none of %s", role, strings.Join(roleNames(), ", "))
+		if !slices.Contains(identity.Roles(), role) {
+			return fmt.Errorf("--roles: %q is none of %s", role, strings.Join(identity.Roles(), ", "))
 		}
 	}
 	if c.Days < 1 || c.Days > maxCertDays {

@@ -33,15 +33,15 @@ type prompt struct {
 }
 
 func newPrompt(ctx context.Context, t *testing.T) *prompt {
-	b := newShell(t)
+	fake := newFakeAPI(t)
 	in, tell := io.Pipe()
 	said, say := io.Pipe()
-	p := &prompt{t: t, api: b.api, tell: tell, said: bufio.NewScanner(said), over: make(chan error, 1)}
-	d := &demoCluster{command: &clusterDemoCommand{Data: b.data},
+	p := &prompt{t: t, api: fake, tell: tell, said: bufio.NewScanner(said), over: make(chan error, 1)}
+	d := &demoCluster{command: &clusterDemoCommand{Data: fake.dataDir(t)},
 		t: &terminal{in: in, out: say, err: say, columns: 80, clock: impatient{clock.System{}}}}
 	for name, role := range map[string]string{firstAPI: "apiserver", "cp1": "controlplane"} {
 		d.nodes = append(d.nodes, &demoNode{name: name, role: role, running: fakeNode{done: make(chan struct{})},
-			config: ServeConfig{Listen: strings.TrimPrefix(b.api.URL, "http://")}})
+			config: ServeConfig{Listen: strings.TrimPrefix(fake.URL, "http://")}})
 	}
 	go func() {
 		p.over <- d.obey(ctx)

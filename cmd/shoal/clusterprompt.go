@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"shoal.dev/shoal/controlplane/identity"
 )
 
 // demoWord is what one can tell the cluster demo.
@@ -176,8 +178,8 @@ func (d *demoCluster) grow(ctx context.Context, role string) error {
 	if role == "" {
 		role = "fetcher"
 	}
-	if !slices.Contains(roleNames(), role) {
-		return fmt.Errorf("add: one of %s", strings.Join(roleNames(), ", "))
+	if !slices.Contains(identity.Roles(), role) {
+		return fmt.Errorf("add: one of %s", strings.Join(identity.Roles(), ", "))
 	}
 	number := 1
 	for d.node(role+strconv.Itoa(number)) != nil {

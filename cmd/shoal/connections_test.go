@@ -28,6 +28,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"shoal.dev/shoal/controlplane/identity"
 )
 
 // hidden is the password that nobody may see.
@@ -255,7 +256,7 @@ func serveOnce(t *testing.T, config ServeConfig) (metrics string, err error) {
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	config.Listen, config.Roles, config.Capacity, config.SelfKey = "127.0.0.1:0", roleNames(), 1, true
+	config.Listen, config.Roles, config.Capacity, config.SelfKey = "127.0.0.1:0", identity.Roles(), 1, true
 	config.HostRate, config.HostConnections, config.MaxHostRate, config.MaxHostConnections = 1, 1, 1, 1
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()

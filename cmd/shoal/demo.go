@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/testkit/synthweb"
 )
@@ -77,7 +78,7 @@ func (c *demoCommand) Run(ctx context.Context, t *terminal, run runner) error {
 // config is that of `shoal serve`, with the demo web within reach and a higher ceiling for its scraper.
 func (c *demoCommand) config(web *synthweb.Web) ServeConfig {
 	return ServeConfig{
-		Data: c.Data, Listen: c.Listen, Roles: roleNames(), Capacity: 1, SelfKey: true,
+		Data: c.Data, Listen: c.Listen, Roles: identity.Roles(), Capacity: 1, SelfKey: true,
 		EgressAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins:     map[string]string{web.Pattern(): web.Addr()},
 		HostRate:    1, HostConnections: 2, MaxHostRate: demoRate, MaxHostConnections: demoConnections,

@@ -71,6 +71,17 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 	return f
 }
 
+// dataDir makes a data directory by which commands find the server.
+func (f *fakeAPI) dataDir(t *testing.T) string {
+	dir := t.TempDir()
+	for name, line := range map[string]string{keyFile: testKey, addressFile: f.URL} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	name := r.Method + " " + r.URL.Path
@@ -312,9 +323,8 @@ func (e *errs) Write(p []byte) (int, error) {
 
 func newShell(t *testing.T) *shell {
 	t.Setenv("PATH", "") // whatever browser this machine has
-	b := &shell{t: t, api: newFakeAPI(t), data: t.TempDir()}
-	b.write(keyFile, testKey+"\n")
-	b.write(addressFile, b.api.URL+"\n")
+	b := &shell{t: t, api: newFakeAPI(t)}
+	b.data = b.api.dataDir(t)
 	return b
 }
 

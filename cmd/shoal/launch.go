@@ -14,8 +14,6 @@ import (
 	"runtime"
 	"syscall"
 	"time"
-
-	"shoal.dev/shoal/pkg/clock"
 )
 
 const (
@@ -140,10 +138,9 @@ func (p *process) kill() error {
 // together starts all nodes in this process, on one log and one row store that they share.
 type together struct{ on *services }
 
-// startTogether opens the services that all nodes of the process share: a log in memory, and rows in a directory.
+// startTogether opens what the nodes share, with rows in a directory.
 func startTogether(ctx context.Context, dir string) (launcher, error) {
-	on, err := openServices(ctx, ServicesConfig{}, "demo", filepath.Join(dir, "rows"), nil, clock.System{},
-		func(string) {})
+	on, err := openEmbedded(ctx, "demo", filepath.Join(dir, "rows"))
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/testkit/synthweb"
@@ -27,7 +28,7 @@ const metricsGolden = "testdata/metrics.txt"
 // TestMetricsAreListed keeps a metric from changing under the dashboards that use it.
 func TestMetricsAreListed(t *testing.T) {
 	var list bytes.Buffer
-	for _, metric := range declared(t, roleNames()...).Declared() {
+	for _, metric := range declared(t, identity.Roles()...).Declared() {
 		list.WriteString(metric.String() + "\n")
 	}
 	if *update {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -71,7 +72,7 @@ func metricReference(t *testing.T) string {
 	text.WriteString("# Metrics\n\n" + generated +
 		"Every process serves the metrics of its roles at `/metrics` of `--ops-listen`, in the text format of Prometheus.\n\n" +
 		"| Metric | Type | Labels | What it says |\n|---|---|---|---|\n")
-	for _, m := range declared(t, roleNames()...).Declared() {
+	for _, m := range declared(t, identity.Roles()...).Declared() {
 		labels := ""
 		if len(m.Labels) > 0 {
 			labels = "`" + strings.Join(m.Labels, "`, `") + "`"

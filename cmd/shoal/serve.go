@@ -116,11 +116,6 @@ type Times struct {
 	Election time.Duration // given to an election of the control plane's leader at least
 }
 
-// roleNames are the roles that a process can have.
-func roleNames() []string {
-	return []string{"controlplane", "fetcher", "ingest", "billing", "apiserver"}
-}
-
 type serveCommand struct {
 	Data   string   `help:"Directory of everything that is kept." default:"./data" placeholder:"DIR"`
 	Listen string   `help:"Address of the API." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
@@ -190,8 +185,8 @@ Examples:
 // Validate checks what a flag alone cannot.
 func (c *serveCommand) Validate() error {
 	for _, role := range c.Roles {
-		if !slices.Contains(roleNames(), role) {
-			return fmt.Errorf("--roles: %q is none of %s", role, strings.Join(roleNames(), ", "))
+		if !slices.Contains(identity.Roles(), role) {
+			return fmt.Errorf("--roles: %q is none of %s", role, strings.Join(identity.Roles(), ", "))
 		}
 	}
 	for flag, address := range map[string]string{"--listen": c.Listen, "--ops-listen": c.OpsListen} {
@@ -237,7 +232,7 @@ func (c *serveCommand) Validate() error {
 // checkCluster refuses half of a cluster.
 func (c *serveCommand) checkCluster() error {
 	switch {
-	case c.Identity == "" && len(c.Roles) > 0 && len(c.roles()) < len(roleNames()):
+	case c.Identity == "" && len(c.Roles) > 0 && len(c.roles()) < len(identity.Roles()):
 		return fmt.Errorf("--roles: a process with fewer than all roles is a node of a cluster, and needs --identity")
 	case c.Identity == "" && (len(c.Join) > 0 || c.Bootstrap):
 		return fmt.Errorf("--join, --bootstrap: a node of a cluster needs --identity")
@@ -310,9 +305,9 @@ func isHost(text string) bool {
 	return net.ParseIP(text) != nil || hostName.MatchString(text)
 }
 
-// roles are those that are named, each once, in the order of roleNames; none when none is named.
+// roles are those that are named, each once, in the order of identity.Roles; none when none is named.
 func (c *serveCommand) roles() []string {
-	return slices.DeleteFunc(roleNames(), func(role string) bool { return !slices.Contains(c.Roles, role) })
+	return slices.DeleteFunc(identity.Roles(), func(role string) bool { return !slices.Contains(c.Roles, role) })
 }
 
 // Run serves until the context ends.
@@ -350,7 +345,7 @@ func (c *serveCommand) config() ServeConfig {
 		config.Cluster = &ClusterConfig{Identity: c.Identity, Listen: c.ClusterListen, GossipListen: c.GossipListen,
 			Advertise: c.Advertise, Join: c.Join, Bootstrap: c.Bootstrap, LeaveOnStop: c.LeaveOnStop}
 	} else if len(config.Roles) == 0 {
-		config.Roles = roleNames()
+		config.Roles = identity.Roles()
 	}
 	return config
 }

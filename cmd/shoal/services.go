@@ -59,6 +59,11 @@ func openServices(ctx context.Context, config ServicesConfig, node, dir string, 
 	return s, nil
 }
 
+// openEmbedded opens services for all nodes of this process: a log in memory, rows in a directory, a cache in memory.
+func openEmbedded(ctx context.Context, node, dir string) (*services, error) {
+	return openServices(ctx, ServicesConfig{}, node, dir, nil, clock.System{}, func(string) {})
+}
+
 // identify asks log and store who they are.
 func (s *services) identify(ctx context.Context) (shared controlplane.Services, err error) {
 	type named interface {

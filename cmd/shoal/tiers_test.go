@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
@@ -62,7 +63,7 @@ func TestABrowserThatDoesNotStart(t *testing.T) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	n := &node{config: ServeConfig{Roles: roleNames(), Chromium: path}, clock: clock.System{}}
+	n := &node{config: ServeConfig{Roles: identity.Roles(), Chromium: path}, clock: clock.System{}}
 	var err error
 	if n.signals, err = openSignals(t.Context(), n.config, nodeName, io.Discard); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/controlplane/identity"
 )
 
 const (
@@ -290,7 +291,7 @@ func nodeLine(n *api.Node, unheard string) line {
 
 // shortRoles names roles by their beginnings: all of them do not fit.
 func shortRoles(roles []string) string {
-	if len(roles) == len(roleNames()) {
+	if len(roles) == len(identity.Roles()) {
 		return "all"
 	}
 	short := map[string]string{"controlplane": "ctl", "fetcher": "fetch", "ingest": "ingest", "billing": "bill", "apiserver": "api"}

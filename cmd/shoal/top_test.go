@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/pkg/clock"
 )
 
@@ -39,7 +40,7 @@ func seenCluster() *watch {
 			{Name: "f2", State: "DRAINING", Roles: []string{"fetcher"}, Suffrage: "NONVOTER", Capacity: 1, Shards: 16,
 				Open: 7, PagesPerSecond: 3, LeaseAgeMillis: millis(400), Lag: new(uint64(1_234_567))},
 			{Name: "f3", State: "FAILED", Roles: []string{"fetcher"}, Capacity: 1, Shards: 16, LeaseAgeMillis: millis(72_000)},
-			{Name: "f4", State: "UNKNOWN", Roles: roleNames(), Capacity: 1},
+			{Name: "f4", State: "UNKNOWN", Roles: identity.Roles(), Capacity: 1},
 		}}
 }
 
@@ -107,7 +108,7 @@ func TestTopShortens(t *testing.T) {
 	for want, got := range map[string]string{
 		"9999": shortCount(9999), "10k": shortCount(10_000), "1234k": shortCount(1_234_567), "9999M": shortCount(9_999_999_999),
 		"18E": shortCount(1<<64 - 1), "0.4s": shortly(400 * time.Millisecond), "59.9s": shortly(59_900 * time.Millisecond),
-		"1m": shortly(time.Minute), "99h": shortly(99 * time.Hour), "5d": shortly(120 * time.Hour), "all": shortRoles(roleNames()),
+		"1m": shortly(time.Minute), "99h": shortly(99 * time.Hour), "5d": shortly(120 * time.Hour), "all": shortRoles(identity.Roles()),
 		"ctl,api": shortRoles([]string{"controlplane", "apiserver"}), "new": shortRoles([]string{"new"}),
 	} {
 		if got != want {
@@ -149,8 +150,8 @@ func (p *pages) Write(data []byte) (int, error) {
 }
 
 func TestTopRedrawsUntilAKey(t *testing.T) {
-	b := newShell(t)
-	b.api.nodes = []string{topNode}
+	fake := newFakeAPI(t)
+	fake.nodes = []string{topNode}
 	keys := make(chan byte)
 	out := &pages{drawn: make(chan struct{}, 100)}
 	s := &screen{out: out, size: func() (int, int) { return 80, 24 }, restore: func() error { return nil },
@@ -162,7 +163,7 @@ func TestTopRedrawsUntilAKey(t *testing.T) {
 				return 0, false
 			}
 		}}
-	token, err := signToken(b.data, "", true, time.Now())
+	token, err := signToken(fake.dataDir(t), "", true, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,11 +172,11 @@ func TestTopRedrawsUntilAKey(t *testing.T) {
 		if looks++; looks == 2 {
 			return nil, fmt.Errorf("%w: for a moment", api.ErrUnreachable)
 		}
-		client := api.New(b.api.URL, token, clock.System{}, nil)
+		client := api.New(fake.URL, token, clock.System{}, nil)
 		client.Impatient()
 		return client, nil
 	}}
-	b.api.refuse["GET /api/admin/nodes"] = problem{status: 503, code: "unavailable", detail: "elections are held", times: 1}
+	fake.refuse["GET /api/admin/nodes"] = problem{status: 503, code: "unavailable", detail: "elections are held", times: 1}
 	ended := make(chan error, 1)
 	again := make(chan time.Time)
 	go func() { ended <- w.run(t.Context(), s, func(time.Duration) <-chan time.Time { return again }) }()

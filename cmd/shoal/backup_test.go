@@ -4,12 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api/apitest"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
 func TestBackupIsAFileWhenItIsWhole(t *testing.T) {
 	b := newShell(t)
 	file := filepath.Join(t.TempDir(), "state.backup")
-	b.shoal("cluster", "backup", file).want(t, exitOK, "bytes are in "+file)
+	b.shoal("cluster", "backup", file).want(t, terminal.ExitOK, "bytes are in "+file)
 	saved, err := os.ReadFile(file)
 	if err != nil || len(saved) == 0 {
 		t.Fatalf("%d bytes: %v", len(saved), err)
@@ -17,11 +20,11 @@ func TestBackupIsAFileWhenItIsWhole(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v: %v", info.Mode(), err)
 	}
-	b.shoal("cluster", "backup", file).want(t, exitUsage, "is there already")
-	b.shoal("cluster", "backup", "--force", file).want(t, exitOK)
-	b.api.refuse["GET /api/admin/backup"] = problem{status: 500, code: "internal_error", detail: "oh"}
+	b.shoal("cluster", "backup", file).want(t, terminal.ExitUsage, "is there already")
+	b.shoal("cluster", "backup", "--force", file).want(t, terminal.ExitOK)
+	b.api.Refuse["GET /api/admin/backup"] = apitest.Problem{Status: 500, Code: "internal_error", Detail: "oh"}
 	other := filepath.Join(filepath.Dir(file), "other.backup")
-	b.shoal("cluster", "backup", other).want(t, exitFailed, "oh")
+	b.shoal("cluster", "backup", other).want(t, terminal.ExitFailed, "oh")
 	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
 		t.Errorf("files: %v, %v", left, err)
 	}
@@ -30,47 +33,47 @@ func TestBackupIsAFileWhenItIsWhole(t *testing.T) {
 func TestBackupIsSentWhole(t *testing.T) {
 	b := newShell(t)
 	file := filepath.Join(t.TempDir(), "state.backup")
-	b.shoal("cluster", "restore", file).want(t, exitUsage)
+	b.shoal("cluster", "restore", file).want(t, terminal.ExitUsage)
 	if err := os.WriteFile(file, []byte("the state"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.shoal("cluster", "restore", file).want(t, exitOK, "2026-11-02T03:04:05.000Z", "index 42", "3 runs launched since: undone",
+	b.shoal("cluster", "restore", file).want(t, terminal.ExitOK, "2026-11-02T03:04:05.000Z", "index 42", "3 runs launched since: undone",
 		"kept until 2026-11-03T03:04:05.000Z", "1 key revoked since: still revoked", "balances: 0.50 EUR in all, 2.50 EUR before")
-	b.shoal("cluster", "restore", "--revive-keys", file).want(t, exitOK)
+	b.shoal("cluster", "restore", "--revive-keys", file).want(t, terminal.ExitOK)
 	const call = "POST /api/admin/restore"
-	if b.api.bodies[call] != "the state" || b.api.types[call] != "application/octet-stream" {
-		t.Errorf("sent %q as %q", b.api.bodies[call], b.api.types[call])
+	if b.api.Bodies[call] != "the state" || b.api.Types[call] != "application/octet-stream" {
+		t.Errorf("sent %q as %q", b.api.Bodies[call], b.api.Types[call])
 	}
-	b.api.refuse[call] = problem{status: 409, code: "other_cluster", detail: "force takes it all the same"}
-	b.shoal("cluster", "restore", file).want(t, exitFailed, "force takes it")
+	b.api.Refuse[call] = apitest.Problem{Status: 409, Code: "other_cluster", Detail: "force takes it all the same"}
+	b.shoal("cluster", "restore", file).want(t, terminal.ExitFailed, "force takes it")
 }
 
 func TestBackupThroughAPipe(t *testing.T) {
 	b := newShell(t)
 	got := b.shoal("cluster", "backup", "-")
-	got.want(t, exitOK, "bytes are written")
+	got.want(t, terminal.ExitOK, "bytes are written")
 	if got.out != "\"the state\"\n" {
 		t.Errorf("standard output holds %q", got.out)
 	}
 	b.in = got.out
-	b.shoal("cluster", "restore", "-").want(t, exitOK, "index 42")
-	if sent := b.api.bodies["POST /api/admin/restore"]; sent != got.out {
+	b.shoal("cluster", "restore", "-").want(t, terminal.ExitOK, "index 42")
+	if sent := b.api.Bodies["POST /api/admin/restore"]; sent != got.out {
 		t.Errorf("sent %q", sent)
 	}
-	b.api.cut = "GET /api/admin/backup"
+	b.api.CutOff = "GET /api/admin/backup"
 	got = b.shoal("cluster", "backup", "-")
-	got.want(t, exitFailed, "what was written is no backup: the backup broke off after 4 bytes")
+	got.want(t, terminal.ExitFailed, "what was written is no backup: the backup broke off after 4 bytes")
 	if got.out != "half" {
 		t.Errorf("standard output holds %q", got.out)
 	}
-	b.api.refuse["GET /api/admin/backup"] = problem{status: 500, code: "internal_error", detail: "oh"}
-	b.shoal("cluster", "backup", "-").want(t, exitFailed, "what was written is no backup: oh")
+	b.api.Refuse["GET /api/admin/backup"] = apitest.Problem{Status: 500, Code: "internal_error", Detail: "oh"}
+	b.shoal("cluster", "backup", "-").want(t, terminal.ExitFailed, "what was written is no backup: oh")
 }
 
 func TestRemoveNode(t *testing.T) {
 	b := newShell(t)
-	b.shoal("cluster", "remove", "cp2").want(t, exitOK, "cp2 is not part of the cluster any more")
-	b.api.refuse["DELETE /api/admin/nodes/cp2"] = problem{status: 409, code: "node_alive", detail: "stop it first"}
-	b.shoal("cluster", "remove", "cp2").want(t, exitFailed, "stop it first")
-	b.shoal("cluster", "remove", "").want(t, exitUsage, "<node>: want a node's name")
+	b.shoal("cluster", "remove", "cp2").want(t, terminal.ExitOK, "cp2 is not part of the cluster any more")
+	b.api.Refuse["DELETE /api/admin/nodes/cp2"] = apitest.Problem{Status: 409, Code: "node_alive", Detail: "stop it first"}
+	b.shoal("cluster", "remove", "cp2").want(t, terminal.ExitFailed, "stop it first")
+	b.shoal("cluster", "remove", "").want(t, terminal.ExitUsage, "<node>: want a node's name")
 }

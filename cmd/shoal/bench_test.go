@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"shoal.dev/shoal/bench/measure"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
 func TestBench(t *testing.T) {
 	b := newShell(t)
 	dir := t.TempDir()
 	got := b.shoal("bench", "raft", "--time", "20ms", "--writers", "1,2", "--json", "--out", dir)
-	got.want(t, exitOK, "raft: 2 callers", "Written to")
+	got.want(t, terminal.ExitOK, "raft: 2 callers", "Written to")
 	var report measure.Report
 	if err := json.Unmarshal([]byte(got.out), &report); err != nil {
 		t.Fatalf("%v: %s", err, got.out)
@@ -27,8 +28,8 @@ func TestBench(t *testing.T) {
 			t.Errorf("saved %v, %v", files, err)
 		}
 	}
-	b.shoal("bench", "raft", "--time", "20ms", "--writers", "1").want(t, exitOK, "| fsync alone |")
-	b.shoal("bench", "list", "--hosts", "0").want(t, exitUsage, "--hosts: out of range")
+	b.shoal("bench", "raft", "--time", "20ms", "--writers", "1").want(t, terminal.ExitOK, "| fsync alone |")
+	b.shoal("bench", "list", "--hosts", "0").want(t, terminal.ExitUsage, "--hosts: out of range")
 	t.Setenv("KAFKA_BROKERS", "")
-	b.shoal("bench", "cluster", "--redis-addr", "127.0.0.1:1").want(t, exitFailed, "KAFKA_BROKERS")
+	b.shoal("bench", "cluster", "--redis-addr", "127.0.0.1:1").want(t, terminal.ExitFailed, "KAFKA_BROKERS")
 }

@@ -1,18 +1,18 @@
 package main
 
 import (
-	"crypto/ed25519"
-	"encoding/base64"
 	"errors"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"shoal.dev/shoal/cmd/shoal/internal/authority"
+	"shoal.dev/shoal/cmd/shoal/internal/service"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 	"shoal.dev/shoal/controlplane/identity"
 )
 
@@ -22,22 +22,22 @@ func TestClusterIssuesIdentities(t *testing.T) {
 	cert := func(args ...string) result {
 		return b.shoal(append([]string{"cluster", "cert", "--data", dir}, args...)...)
 	}
-	cert("f1", "--roles", "fetcher").want(t, exitFailed, "no authority in "+dir)
-	b.shoal("cluster", "init", "--data", dir, "--name", "Not A Name").want(t, exitUsage, "--name")
-	b.shoal("cluster", "init", "--data", dir, "--name", "prod").want(t, exitOK, `cluster "prod"`)
-	b.shoal("cluster", "init", "--data", dir).want(t, exitFailed, "never replaced")
+	cert("f1", "--roles", "fetcher").want(t, terminal.ExitFailed, "no authority in "+dir)
+	b.shoal("cluster", "init", "--data", dir, "--name", "Not A Name").want(t, terminal.ExitUsage, "--name")
+	b.shoal("cluster", "init", "--data", dir, "--name", "prod").want(t, terminal.ExitOK, `cluster "prod"`)
+	b.shoal("cluster", "init", "--data", dir).want(t, terminal.ExitFailed, "never replaced")
 
-	cert("f1", "--roles", "fetcher").want(t, exitOK, filepath.Join(dir, "f1.pem"))
-	cert("f1", "--roles", "fetcher").want(t, exitFailed, "is there already")
-	cert("authority", "--roles", "fetcher").want(t, exitUsage, "is the cluster's authority: name another file with --out")
-	cert("x", "--roles", "cook").want(t, exitUsage, "--roles: \"cook\" is none of")
-	cert("x", "--roles", "fetcher", "--days", "0").want(t, exitUsage, "--days")
-	cert("x", "--roles", "fetcher", "--days", "99999").want(t, exitUsage, "--days: 1 to 3650")
-	cert("../x", "--roles", "fetcher").want(t, exitUsage, "../x")
+	cert("f1", "--roles", "fetcher").want(t, terminal.ExitOK, filepath.Join(dir, "f1.pem"))
+	cert("f1", "--roles", "fetcher").want(t, terminal.ExitFailed, "is there already")
+	cert("authority", "--roles", "fetcher").want(t, terminal.ExitUsage, "is the cluster's authority: name another file with --out")
+	cert("x", "--roles", "cook").want(t, terminal.ExitUsage, "--roles: \"cook\" is none of")
+	cert("x", "--roles", "fetcher", "--days", "0").want(t, terminal.ExitUsage, "--days")
+	cert("x", "--roles", "fetcher", "--days", "99999").want(t, terminal.ExitUsage, "--days: 1 to 3650")
+	cert("../x", "--roles", "fetcher").want(t, terminal.ExitUsage, "../x")
 	other := filepath.Join(t.TempDir(), "all.pem")
-	cert("all", "--roles", "apiserver,billing", "--out", other).want(t, exitOK, other)
+	cert("all", "--roles", "apiserver,billing", "--out", other).want(t, terminal.ExitOK, other)
 
-	authority, err := identity.ReadAuthority(filepath.Join(dir, authorityFile))
+	issuer, err := identity.ReadAuthority(filepath.Join(dir, authority.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +49,8 @@ func TestClusterIssuesIdentities(t *testing.T) {
 	if diff := cmp.Diff(want, issued.Peer); diff != "" {
 		t.Error(diff)
 	}
-	founder := ServeConfig{Data: t.TempDir(), Cluster: &ClusterConfig{Identity: other, Bootstrap: true}}
-	if err := runNode(t.Context(), founder, nil); !errors.Is(err, errFounder) {
+	founder := service.Config{Data: t.TempDir(), Cluster: &service.ClusterConfig{Identity: other, Bootstrap: true}}
+	if err := service.RunOn(t.Context(), founder, nil); !errors.Is(err, service.ErrFounder) {
 		t.Errorf("a node that is no control plane's founds a cluster: %v", err)
 	}
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,46 +62,18 @@ func TestClusterIssuesIdentities(t *testing.T) {
 		{taken.Addr().String(), "127.0.0.1:0", "--cluster-listen: listen tcp"},
 		{"127.0.0.1:0", taken.Addr().String(), "--gossip-listen: listen tcp"},
 	} {
-		node := ServeConfig{Data: t.TempDir(), Cluster: &ClusterConfig{Identity: other, Listen: c.cluster, GossipListen: c.gossip}}
-		if err := runNode(t.Context(), node, nil); err == nil || !strings.Contains(err.Error(), c.says) {
+		node := service.Config{Data: t.TempDir(), Cluster: &service.ClusterConfig{Identity: other, Listen: c.cluster, GossipListen: c.gossip}}
+		if err := service.Run(t.Context(), node); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("a port that is taken: %v, want %s", err, c.says)
 		}
 	}
-	if !issued.SignInKey.Equal(authority.SignInKey) {
+	if !issued.SignInKey.Equal(issuer.SignInKey) {
 		t.Error("the server would not accept the operator's tokens")
 	}
-	for _, file := range []string{filepath.Join(dir, authorityFile), other} {
+	for _, file := range []string{filepath.Join(dir, authority.FileName), other} {
 		info, err := os.Stat(file)
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", file, info.Mode(), err)
 		}
-	}
-}
-
-// TestTheAuthoritySignsOperatorsIn: its file alone is enough, wherever it was copied to, and whatever key another command
-// left beside it.
-func TestTheAuthoritySignsOperatorsIn(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := signToken(dir, "", false, time.Now()); err != nil { // makes a key of its own
-		t.Fatal(err)
-	}
-	authority, err := identity.NewAuthority("prod", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := authority.Write(filepath.Join(dir, authorityFile)); err != nil {
-		t.Fatal(err)
-	}
-	token, err := signToken(dir, "", true, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := strings.LastIndex(token, ".")
-	signature, err := base64.RawURLEncoding.DecodeString(token[at+1:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !ed25519.Verify(authority.SignInKey.Public().(ed25519.PublicKey), []byte(token[:at]), signature) {
-		t.Error("the cluster's servers would refuse the token")
 	}
 }

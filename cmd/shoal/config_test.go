@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -14,22 +13,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"shoal.dev/shoal/cmd/shoal/internal/datadir"
+	"shoal.dev/shoal/cmd/shoal/internal/service"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
 // usualModel is what the flags of the model say when none is given.
-var usualModel = ModelFlags{Timeout: 30 * time.Second, MaxAnswer: 4000, PageTokens: 40_000, DayTokens: 5_000_000}
+var usualModel = service.ModelFlags{Timeout: 30 * time.Second, MaxAnswer: 4000, PageTokens: 40_000, DayTokens: 5_000_000}
 
 func TestModelFlags(t *testing.T) {
 	b := newShell(t)
-	var got ServeConfig
-	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
+	var got service.Config
+	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
 	t.Setenv("SHOAL_MODEL_KEY", "secret")
 	b.shoal("serve", "--model-url", "http://10.1.2.3/v1", "--model-name", "m", "--model-allow", "10.1.2.3/32", "--model-price-out",
-		"0.6", "--model-day-cost", "5").want(t, exitOK)
+		"0.6", "--model-day-cost", "5").want(t, terminal.ExitOK)
 	want := usualModel
 	want.URL, want.Name, want.Key, want.PriceOut, want.DayCost = "http://10.1.2.3/v1", "m", "secret", 0.6, 5
 	want.Allow = []netip.Prefix{netip.MustParsePrefix("10.1.2.3/32")}
-	if diff := compare(ServeConfig{Model: want}, ServeConfig{Model: got.Model}); diff != "" {
+	if diff := compare(service.Config{Model: want}, service.Config{Model: got.Model}); diff != "" {
 		t.Error(diff)
 	}
 	for _, c := range []struct {
@@ -44,30 +47,30 @@ func TestModelFlags(t *testing.T) {
 		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-price-in=-1"}, "--model-price-in"},
 		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-max-answer", "0"}, "--model-max-answer"},
 	} {
-		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, exitUsage, c.says)
+		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, terminal.ExitUsage, c.says)
 	}
 }
 
 func TestCallFlags(t *testing.T) {
 	b := newShell(t)
-	var got ServeConfig
-	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
-	want := CallFlags{
-		Rates: rates{"run": {Count: 20, Per: time.Minute}, "anonymous": {Count: 7, Per: time.Second},
+	var got service.Config
+	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
+	want := service.CallFlags{
+		Rates: service.Rates{"run": {Count: 20, Per: time.Minute}, "anonymous": {Count: 7, Per: time.Second},
 			"top-up": {Count: 1_000_000, Per: 24 * time.Hour}},
-		CustomerRates:  rates{"run": {Count: 30, Per: time.Hour}},
+		CustomerRates:  service.Rates{"run": {Count: 30, Per: time.Hour}},
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
 	}
 	b.shoal("serve", "--rate", "run=20/1m,anonymous=7/1s", "--rate", "top-up=1000000/24h", "--customer-rate", "run=30/60m",
-		"--trusted-proxies", "10.0.0.0/8,fd00::/8").want(t, exitOK)
-	if diff := compare(ServeConfig{Calls: want}, ServeConfig{Calls: got.Calls}); diff != "" {
+		"--trusted-proxies", "10.0.0.0/8,fd00::/8").want(t, terminal.ExitOK)
+	if diff := compare(service.Config{Calls: want}, service.Config{Calls: got.Calls}); diff != "" {
 		t.Error(diff)
 	}
 	t.Setenv("SHOAL_RATE", "run=20/1m,anonymous=7/1s,top-up=1000000/24h")
 	t.Setenv("SHOAL_CUSTOMER_RATE", "run=30/1h")
 	t.Setenv("SHOAL_TRUSTED_PROXIES", "10.0.0.0/8,fd00::/8")
-	b.shoal("serve").want(t, exitOK)
-	if diff := compare(ServeConfig{Calls: want}, ServeConfig{Calls: got.Calls}); diff != "" {
+	b.shoal("serve").want(t, terminal.ExitOK)
+	if diff := compare(service.Config{Calls: want}, service.Config{Calls: got.Calls}); diff != "" {
 		t.Errorf("from the environment: %s", diff)
 	}
 	for _, name := range []string{"SHOAL_RATE", "SHOAL_CUSTOMER_RATE", "SHOAL_TRUSTED_PROXIES"} {
@@ -79,8 +82,8 @@ func TestCallFlags(t *testing.T) {
 	if err := os.WriteFile(file, []byte("rate = run=20/1m,anonymous=7/1s\nrate = top-up=1000000/24h\ncustomer-rate = run=30/1h\ntrusted-proxies = 10.0.0.0/8,fd00::/8\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.shoal("serve", "--config", file).want(t, exitOK)
-	if diff := compare(ServeConfig{Calls: want}, ServeConfig{Calls: got.Calls}); diff != "" {
+	b.shoal("serve", "--config", file).want(t, terminal.ExitOK)
+	if diff := compare(service.Config{Calls: want}, service.Config{Calls: got.Calls}); diff != "" {
 		t.Errorf("from a file: %s", diff)
 	}
 	for _, c := range []struct {
@@ -100,38 +103,38 @@ func TestCallFlags(t *testing.T) {
 		{[]string{"--trusted-proxies", "10.0.0.1"}, "--trusted-proxies"},
 		{[]string{"--rate", "run=1/1m", "--no-rate-limits"}, "nothing is limited"},
 	} {
-		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, exitUsage, c.says)
+		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, terminal.ExitUsage, c.says)
 	}
 }
 
 func TestServeDefaults(t *testing.T) {
 	b := newShell(t)
-	var got ServeConfig
-	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
-	b.shoal("serve").want(t, exitOK)
-	want := ServeConfig{Model: usualModel, Data: b.data, Listen: "127.0.0.1:8080",
+	var got service.Config
+	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
+	b.shoal("serve").want(t, terminal.ExitOK)
+	want := service.Config{Model: usualModel, Data: b.data, Listen: "127.0.0.1:8080",
 		Roles:    []string{"controlplane", "fetcher", "ingest", "billing", "apiserver"},
-		Capacity: 1, SelfKey: true, Traces: Traces{Ratio: 0.01}, Services: ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:"}, Times: usualTimes,
+		Capacity: 1, SelfKey: true, Traces: service.Traces{Ratio: 0.01}, Services: service.ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:"}, Times: usualTimes,
 		HostRate: 1, HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8}
 	if diff := compare(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-var usualTimes = Times{Fetch: 30 * time.Second, Lease: 10 * time.Second, Markers: 3 * time.Second, Stop: 30 * time.Second,
+var usualTimes = service.Times{Fetch: 30 * time.Second, Lease: 10 * time.Second, Markers: 3 * time.Second, Stop: 30 * time.Second,
 	Election: 500 * time.Millisecond}
 
 func TestServeAsANodeOfACluster(t *testing.T) {
 	b := newShell(t)
-	var got ServeConfig
-	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
+	var got service.Config
+	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
 	b.shoal("serve", "--identity", "/etc/f1.pem", "--join", "a:7401,b:7401", "--capacity", "3", "--leave-on-stop",
-		"--kafka-brokers", "k1:9092,k2:9092", "--clickhouse-url", "http://c:8123/shoal", "--ops-listen", ":7402").want(t, exitOK)
-	want := ServeConfig{Model: usualModel, Data: b.data, Listen: "127.0.0.1:8080", Capacity: 3, OpsListen: ":7402", Traces: Traces{Ratio: 0.01}, Times: usualTimes,
-		Cluster: &ClusterConfig{Identity: "/etc/f1.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
+		"--kafka-brokers", "k1:9092,k2:9092", "--clickhouse-url", "http://c:8123/shoal", "--ops-listen", ":7402").want(t, terminal.ExitOK)
+	want := service.Config{Model: usualModel, Data: b.data, Listen: "127.0.0.1:8080", Capacity: 3, OpsListen: ":7402", Traces: service.Traces{Ratio: 0.01}, Times: usualTimes,
+		Cluster: &service.ClusterConfig{Identity: "/etc/f1.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
 			Join: []string{"a:7401", "b:7401"}, LeaveOnStop: true},
-		Services: ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:",
-			Connections: Connections{KafkaBrokers: []string{"k1:9092", "k2:9092"}, ClickhouseURL: "http://c:8123/shoal"}},
+		Services: service.ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:",
+			Connections: service.Connections{KafkaBrokers: []string{"k1:9092", "k2:9092"}, ClickhouseURL: "http://c:8123/shoal"}},
 		HostRate: 1, HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8}
 	if diff := compare(want, got); diff != "" {
 		t.Error(diff)
@@ -168,12 +171,12 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 			"--join: \":7401\": want HOST:PORT, with a host"},
 		{[]string{"--advertise", "cp1:7400"}, "--advertise: \"cp1:7400\": want a host"},
 	} {
-		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, exitUsage, c.says)
+		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, terminal.ExitUsage, c.says)
 	}
 }
 
-func compare(want, got ServeConfig) string {
-	return cmp.Diff(want, got, cmpopts.IgnoreFields(ServeConfig{}, "Ready", "Notice"),
+func compare(want, got service.Config) string {
+	return cmp.Diff(want, got, cmpopts.IgnoreFields(service.Config{}, "Ready", "Notice"),
 		cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }))
 }
 
@@ -197,14 +200,14 @@ clickhouse-url = http://c/d
 	t.Setenv("SHOAL_CONFIG", file)
 	t.Setenv("SHOAL_HOST_RATE", "4")
 	t.Setenv("SHOAL_MAX_HOST_RATE", "40")
-	var got ServeConfig
-	b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
-	b.shoal("serve", "--max-host-rate", "50").want(t, exitOK)
-	want := ServeConfig{Model: usualModel, Data: b.data, Listen: "127.0.0.1:1", Roles: []string{"fetcher", "ingest"}, Capacity: 1, Traces: Traces{Ratio: 0.01}, HostRate: 4,
-		Cluster: &ClusterConfig{Identity: "/etc/n.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
+	var got service.Config
+	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
+	b.shoal("serve", "--max-host-rate", "50").want(t, terminal.ExitOK)
+	want := service.Config{Model: usualModel, Data: b.data, Listen: "127.0.0.1:1", Roles: []string{"fetcher", "ingest"}, Capacity: 1, Traces: service.Traces{Ratio: 0.01}, HostRate: 4,
+		Cluster: &service.ClusterConfig{Identity: "/etc/n.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
 			Join: []string{"a:1"}},
-		Services: ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:",
-			Connections: Connections{KafkaBrokers: []string{"k:1"}, ClickhouseURL: "http://c/d"}}, Times: usualTimes,
+		Services: service.ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:",
+			Connections: service.Connections{KafkaBrokers: []string{"k:1"}, ClickhouseURL: "http://c/d"}}, Times: usualTimes,
 		HostConnections: 2, MaxHostRate: 50, MaxHostConnections: 8, NoRateLimits: true,
 		EgressAllow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
 		Origins:     map[string]string{"*.example": "127.0.0.1:9"}}
@@ -217,7 +220,7 @@ func TestRepeatedFieldsOfAFileKeepTheirCommas(t *testing.T) {
 	b := newShell(t)
 	b.in = "https://a.example/1\n"
 	file := b.write("shoal.conf", "field = \"title=h1, h2\"\nfield = price=.price\n")
-	b.shoal("--config", file, "run", "--url-file", "-").want(t, exitOK)
+	b.shoal("--config", file, "run", "--url-file", "-").want(t, terminal.ExitOK)
 	items := queryOf(t, b.api, "POST /api/scraper/url-list-run").Get("itemsConfig")
 	if !strings.Contains(items, `"h1, h2"`) || !strings.Contains(items, `".price"`) {
 		t.Errorf("itemsConfig %s", items)
@@ -241,51 +244,26 @@ func TestConfigIsStrict(t *testing.T) {
 		"egress-origin = a.b=c.d:1": `--egress-origin: a.b`,
 	} {
 		b := newShell(t)
-		b.run = func(context.Context, ServeConfig) error { return errors.New("it served") }
-		b.shoal("serve", "--config", b.write("shoal.conf", content)).want(t, exitUsage, want)
+		b.run = func(context.Context, service.Config) error { return errors.New("it served") }
+		b.shoal("serve", "--config", b.write("shoal.conf", content)).want(t, terminal.ExitUsage, want)
 	}
 	b := newShell(t)
-	b.shoal("jobs", "--config", "missing.conf").want(t, exitUsage, "--config", "missing.conf")
+	b.shoal("jobs", "--config", "missing.conf").want(t, terminal.ExitUsage, "--config", "missing.conf")
 }
 
 func TestServePublishesItsAddressWhileItServes(t *testing.T) {
 	b := newShell(t)
-	b.run = func(ctx context.Context, config ServeConfig) error {
+	b.run = func(ctx context.Context, config service.Config) error {
 		config.Ready("[::]:1234")
-		if got, err := readLine(b.data, addressFile); err != nil || got != "http://127.0.0.1:1234" {
+		if got, err := datadir.ReadLine(b.data, datadir.AddressFile); err != nil || got != "http://127.0.0.1:1234" {
 			return fmt.Errorf("address %q: %v", got, err)
 		}
 		return nil
 	}
-	b.shoal("serve").want(t, exitOK, "Serving http://127.0.0.1:1234", "API key in "+b.data)
-	if _, err := readLine(b.data, addressFile); err == nil {
+	b.shoal("serve").want(t, terminal.ExitOK, "Serving http://127.0.0.1:1234", "API key in "+b.data)
+	if _, err := datadir.ReadLine(b.data, datadir.AddressFile); err == nil {
 		t.Error("the address is still published")
 	}
-	b.run = func(context.Context, ServeConfig) error { return errors.New("port taken") }
-	b.shoal("serve").want(t, exitFailed, "port taken")
-}
-
-func FuzzConfig(f *testing.F) {
-	f.Add("data = ./data\n# c\nfield = \"a=b # c\" # d\nfield=x=y\n")
-	f.Add("= 1")
-	f.Add("a = \"")
-	f.Fuzz(func(t *testing.T, content string) {
-		c, err := parseConfig("f", strings.NewReader(content))
-		if err != nil {
-			return
-		}
-		var again strings.Builder
-		for _, key := range c.keys {
-			for _, value := range c.flag[key] {
-				if strings.ContainsAny(value, `"`) {
-					return // a quote inside a value cannot be written inside quotes
-				}
-				fmt.Fprintf(&again, "%s = \"%s\"\n", key, value)
-			}
-		}
-		d, err := parseConfig("f", strings.NewReader(again.String()))
-		if err != nil || !maps.EqualFunc(c.flag, d.flag, func(a, b []string) bool { return cmp.Equal(a, b) }) {
-			t.Errorf("%q became %q: %v", content, again.String(), err)
-		}
-	})
+	b.run = func(context.Context, service.Config) error { return errors.New("port taken") }
+	b.shoal("serve").want(t, terminal.ExitFailed, "port taken")
 }

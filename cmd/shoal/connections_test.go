@@ -28,19 +28,22 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"shoal.dev/shoal/cmd/shoal/internal/service"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 	"shoal.dev/shoal/controlplane/identity"
 )
 
 // hidden is the password that nobody may see.
 const hidden = "Kum quat/1"
 
-// authority is a certificate for 127.0.0.1 that vouches for itself, in files and in memory.
-type authority struct {
+// selfSigned is a certificate for 127.0.0.1 that vouches for itself, in files and in memory.
+type selfSigned struct {
 	certificate tls.Certificate
 	cert, key   string // files
 }
 
-func newAuthority(t *testing.T) *authority {
+func newSelfSigned(t *testing.T) *selfSigned {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -56,7 +59,7 @@ func newAuthority(t *testing.T) *authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &authority{cert: filepath.Join(t.TempDir(), "ca.crt"), key: filepath.Join(t.TempDir(), "tls.key"),
+	a := &selfSigned{cert: filepath.Join(t.TempDir(), "ca.crt"), key: filepath.Join(t.TempDir(), "tls.key"),
 		certificate: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}}
 	for file, block := range map[string]*pem.Block{a.cert: {Type: "CERTIFICATE", Bytes: der}, a.key: {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
@@ -67,7 +70,7 @@ func newAuthority(t *testing.T) *authority {
 }
 
 func TestConnectionsThatCannotWork(t *testing.T) {
-	a := newAuthority(t)
+	a := newSelfSigned(t)
 	kafka := []string{"kafka-brokers = k:1", "kafka-tls = true"}
 	sasl := append(kafka, "kafka-sasl = PLAIN", "kafka-user = u")
 	rows, redis := "clickhouse-url = https://c:8443/d", "redis-addr = rediss://r:6380"
@@ -105,10 +108,10 @@ func TestConnectionsThatCannotWork(t *testing.T) {
 		{[]string{"kafka-password " + hidden}, "shoal.conf:1: want 'key = value'"},
 	} {
 		b := newShell(t)
-		b.run = func(context.Context, ServeConfig) error { return errors.New("it served") }
+		b.run = func(context.Context, service.Config) error { return errors.New("it served") }
 		file := b.write("shoal.conf", strings.Join(c.lines, "\n"))
 		got := b.shoal("serve", "--config", file)
-		got.want(t, exitUsage, c.says)
+		got.want(t, terminal.ExitUsage, c.says)
 		if strings.Contains(got.err+got.out, "quat") {
 			t.Errorf("it tells the password: %s", got.err)
 		}
@@ -125,9 +128,9 @@ func TestPasswordsAreNotOnTheCommandLine(t *testing.T) {
 		{"serve", "--redis-addr", "redis://:x@r:1"}, {"cluster", "demo", "--redis-addr", "redis://:x@r:1"},
 	} {
 		b := newShell(t)
-		b.run = func(context.Context, ServeConfig) error { return errors.New("it served") }
+		b.run = func(context.Context, service.Config) error { return errors.New("it served") }
 		got := b.shoal(c...)
-		got.want(t, exitUsage, "-password-file", "for everybody to see")
+		got.want(t, terminal.ExitUsage, "-password-file", "for everybody to see")
 		if strings.Contains(got.err+got.out, "quat") {
 			t.Errorf("it tells the password: %s", got.err)
 		}
@@ -136,18 +139,18 @@ func TestPasswordsAreNotOnTheCommandLine(t *testing.T) {
 
 // TestConnectionsReachOtherProcesses: what a demo starts is told everything, and nothing secret by flags.
 func TestConnectionsReachOtherProcesses(t *testing.T) {
-	a := newAuthority(t)
+	a := newSelfSigned(t)
 	password := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(password, []byte(hidden+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	given := ServicesConfig{KafkaPrefix: "p.", KafkaReplicas: 2, RedisPrefix: "r:", Connections: Connections{
+	given := service.ServicesConfig{KafkaPrefix: "p.", KafkaReplicas: 2, RedisPrefix: "r:", Connections: service.Connections{
 		KafkaBrokers: []string{"k1:1", "k2:2"}, KafkaTLS: true, KafkaCAFile: a.cert, KafkaCertFile: a.cert, KafkaKeyFile: a.key,
 		KafkaSASL: "scram-sha-512", KafkaUser: "u", KafkaPassword: hidden, KafkaPasswordFile: password,
 		ClickhouseURL: "https://c:1/d", ClickhouseUser: "u", ClickhousePassword: hidden, ClickhousePasswordFile: password,
 		ClickhouseCAFile: a.cert, RedisAddr: "rediss://r:1", RedisUser: "u", RedisPassword: hidden, RedisPasswordFile: password,
 		RedisCAFile: a.cert}}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[ServicesConfig]()) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[service.ServicesConfig]()) {
 		if reflect.ValueOf(given).FieldByIndex(field.Index).IsZero() {
 			t.Fatalf("the test gives no %s", field.Name)
 		}
@@ -160,23 +163,23 @@ func TestConnectionsReachOtherProcesses(t *testing.T) {
 			want.KafkaPasswordFile, want.ClickhousePasswordFile, want.RedisPasswordFile = "", "", ""
 		}
 		t.Run("files "+strconv.FormatBool(files), func(t *testing.T) {
-			for _, variable := range want.environment() {
+			for _, variable := range want.Environment() {
 				name, value, _ := strings.Cut(variable, "=")
 				t.Setenv(name, value)
 			}
 			b := newShell(t)
-			var got ServeConfig
-			b.run = func(_ context.Context, config ServeConfig) error { got = config; return nil }
-			b.shoal("serve").want(t, exitOK)
+			var got service.Config
+			b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
+			b.shoal("serve").want(t, terminal.ExitOK)
 			if diff := cmp.Diff(want, got.Services); diff != "" {
 				t.Error(diff)
 			}
-			if kafka, err := got.Services.kafka(); err != nil || kafka.SASL.Password != hidden || len(kafka.TLS.Certificates) != 1 {
+			if kafka, err := got.Services.Kafka(); err != nil || kafka.SASL.Password != hidden || len(kafka.TLS.Certificates) != 1 {
 				t.Errorf("%+v, %v", kafka, err)
 			}
-			got.Cluster = &ClusterConfig{}
-			if strings.Contains(strings.Join(got.args(), " "), "quat") {
-				t.Errorf("flags %q", got.args())
+			got.Cluster = &service.ClusterConfig{}
+			if strings.Contains(strings.Join(got.Args(), " "), "quat") {
+				t.Errorf("flags %q", got.Args())
 			}
 		})
 	}
@@ -185,7 +188,7 @@ func TestConnectionsReachOtherProcesses(t *testing.T) {
 // TestSecuredServices runs a process on Kafka and Redis that want TLS and passwords, then with passwords that are not
 // good, and looks for them in everything that it tells and keeps.
 func TestSecuredServices(t *testing.T) {
-	a := newAuthority(t)
+	a := newSelfSigned(t)
 	server := &tls.Config{Certificates: []tls.Certificate{a.certificate}, MinVersion: tls.VersionTLS12}
 	brokers, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(server), kfake.EnableSASL(),
 		kfake.Superuser("SCRAM-SHA-256", "u", hidden))
@@ -207,7 +210,7 @@ func TestSecuredServices(t *testing.T) {
 	rows.StartTLS()
 	t.Cleanup(rows.Close)
 
-	good := Connections{KafkaBrokers: brokers.ListenAddrs(), KafkaTLS: true, KafkaCAFile: a.cert, KafkaSASL: "SCRAM-SHA-256",
+	good := service.Connections{KafkaBrokers: brokers.ListenAddrs(), KafkaTLS: true, KafkaCAFile: a.cert, KafkaSASL: "SCRAM-SHA-256",
 		KafkaUser: "u", KafkaPassword: hidden,
 		RedisAddr: "rediss://" + redis.Addr(), RedisUser: "u", RedisPassword: hidden, RedisCAFile: a.cert}
 	noRedis, noRows := good, good
@@ -215,7 +218,7 @@ func TestSecuredServices(t *testing.T) {
 	noRows.ClickhouseURL, noRows.ClickhouseCAFile = rows.URL+"/d", a.cert
 	noRows.ClickhouseUser, noRows.ClickhousePassword = "u", hidden
 	for name, c := range map[string]struct {
-		connections Connections
+		connections service.Connections
 		says        string
 	}{
 		"good":       {good, ""},
@@ -223,11 +226,11 @@ func TestSecuredServices(t *testing.T) {
 		"clickhouse": {noRows, "--clickhouse-url: row store: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := c.connections.check(); err != nil {
+			if err := c.connections.Check(); err != nil {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			told, err := serveOnce(t, ServeConfig{Data: dir, Services: ServicesConfig{Connections: c.connections}})
+			told, err := serveOnce(t, service.Config{Data: dir, Services: service.ServicesConfig{Connections: c.connections}})
 			if (err == nil) != (c.says == "") || err != nil && !strings.HasPrefix(err.Error(), c.says) {
 				t.Errorf("error %v, want %q", err, c.says)
 			}
@@ -246,7 +249,7 @@ func TestSecuredServices(t *testing.T) {
 }
 
 // serveOnce serves until everything is ready, and is what /metrics told then.
-func serveOnce(t *testing.T, config ServeConfig) (metrics string, err error) {
+func serveOnce(t *testing.T, config service.Config) (metrics string, err error) {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -283,7 +286,7 @@ func serveOnce(t *testing.T, config ServeConfig) (metrics string, err error) {
 			t.Errorf("while it stops: %d %s", code, said)
 		}
 	}
-	err = runServe(ctx, config)
+	err = service.Run(ctx, config)
 	return metrics, err
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
 var (
@@ -72,7 +74,7 @@ func TestDocumentedIdentitiesAreWhereTheyAreServedFrom(t *testing.T) {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
 		if len(words) > 2 && words[0] == "shoal" && words[1] == "cluster" && (words[2] == "init" || words[2] == "cert") {
-			b.shoal(words[1:]...).want(t, exitOK, "")
+			b.shoal(words[1:]...).want(t, terminal.ExitOK, "")
 		}
 		if match := identityServed.FindStringSubmatch(line); match != nil {
 			served++

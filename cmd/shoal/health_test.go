@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 	"shoal.dev/shoal/pkg/clock"
 )
 
@@ -26,19 +27,19 @@ func TestHealth(t *testing.T) {
 	ask := func(to string) (code int, said string) {
 		var out, problem bytes.Buffer
 		code = run(context.Background(), []string{"health", "--ops-listen", to},
-			terminal{in: strings.NewReader(""), out: &out, err: &problem, clock: clock.System{}}, nil)
+			terminal.Terminal{In: strings.NewReader(""), Out: &out, Err: &problem, Clock: clock.System{}}, nil)
 		return code, out.String() + problem.String()
 	}
 	everywhere := strings.Replace(address, "127.0.0.1", "0.0.0.0", 1) // as serve is told in a container
-	if code, said := ask(everywhere); code != exitOK || said != "{\"status\":\"so\"}\n" {
+	if code, said := ask(everywhere); code != terminal.ExitOK || said != "{\"status\":\"so\"}\n" {
 		t.Errorf("ready: %d %q", code, said)
 	}
 	ready = false
-	if code, said := ask(address); code != exitFailed || !strings.Contains(said, "503") || !strings.Contains(said, "so") {
+	if code, said := ask(address); code != terminal.ExitFailed || !strings.Contains(said, "503") || !strings.Contains(said, "so") {
 		t.Errorf("not ready: %d %q", code, said)
 	}
 	server.Close()
-	if code, said := ask(address); code != exitNoAccess || said == "" {
+	if code, said := ask(address); code != terminal.ExitNoAccess || said == "" {
 		t.Errorf("gone: %d %q", code, said)
 	}
 }

@@ -1,6 +1,5 @@
-// Command shoal is the service and its command line in one binary. This package owns the wiring of roles (modules.go),
-// the flags, and one file per command. It decides nothing that the API does not: apart from serve, demo and token, every
-// command is a client of the API and shows what the API answers.
+// Command shoal is the service and its command line in one binary. This package is the grammar: which commands and flags
+// there are, and with which code one ends. What a command does is in a room of its own under internal.
 package main
 
 import (
@@ -16,51 +15,60 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
-	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/cmd/shoal/internal/authority"
+	"shoal.dev/shoal/cmd/shoal/internal/bench"
+	"shoal.dev/shoal/cmd/shoal/internal/commands"
+	"shoal.dev/shoal/cmd/shoal/internal/configfile"
+	"shoal.dev/shoal/cmd/shoal/internal/demo"
+	"shoal.dev/shoal/cmd/shoal/internal/service"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// After the first signal the default is back: a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
-	t := terminal{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr, clock: clock.System{},
-	}
-	if columns, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && os.Getenv("TERM") != "dumb" {
-		if t.columns = columns; columns == 0 {
-			t.columns = usualWidth
-		}
-	}
-	code := run(ctx, os.Args[1:], t, runServe)
+	code := run(ctx, os.Args[1:], terminal.OfProcess(), service.Run)
 	stop()
 	os.Exit(code)
 }
 
-// grammar is the command line. Each command is a type in a file of its own.
+// grammar is the command line.
 type grammar struct {
 	Config string `help:"File with one 'key = value' line per flag; flags and environment win over it." placeholder:"FILE"`
 
-	Serve   serveCommand   `cmd:"" help:"Run the service: all roles in this process, on embedded defaults."`
-	Run     runCommand     `cmd:"" help:"Launch a list run: read every address of a list and extract fields."`
-	Jobs    jobsCommand    `cmd:"" help:"List runs, newest first."`
-	Job     jobCommand     `cmd:"" help:"Show one run; follow it; list its failed links."`
-	Stop    stopCommand    `cmd:"" help:"Stop a run; what it has stored stays."`
-	Rows    rowsCommand    `cmd:"" help:"Read the rows of a run."`
-	Wallet  walletCommand  `cmd:"" help:"Show the wallet, or adjust one as an operator."`
-	Status  statusCommand  `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
-	Top     topCommand     `cmd:"" help:"Watch nodes, shards, lag and pace of the service, live."`
-	Health  healthCommand  `cmd:"" help:"Ask a process whether it is ready."`
-	Billing billingCommand `cmd:"" help:"Check the ledger against the stored pages."`
-	Fetcher fetcherCommand `cmd:"" help:"Drain a fetcher."`
-	Cluster clusterCommand `cmd:"" help:"Make a cluster and its nodes."`
-	Bench   benchCommand   `cmd:"" help:"Measure this build on this machine."`
-	Token   tokenCommand   `cmd:"" help:"Print a sign-in token of the local issuer, good for an hour."`
-	Demo    demoCommand    `cmd:"" help:"Serve, and run 2,000 pages of a built-in demo web before your eyes."`
-	DemoWeb demoWebCommand `cmd:"" hidden:"" help:"Serve the demo web alone."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Serve   service.Command  `cmd:"" help:"Run the service: all roles in this process, on embedded defaults."`
+	Run     commands.Run     `cmd:"" help:"Launch a list run: read every address of a list and extract fields."`
+	Jobs    commands.Jobs    `cmd:"" help:"List runs, newest first."`
+	Job     commands.Job     `cmd:"" help:"Show one run; follow it; list its failed links."`
+	Stop    commands.Stop    `cmd:"" help:"Stop a run; what it has stored stays."`
+	Rows    commands.Rows    `cmd:"" help:"Read the rows of a run."`
+	Wallet  commands.Wallet  `cmd:"" help:"Show the wallet, or adjust one as an operator."`
+	Status  commands.Status  `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
+	Top     commands.Top     `cmd:"" help:"Watch nodes, shards, lag and pace of the service, live."`
+	Health  commands.Health  `cmd:"" help:"Ask a process whether it is ready."`
+	Billing commands.Billing `cmd:"" help:"Check the ledger against the stored pages."`
+	Fetcher commands.Fetcher `cmd:"" help:"Drain a fetcher."`
+	Cluster clusterCommand   `cmd:"" help:"Make a cluster and its nodes."`
+	Bench   bench.Command    `cmd:"" help:"Measure this build on this machine."`
+	Token   authority.Token  `cmd:"" help:"Print a sign-in token of the local issuer, good for an hour."`
+	Demo    demo.Command     `cmd:"" help:"Serve, and run 2,000 pages of a built-in demo web before your eyes."`
+	DemoWeb demo.Web         `cmd:"" hidden:"" help:"Serve the demo web alone."`
+	Version versionCommand   `cmd:"" help:"Print the version."`
+}
+
+// clusterCommand gathers what an operator does to a whole cluster.
+type clusterCommand struct {
+	Init authority.Init `cmd:"" help:"Make the authority of a new cluster."`
+	Cert authority.Cert `cmd:"" help:"Issue the identity of a node."`
+	Demo demo.Cluster   `cmd:"" help:"Start a whole cluster on this machine, and try to break it."`
+
+	Nodes   commands.Nodes   `cmd:"" help:"Show the nodes, their state and what they carry."`
+	Remove  commands.Remove  `cmd:"" help:"Take a node that is gone for good out of the cluster."`
+	Backup  commands.Backup  `cmd:"" help:"Save the cluster's state in a file."`
+	Restore commands.Restore `cmd:"" help:"Put a saved state in the place of the cluster's."`
 }
 
 const description = `Shoal reads web pages, stores every row once and charges every page once.
@@ -83,11 +91,32 @@ SHOAL_KEY. Every flag is also an environment variable (SHOAL_DATA for --data) an
 Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 the run FAILED, 4 the run was STOPPED, 5 the server cannot be reached or
 refuses the credential, 130 interrupted.`
 
+// BeforeResolve refuses secrets among the flags that were given. It reads the config file when one is named, so that its
+// lines stand in for flags that were not.
+func (g *grammar) BeforeResolve(ctx *kong.Context) error {
+	if err := service.CheckSecrets(ctx); err != nil {
+		return err
+	}
+	for _, flag := range ctx.Model.Flags {
+		if path, ok := ctx.FlagValue(flag).(string); ok && flag.Name == "config" && path != "" {
+			file, err := configfile.Read(path)
+			if err != nil {
+				return err
+			}
+			if err := file.Validate(ctx.Model); err != nil {
+				return err
+			}
+			ctx.AddResolver(file)
+		}
+	}
+	return nil
+}
+
 // leave is panicked with by kong's --help, which means to end the process.
 type leave int
 
 // run is the whole program but for the process around it; it returns the exit code. serve runs the roles of a process.
-func run(ctx context.Context, args []string, t terminal, serve runner) (code int) {
+func run(ctx context.Context, args []string, t terminal.Terminal, serve service.Runner) (code int) {
 	defer func() {
 		switch reason := recover().(type) {
 		case nil:
@@ -105,7 +134,7 @@ func run(ctx context.Context, args []string, t terminal, serve runner) (code int
 	}
 	parser, err := kong.New(&grammar{},
 		kong.Name("shoal"), kong.Description(description),
-		kong.Writers(t.out, t.err),
+		kong.Writers(t.Out, t.Err),
 		kong.Exit(func(code int) { panic(leave(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.ValueFormatter(describe),
@@ -116,13 +145,13 @@ func run(ctx context.Context, args []string, t terminal, serve runner) (code int
 		kong.Bind(&t, serve),
 	)
 	if err != nil {
-		t.notef("shoal: %v", err)
-		return exitFailed
+		t.Notef("shoal: %v", err)
+		return terminal.ExitFailed
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
-		t.notef("shoal: %v\nshoal --help and shoal COMMAND --help tell more.", err)
-		return exitUsage
+		t.Notef("shoal: %v\nshoal --help and shoal COMMAND --help tell more.", err)
+		return terminal.ExitUsage
 	}
 	return exitCode(ctx, &t, command.Run())
 }
@@ -150,23 +179,23 @@ func describe(value *kong.Value) string {
 }
 
 // exitCode says what went wrong, if anything, and with which code to end.
-func exitCode(ctx context.Context, t *terminal, err error) int {
-	var exit *exitError
+func exitCode(ctx context.Context, t *terminal.Terminal, err error) int {
+	var exit *terminal.ExitError
 	switch {
 	case err == nil:
-		return exitOK
+		return terminal.ExitOK
 	case errors.As(err, &exit):
-		if exit.text != "" {
-			t.notef("shoal: %s", exit.text)
+		if exit.Text != "" {
+			t.Notef("shoal: %s", exit.Text)
 		}
-		return exit.code
+		return exit.Code
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		t.notef("shoal: interrupted")
-		return exitInterrupted
+		t.Notef("shoal: interrupted")
+		return terminal.ExitInterrupted
 	}
-	t.notef("shoal: %v", err)
+	t.Notef("shoal: %v", err)
 	if errors.Is(err, api.ErrUnreachable) || api.IsStatus(err, http.StatusUnauthorized, http.StatusForbidden) {
-		return exitNoAccess
+		return terminal.ExitNoAccess
 	}
-	return exitFailed
+	return terminal.ExitFailed
 }

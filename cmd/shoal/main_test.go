@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -11,6 +10,10 @@ import (
 	"testing"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/cmd/shoal/internal/api/apitest"
+	"shoal.dev/shoal/cmd/shoal/internal/commands"
+	"shoal.dev/shoal/cmd/shoal/internal/datadir"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -24,13 +27,13 @@ func TestRunStreamsTheList(t *testing.T) {
 			list := b.write("list.txt", c.list)
 			got := b.shoal("run", "--url-file", list, "--field", "title=h1, h2", "--field", "link=a@href", "--group", "news",
 				"--name", "monday", "--max-charge", "5000")
-			got.want(t, exitOK, "2 links queued")
-			if got.out != runID+"\n" {
+			got.want(t, terminal.ExitOK, "2 links queued")
+			if got.out != apitest.RunID+"\n" {
 				t.Errorf("out is %q, want the run's id alone", got.out)
 			}
 			const call = "POST /api/scraper/url-list-run"
-			if b.api.bodies[call] != c.list || b.api.types[call] != c.contentType {
-				t.Errorf("sent %q as %s", b.api.bodies[call], b.api.types[call])
+			if b.api.Bodies[call] != c.list || b.api.Types[call] != c.contentType {
+				t.Errorf("sent %q as %s", b.api.Bodies[call], b.api.Types[call])
 			}
 			query := queryOf(t, b.api, call)
 			var fields []model.Field
@@ -49,9 +52,9 @@ func TestRunStreamsTheList(t *testing.T) {
 	}
 }
 
-func queryOf(t *testing.T, f *fakeAPI, call string) url.Values {
+func queryOf(t *testing.T, f *apitest.Server, call string) url.Values {
 	t.Helper()
-	for _, c := range f.calls {
+	for _, c := range f.Calls {
 		if name, query, _ := strings.Cut(c, "?"); name == call {
 			values, err := url.ParseQuery(query)
 			if err != nil {
@@ -60,15 +63,15 @@ func queryOf(t *testing.T, f *fakeAPI, call string) url.Values {
 			return values
 		}
 	}
-	t.Fatalf("no call %s among %q", call, f.calls)
+	t.Fatalf("no call %s among %q", call, f.Calls)
 	return nil
 }
 
 func TestRunReadsStandardInputAndMakesTheGroup(t *testing.T) {
 	b := newShell(t)
 	b.in = "https://a.example/1\n"
-	b.shoal("run", "--url-file", "-", "--field", "title=h1", "--json").want(t, exitOK, `"linksQueued": 1`)
-	if body := b.api.bodies["PUT /api/scraper/group"]; !strings.Contains(body, `"name":"default"`) {
+	b.shoal("run", "--url-file", "-", "--field", "title=h1", "--json").want(t, terminal.ExitOK, `"linksQueued": 1`)
+	if body := b.api.Bodies["PUT /api/scraper/group"]; !strings.Contains(body, `"name":"default"`) {
 		t.Errorf("group made with %s", body)
 	}
 	if query := queryOf(t, b.api, "POST /api/scraper/url-list-run"); !strings.HasPrefix(query.Get("name"), "list 20") {
@@ -80,12 +83,12 @@ func TestFollowEndsWithTheRunsExitCode(t *testing.T) {
 	for state, c := range map[string]struct {
 		record string
 		code   int
-	}{"SUCCESS": {"COMPLETED", exitOK}, "FAILED": {"FAILED", exitRunFailed}, "CANCELLED": {"STOPPED", exitRunStopped}} {
+	}{"SUCCESS": {"COMPLETED", terminal.ExitOK}, "FAILED": {"FAILED", terminal.ExitRunFailed}, "CANCELLED": {"STOPPED", terminal.ExitRunStopped}} {
 		t.Run(state, func(t *testing.T) {
 			b := newShell(t)
 			b.in = "https://a.example/1\n"
-			b.api.jobs = []map[string]any{job(c.record, nil)}
-			b.api.frames = [][]string{
+			b.api.Jobs = []map[string]any{apitest.Job(c.record, nil)}
+			b.api.Frames = [][]string{
 				{`{"state":"RUNNING","itemsQuantity":1,"totalRequests":1,"totalLinks":3,"successLinks":1,"errorLinks":0,"chargedMicros":150}`},
 				{}, // broken off at once
 				{`{"state":"` + state + `","itemsQuantity":2,"totalRequests":3,"totalLinks":3,"successLinks":2,"errorLinks":1,"chargedMicros":300,"duration":61000}`},
@@ -93,7 +96,7 @@ func TestFollowEndsWithTheRunsExitCode(t *testing.T) {
 			got := b.shoal("run", "--url-file", "-", "--field", "title=h1", "--follow")
 			got.want(t, c.code, " 33% of 3  1 page  1 row  0 errors  0.00015 EUR",
 				"100% of 3  3 pages  2 rows  1 error  0.0003 EUR", c.record+": 2 rows, 3 pages, 1 failed link, 1m1s")
-			if ids := strings.Join(b.api.lastEventID, ","); ids != ",1-0,1-0" {
+			if ids := strings.Join(b.api.LastEventID, ","); ids != ",1-0,1-0" {
 				t.Errorf("connected with last event ids %q", ids)
 			}
 		})
@@ -103,21 +106,21 @@ func TestFollowEndsWithTheRunsExitCode(t *testing.T) {
 func TestCtrlCWhileFollowingLeavesTheRunRunning(t *testing.T) {
 	b := newShell(t)
 	b.in = "https://a.example/1\n"
-	b.api.frames = [][]string{{`{"state":"RUNNING"}`}}
+	b.api.Frames = [][]string{{`{"state":"RUNNING"}`}}
 	ctx, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
-	b.api.onStream = interrupt
-	b.shoalIn(ctx, "run", "--url-file", "-", "--field", "title=h1", "--follow").want(t, exitInterrupted, "the run goes on",
-		"shoal job "+runID+" --follow")
-	if b.api.asked("POST /api/scraper/" + scraperID + "/stop") {
+	b.api.OnStream = interrupt
+	b.shoalIn(ctx, "run", "--url-file", "-", "--field", "title=h1", "--follow").want(t, terminal.ExitInterrupted, "the run goes on",
+		"shoal job "+apitest.RunID+" --follow")
+	if b.api.Asked("POST /api/scraper/" + apitest.ScraperID + "/stop") {
 		t.Error("the run was stopped")
 	}
 }
 
 func TestJobs(t *testing.T) {
 	b := newShell(t)
-	b.api.jobs = []map[string]any{job("STOPPED", map[string]any{"stopReason": "WALLET_INSUFFICIENT_BALANCE"})}
-	b.shoal("jobs", "--group", "news", "--state", "STOPPED").want(t, exitOK, runID, "WALLET_INSUFFICIENT_BALANCE", "1m1s")
+	b.api.Jobs = []map[string]any{apitest.Job("STOPPED", map[string]any{"stopReason": "WALLET_INSUFFICIENT_BALANCE"})}
+	b.shoal("jobs", "--group", "news", "--state", "STOPPED").want(t, terminal.ExitOK, apitest.RunID, "WALLET_INSUFFICIENT_BALANCE", "1m1s")
 	filter := queryOf(t, b.api, "GET /api/scraper/load-history").Get("filters")
 	if filter != `{"groupId":"66f0c2a1b7d4e8f9000000aa","state":"STOPPED"}` {
 		t.Errorf("filters %s", filter)
@@ -131,128 +134,122 @@ func TestJobs(t *testing.T) {
 
 func TestJob(t *testing.T) {
 	b := newShell(t)
-	b.api.jobs = []map[string]any{job("FAILED", map[string]any{"errorMessage": "no page\x1b[2J delivered"})}
-	got := b.shoal("job", runID)
-	got.want(t, exitRunFailed, "failed links  1", "cost          0.0003 EUR")
+	b.api.Jobs = []map[string]any{apitest.Job("FAILED", map[string]any{"errorMessage": "no page\x1b[2J delivered"})}
+	got := b.shoal("job", apitest.RunID)
+	got.want(t, terminal.ExitRunFailed, "failed links  1", "cost          0.0003 EUR")
 	if strings.Contains(got.out, "\x1b") {
 		t.Error("control characters reach the terminal")
 	}
-	b.shoal("job", runID, "--errors").want(t, exitRunFailed, "404     http_status  Not found     https://a.example/1", "-       dns_failed")
-	b.shoal("job", "66f0c2a1b7d4e8f901234568").want(t, exitFailed, "no run 66f0c2a1b7d4e8f901234568")
+	b.shoal("job", apitest.RunID, "--errors").want(t, terminal.ExitRunFailed, "404     http_status  Not found     https://a.example/1", "-       dns_failed")
+	b.shoal("job", "66f0c2a1b7d4e8f901234568").want(t, terminal.ExitFailed, "no run 66f0c2a1b7d4e8f901234568")
 }
 
 func TestStopTakesARunOrAScraper(t *testing.T) {
-	for _, id := range []string{runID, scraperID} {
+	for _, id := range []string{apitest.RunID, apitest.ScraperID} {
 		b := newShell(t)
-		b.api.jobs = []map[string]any{job("RUNNING", nil)}
-		b.shoal("stop", id).want(t, exitOK, "STOPPED: 2 rows")
+		b.api.Jobs = []map[string]any{apitest.Job("RUNNING", nil)}
+		b.shoal("stop", id).want(t, terminal.ExitOK, "STOPPED: 2 rows")
 	}
 	b := newShell(t)
-	b.api.jobs = []map[string]any{job("COMPLETED", nil)}
-	b.shoal("stop", runID).want(t, exitOK, "COMPLETED")
-	if b.api.asked("POST") {
+	b.api.Jobs = []map[string]any{apitest.Job("COMPLETED", nil)}
+	b.shoal("stop", apitest.RunID).want(t, terminal.ExitOK, "COMPLETED")
+	if b.api.Asked("POST") {
 		t.Error("a run that has ended was stopped")
 	}
 }
 
 func TestRows(t *testing.T) {
 	b := newShell(t)
-	b.api.rows = []string{
+	b.api.Rows = []string{
 		`{"_sourceUrl":"https://a.example/1","title":"One, \"1\"","price":"9","_jobId":"j"}`,
 		`{"_sourceUrl":"https://a.example/2","title":"Two\u001b[31m\nlines","price":null,"_jobId":"j"}`,
 		`{"_sourceUrl":"https://a.example/3", "title":true,"price":1.50,"_jobId":"j"}`,
 		`{"_sourceUrl":"https://a.example/4","title":"=HYPERLINK(1)","price":"-1.5","_jobId":"j"}`,
 	}
-	got := b.shoal("rows", "--job", runID, "--format", "jsonl")
-	want := b.api.rows[0] + "\n" + b.api.rows[1] + "\n" + strings.Replace(b.api.rows[2], ", ", ",", 1) + "\n" +
-		b.api.rows[3] + "\n"
-	if got.want(t, exitOK); got.out != want {
+	got := b.shoal("rows", "--job", apitest.RunID, "--format", "jsonl")
+	want := b.api.Rows[0] + "\n" + b.api.Rows[1] + "\n" + strings.Replace(b.api.Rows[2], ", ", ",", 1) + "\n" +
+		b.api.Rows[3] + "\n"
+	if got.want(t, terminal.ExitOK); got.out != want {
 		t.Errorf("jsonl:\n%s", got.out)
 	}
-	got = b.shoal("rows", "--job", runID, "--format", "csv")
+	got = b.shoal("rows", "--job", apitest.RunID, "--format", "csv")
 	want = "title,price,_sourceUrl,_jobId\n\"One, \"\"1\"\"\",9,https://a.example/1,j\n" +
 		"\"Two\x1b[31m\nlines\",,https://a.example/2,j\ntrue,1.50,https://a.example/3,j\n" +
 		"'=HYPERLINK(1),-1.5,https://a.example/4,j\n"
-	if got.want(t, exitOK); got.out != want {
+	if got.want(t, terminal.ExitOK); got.out != want {
 		t.Errorf("csv:\n%q\nwant\n%q", got.out, want)
 	}
-	got = b.shoal("rows", "--job", runID, "--limit", "2")
+	got = b.shoal("rows", "--job", apitest.RunID, "--limit", "2")
 	want = "title           price  _sourceUrl\nOne, \"1\"        9      https://a.example/1\n" +
 		"Two [31m lines         https://a.example/2\n"
-	if got.want(t, exitOK); got.out != want {
+	if got.want(t, terminal.ExitOK); got.out != want {
 		t.Errorf("table:\n%q\nwant\n%q", got.out, want)
 	}
 }
 
 func TestCSVFailsWhenRowsHaveOtherKeysLater(t *testing.T) {
 	b := newShell(t)
-	for range sampled {
-		b.api.rows = append(b.api.rows, `{"a":1}`)
+	for range commands.Sampled {
+		b.api.Rows = append(b.api.Rows, `{"a":1}`)
 	}
-	b.api.rows = append(b.api.rows, `{"a":1,"late":2}`)
-	got := b.shoal("rows", "--job", runID, "--format", "csv")
-	got.want(t, exitFailed, "late")
-	if lines := strings.Count(got.out, "\n"); lines != 1+sampled+1 {
+	b.api.Rows = append(b.api.Rows, `{"a":1,"late":2}`)
+	got := b.shoal("rows", "--job", apitest.RunID, "--format", "csv")
+	got.want(t, terminal.ExitFailed, "late")
+	if lines := strings.Count(got.out, "\n"); lines != 1+commands.Sampled+1 {
 		t.Errorf("%d lines", lines)
 	}
 }
 
 func TestWallet(t *testing.T) {
 	b := newShell(t)
-	b.api.balance = 9_999_850
-	b.api.entries = []map[string]any{{"id": "e", "type": "CHARGE", "status": "OPEN", "amountMicros": -150, "jobId": runID,
+	b.api.Balance = 9_999_850
+	b.api.Entries = []map[string]any{{"id": "e", "type": "CHARGE", "status": "OPEN", "amountMicros": -150, "jobId": apitest.RunID,
 		"balanceAfterMicros": nil, "createdAt": "2026-03-01T12:00:00Z",
 		"lines": []map[string]any{{"label": "Plain", "pages": 1, "freePages": 5, "unitPriceMicros": 150, "amountMicros": -150}}}}
-	b.shoal("wallet").want(t, exitOK, "Balance 9.99985 EUR, 5 free requests (low)", "-0.00015 EUR", "1 × 0.00015 EUR Plain, 5 free")
-	b.shoal("wallet", "adjust", "--micros", "-9999850", "--note", "back").want(t, exitOK,
+	b.shoal("wallet").want(t, terminal.ExitOK, "Balance 9.99985 EUR, 5 free requests (low)", "-0.00015 EUR", "1 × 0.00015 EUR Plain, 5 free")
+	b.shoal("wallet", "adjust", "--micros", "-9999850", "--note", "back").want(t, terminal.ExitOK,
 		"self adjusted by -9.99985 EUR, balance 0.00 EUR")
-	if body := b.api.bodies["POST /api/admin/customers/self/wallet/adjustments"]; body != `{"amountMicros":-9999850,"note":"back"}` {
+	if body := b.api.Bodies["POST /api/admin/customers/self/wallet/adjustments"]; body != `{"amountMicros":-9999850,"note":"back"}` {
 		t.Errorf("body %s", body)
 	}
-	b.shoal("wallet", "adjust", "--micros", "1.5", "--note", "x").want(t, exitUsage, "--micros")
-	if err := os.Remove(filepath.Join(b.data, keyFile)); err != nil { // as in the directory of a cluster's authority
+	b.shoal("wallet", "adjust", "--micros", "1.5", "--note", "x").want(t, terminal.ExitUsage, "--micros")
+	if err := os.Remove(filepath.Join(b.data, datadir.KeyFile)); err != nil { // as in the directory of a cluster's authority
 		t.Fatal(err)
 	}
-	b.shoal("wallet", "adjust", "--micros", "1", "--note", "x").want(t, exitUsage, "--customer: whose wallet?")
+	b.shoal("wallet", "adjust", "--micros", "1", "--note", "x").want(t, terminal.ExitUsage, "--customer: whose wallet?")
 }
 
 func TestStatusAndToken(t *testing.T) {
 	b := newShell(t)
-	b.shoal("status").want(t, exitOK, "64 of 64 owned", "units out        1,234", "lag of receipts  3 records")
+	b.shoal("status").want(t, terminal.ExitOK, "64 of 64 owned", "units out        1,234", "lag of receipts  3 records")
 	for customer, args := range map[string][]string{"acme": {"--customer", "acme"}, "self": {"--admin"}} {
 		got := b.shoal(append([]string{"token"}, args...)...)
-		got.want(t, exitOK)
-		if said := claimsOf(strings.TrimSpace(got.out)); said.Subject != customer || said.admin() != (customer == "self") {
+		got.want(t, terminal.ExitOK)
+		if said := apitest.ClaimsOf(strings.TrimSpace(got.out)); said.Subject != customer || said.Admin() != (customer == "self") {
 			t.Errorf("token %v claims %+v", args, said)
 		}
 	}
-	b.api.leader, b.api.nodes = "", []string{`{"name":"cp1","roles":["controlplane"],"state":"FAILED","suffrage":"VOTER"}`}
-	b.shoal("status").want(t, exitOK, "none: the control plane has no leader; voters as seen here: cp1 failed")
-	b.shoal("top", "--once").want(t, exitOK, "NO LEADER in term 3", "cp1            failed")
-}
-
-func nodeAs(state string, draining bool, shards, open int) string {
-	return fmt.Sprintf(`{"name":"f1","roles":["fetcher"],"version":"v1","capacity":2,"boot":"x","draining":%v,"state":%q,
-		"shards":%d,"moving":%d,"open":%d,"pagesPerSecond":12.34,"leaseAgeMillis":1500,"suffrage":"NONVOTER","lag":7}`,
-		draining, state, shards, shards/2, open)
+	b.api.Leader, b.api.Nodes = "", []string{`{"name":"cp1","roles":["controlplane"],"state":"FAILED","suffrage":"VOTER"}`}
+	b.shoal("status").want(t, terminal.ExitOK, "none: the control plane has no leader; voters as seen here: cp1 failed")
+	b.shoal("top", "--once").want(t, terminal.ExitOK, "NO LEADER in term 3", "cp1            failed")
 }
 
 func TestNodesAndDrain(t *testing.T) {
 	b := newShell(t)
-	b.api.nodes = []string{nodeAs("ALIVE", false, 20, 1300)}
-	b.shoal("cluster", "nodes").want(t, exitOK, "ALIVE", "fetcher", "nonvoter", "nonvoter  7 ", "20 (10 moving)", "1,300", "12.3", "1.5 s ago")
-	b.api.nodes = []string{`{"name":"f1","roles":["fetcher"],"capacity":1,"state":"ALIVE","suffrage":"NONVOTER"}`}
+	b.api.Nodes = []string{apitest.NodeAs("ALIVE", false, 20, 1300)}
+	b.shoal("cluster", "nodes").want(t, terminal.ExitOK, "ALIVE", "fetcher", "nonvoter", "nonvoter  7 ", "20 (10 moving)", "1,300", "12.3", "1.5 s ago")
+	b.api.Nodes = []string{`{"name":"f1","roles":["fetcher"],"capacity":1,"state":"ALIVE","suffrage":"NONVOTER"}`}
 	got := b.shoal("cluster", "nodes")
-	got.want(t, exitOK, "The control plane has no leader", "?", "nonvoter  - ")
+	got.want(t, terminal.ExitOK, "The control plane has no leader", "?", "nonvoter  - ")
 	if strings.Contains(got.out, "never") {
 		t.Errorf("without a leader nobody knows who was heard:\n%s", got.out)
 	}
-	b.api.nodes = []string{nodeAs("ALIVE", false, 20, 1300)}
-	b.shoal("cluster", "nodes", "--json").want(t, exitOK, `"pagesPerSecond": 12.34`)
-	b.shoal("fetcher", "drain", "f1").want(t, exitOK, "f1 drains")
-	b.shoal("fetcher", "drain", "f2").want(t, exitFailed)
-	b.shoal("fetcher", "drain", "f1", "--undo").want(t, exitOK, "f1 takes part again")
-	calls := len(b.api.calls)
+	b.api.Nodes = []string{apitest.NodeAs("ALIVE", false, 20, 1300)}
+	b.shoal("cluster", "nodes", "--json").want(t, terminal.ExitOK, `"pagesPerSecond": 12.34`)
+	b.shoal("fetcher", "drain", "f1").want(t, terminal.ExitOK, "f1 drains")
+	b.shoal("fetcher", "drain", "f2").want(t, terminal.ExitFailed)
+	b.shoal("fetcher", "drain", "f1", "--undo").want(t, terminal.ExitOK, "f1 takes part again")
+	calls := len(b.api.Calls)
 	for _, c := range []struct {
 		args []string
 		says string
@@ -263,72 +260,72 @@ func TestNodesAndDrain(t *testing.T) {
 		{[]string{"f1", "--timeout=1m"}, "--timeout: only with --wait"},
 		{[]string{""}, "<node>: want a node's name"},
 	} {
-		b.shoal(append([]string{"fetcher", "drain"}, c.args...)...).want(t, exitUsage, c.says)
+		b.shoal(append([]string{"fetcher", "drain"}, c.args...)...).want(t, terminal.ExitUsage, c.says)
 	}
-	if len(b.api.calls) > calls {
-		t.Errorf("wrong usage made the calls %v", b.api.calls[calls:])
+	if len(b.api.Calls) > calls {
+		t.Errorf("wrong usage made the calls %v", b.api.Calls[calls:])
 	}
-	if !b.api.asked("PUT /api/admin/nodes/f1/drain") || !b.api.asked("DELETE /api/admin/nodes/f1/drain") {
-		t.Errorf("calls %v", b.api.calls)
+	if !b.api.Asked("PUT /api/admin/nodes/f1/drain") || !b.api.Asked("DELETE /api/admin/nodes/f1/drain") {
+		t.Errorf("calls %v", b.api.Calls)
 	}
 
-	b.api.nodes = []string{nodeAs("DRAINING", true, 20, 1300), nodeAs("DRAINING", true, 20, 1300), nodeAs("DRAINING", true, 3, 1),
-		nodeAs("DRAINED", true, 0, 0)}
+	b.api.Nodes = []string{apitest.NodeAs("DRAINING", true, 20, 1300), apitest.NodeAs("DRAINING", true, 20, 1300), apitest.NodeAs("DRAINING", true, 3, 1),
+		apitest.NodeAs("DRAINED", true, 0, 0)}
 	got = b.shoal("fetcher", "drain", "f1", "--wait")
-	got.want(t, exitOK, "f1: DRAINING, 20 shards, 1,300 tasks open", "f1: DRAINING, 3 shards, 1 task open",
+	got.want(t, terminal.ExitOK, "f1: DRAINING, 20 shards, 1,300 tasks open", "f1: DRAINING, 3 shards, 1 task open",
 		"f1: DRAINED, 0 shards, 0 tasks open")
 	if strings.Count(got.err, "\n") != 3 {
 		t.Errorf("it repeats itself:\n%s", got.err)
 	}
-	b.api.nodes = []string{nodeAs("DRAINING", true, 20, 1), nodeAs("FAILED", true, 20, 1)}
-	b.shoal("fetcher", "drain", "f1", "--wait").want(t, exitFailed, "not heard any more")
-	b.api.nodes = []string{nodeAs("ALIVE", false, 20, 1)}
-	b.shoal("fetcher", "drain", "f1", "--wait").want(t, exitFailed, "took the drain back")
-	b.api.nodes = []string{nodeAs("DRAINING", true, 20, 1)}
-	b.shoal("fetcher", "drain", "f1", "--wait", "--timeout", "50ms").want(t, exitFailed, "goes on draining")
+	b.api.Nodes = []string{apitest.NodeAs("DRAINING", true, 20, 1), apitest.NodeAs("FAILED", true, 20, 1)}
+	b.shoal("fetcher", "drain", "f1", "--wait").want(t, terminal.ExitFailed, "not heard any more")
+	b.api.Nodes = []string{apitest.NodeAs("ALIVE", false, 20, 1)}
+	b.shoal("fetcher", "drain", "f1", "--wait").want(t, terminal.ExitFailed, "took the drain back")
+	b.api.Nodes = []string{apitest.NodeAs("DRAINING", true, 20, 1)}
+	b.shoal("fetcher", "drain", "f1", "--wait", "--timeout", "50ms").want(t, terminal.ExitFailed, "goes on draining")
 }
 
 func TestRecountFailsOnADifference(t *testing.T) {
 	b := newShell(t)
-	b.api.recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true}]`
-	b.shoal("billing", "recount").want(t, exitOK, "1 run, 0.00015 EUR: the ledger equals the page records")
-	b.api.recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true},
+	b.api.Recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true}]`
+	b.shoal("billing", "recount").want(t, terminal.ExitOK, "1 run, 0.00015 EUR: the ledger equals the page records")
+	b.api.Recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true},
 		{"jobId":"j2","recountItems":7,"undone":true}]`
-	b.shoal("billing", "recount").want(t, exitOK, "1 run, 0.00015 EUR: the ledger equals", "7 rows stored", "1 run: undone by a restore")
-	b.api.recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":300,"equal":false}]`
-	b.shoal("billing", "recount", "--json").want(t, exitFailed, "differ: j1", `"recountMicros": 300`)
+	b.shoal("billing", "recount").want(t, terminal.ExitOK, "1 run, 0.00015 EUR: the ledger equals", "7 rows stored", "1 run: undone by a restore")
+	b.api.Recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":300,"equal":false}]`
+	b.shoal("billing", "recount", "--json").want(t, terminal.ExitFailed, "differ: j1", `"recountMicros": 300`)
 }
 
 func TestErrorsHaveTheirExitCodes(t *testing.T) {
 	b := newShell(t)
-	b.shoal("frobnicate").want(t, exitUsage, "frobnicate")
-	b.shoal("rows").want(t, exitUsage, "--job")
-	b.shoal("jobs", "--state", "DONE").want(t, exitUsage, "--state")
-	b.shoal("jobs", "--group", "nosuch").want(t, exitFailed, `no group "nosuch"`)
-	b.shoal("run", "--url-file", "-", "--field", "a=b", "--template", scraperID).want(t, exitUsage, "only one of them")
-	b.shoal("run", "--url-file", "-").want(t, exitUsage, "--field")
-	b.shoal("run", "--url-file", "missing.txt", "--field", "a=b").want(t, exitUsage, "missing.txt")
-	b.shoal("jobs", "--key", "svc_live_wrong.key").want(t, exitNoAccess, "missing or invalid credential (401 unauthorized)")
-	b.shoal("jobs", "--server", "127.0.0.1:1").want(t, exitNoAccess, "cannot be reached at http://127.0.0.1:1")
-	b.api.refuse["GET /api/scraper/load-history"] = problem{status: 500, code: "internal_error", detail: "oh"}
-	b.shoal("jobs").want(t, exitFailed, "oh (500 internal_error)", "correlation id c-1")
+	b.shoal("frobnicate").want(t, terminal.ExitUsage, "frobnicate")
+	b.shoal("rows").want(t, terminal.ExitUsage, "--job")
+	b.shoal("jobs", "--state", "DONE").want(t, terminal.ExitUsage, "--state")
+	b.shoal("jobs", "--group", "nosuch").want(t, terminal.ExitFailed, `no group "nosuch"`)
+	b.shoal("run", "--url-file", "-", "--field", "a=b", "--template", apitest.ScraperID).want(t, terminal.ExitUsage, "only one of them")
+	b.shoal("run", "--url-file", "-").want(t, terminal.ExitUsage, "--field")
+	b.shoal("run", "--url-file", "missing.txt", "--field", "a=b").want(t, terminal.ExitUsage, "missing.txt")
+	b.shoal("jobs", "--key", "svc_live_wrong.key").want(t, terminal.ExitNoAccess, "missing or invalid credential (401 unauthorized)")
+	b.shoal("jobs", "--server", "127.0.0.1:1").want(t, terminal.ExitNoAccess, "cannot be reached at http://127.0.0.1:1")
+	b.api.Refuse["GET /api/scraper/load-history"] = apitest.Problem{Status: 500, Code: "internal_error", Detail: "oh"}
+	b.shoal("jobs").want(t, terminal.ExitFailed, "oh (500 internal_error)", "correlation id c-1")
 	b.in = "https://a.example/1\n"
-	b.api.refuse["POST /api/scraper/url-list-run"] = problem{status: 429, code: "rate_limited", detail: "6 calls", retry: "38"}
-	b.shoal("run", "--url-file", "-", "--field", "a=b").want(t, exitFailed, "6 calls (429 rate_limited), again in 38s")
-	b.api.refuse["POST /api/scraper/url-list-run"] = problem{status: 402, code: "WALLET_INSUFFICIENT_BALANCE", detail: "empty"}
-	b.shoal("run", "--url-file", "-", "--field", "a=b").want(t, exitFailed, "empty", "shoal wallet adjust")
-	if err := os.Remove(b.data + "/" + addressFile); err != nil {
+	b.api.Refuse["POST /api/scraper/url-list-run"] = apitest.Problem{Status: 429, Code: "rate_limited", Detail: "6 calls", Retry: "38"}
+	b.shoal("run", "--url-file", "-", "--field", "a=b").want(t, terminal.ExitFailed, "6 calls (429 rate_limited), again in 38s")
+	b.api.Refuse["POST /api/scraper/url-list-run"] = apitest.Problem{Status: 402, Code: "WALLET_INSUFFICIENT_BALANCE", Detail: "empty"}
+	b.shoal("run", "--url-file", "-", "--field", "a=b").want(t, terminal.ExitFailed, "empty", "shoal wallet adjust")
+	if err := os.Remove(b.data + "/" + datadir.AddressFile); err != nil {
 		t.Fatal(err)
 	}
-	b.shoal("jobs").want(t, exitNoAccess, "shoal serve --data", "SHOAL_SERVER")
-	b.shoal("jobs", "--server", b.api.URL).want(t, exitFailed)
+	b.shoal("jobs").want(t, terminal.ExitNoAccess, "shoal serve --data", "SHOAL_SERVER")
+	b.shoal("jobs", "--server", b.api.URL).want(t, terminal.ExitFailed)
 }
 
 func TestAFullRateLimitIsWaitedOut(t *testing.T) {
 	b := newShell(t)
-	b.api.refuse["GET /api/wallet"] = problem{status: 429, code: "rate_limited", detail: "too fast", retry: "6", times: 2}
+	b.api.Refuse["GET /api/wallet"] = apitest.Problem{Status: 429, Code: "rate_limited", Detail: "too fast", Retry: "6", Times: 2}
 	got := b.shoal("wallet")
-	got.want(t, exitOK, "too fast (429 rate_limited), again in 6s: waiting", "Balance")
+	got.want(t, terminal.ExitOK, "too fast (429 rate_limited), again in 6s: waiting", "Balance")
 	if strings.Count(got.err, "\n") != 1 {
 		t.Errorf("it says so twice:\n%s", got.err)
 	}
@@ -337,10 +334,10 @@ func TestAFullRateLimitIsWaitedOut(t *testing.T) {
 // A call that may have been made is made again under its key, for as long as a change of leaders may take.
 func TestWhatIsUnavailableIsAskedAgain(t *testing.T) {
 	b := newShell(t)
-	b.api.refuse["POST /api/admin/customers/self/wallet/adjustments"] = problem{status: 503, code: "unavailable",
-		detail: "no leader", retry: "5", times: 2}
-	b.shoal("wallet", "adjust", "--micros", "5", "--note", "x").want(t, exitOK, "no leader (503 unavailable)")
-	keys := b.api.keys["POST /api/admin/customers/self/wallet/adjustments"]
+	b.api.Refuse["POST /api/admin/customers/self/wallet/adjustments"] = apitest.Problem{Status: 503, Code: "unavailable",
+		Detail: "no leader", Retry: "5", Times: 2}
+	b.shoal("wallet", "adjust", "--micros", "5", "--note", "x").want(t, terminal.ExitOK, "no leader (503 unavailable)")
+	keys := b.api.Keys["POST /api/admin/customers/self/wallet/adjustments"]
 	if len(keys) != 3 || keys[0] != keys[1] || keys[1] != keys[2] {
 		t.Errorf("the call came with the keys %q", keys)
 	}
@@ -348,14 +345,14 @@ func TestWhatIsUnavailableIsAskedAgain(t *testing.T) {
 
 func TestHelpTeaches(t *testing.T) {
 	b := newShell(t)
-	b.shoal().want(t, exitOK, "shoal demo", "Exit codes", "SHOAL_SERVER")
+	b.shoal().want(t, terminal.ExitOK, "shoal demo", "Exit codes", "SHOAL_SERVER")
 	for _, command := range []string{"serve", "run", "jobs", "job", "stop", "rows", "wallet", "status", "billing", "token",
 		"cluster nodes", "fetcher drain", "bench extract", "bench fetch", "bench loop", "bench cluster", "bench api", "bench list",
 		"bench frontier", "bench rows", "bench raft", "bench soak",
 		"demo", "demo-web", "version"} {
-		b.shoal(append(strings.Fields(command), "--help")...).want(t, exitOK, "Usage: shoal "+command)
+		b.shoal(append(strings.Fields(command), "--help")...).want(t, terminal.ExitOK, "Usage: shoal "+command)
 	}
-	b.shoal("run", "--help").want(t, exitOK, "--field 'sale=.badge-sale?'", "Default default.")
-	b.shoal("help", "run").want(t, exitOK, "Usage: shoal run")
-	b.shoal("version").want(t, exitOK, "shoal ")
+	b.shoal("run", "--help").want(t, terminal.ExitOK, "--field 'sale=.badge-sale?'", "Default default.")
+	b.shoal("help", "run").want(t, terminal.ExitOK, "Usage: shoal run")
+	b.shoal("version").want(t, terminal.ExitOK, "shoal ")
 }

@@ -13,13 +13,16 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"shoal.dev/shoal/cmd/shoal/internal/demo"
+	"shoal.dev/shoal/cmd/shoal/internal/service"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-var update = flag.Bool("update", false, "write the golden list of metrics anew")
+var Update = flag.Bool("update", false, "write the golden list of metrics anew")
 
 // metricsGolden lists every metric of a process with all roles: name, type and labels. Dashboards and alert rules are
 // checked against it (deploy/monitoring).
@@ -31,7 +34,7 @@ func TestMetricsAreListed(t *testing.T) {
 	for _, metric := range declared(t, identity.Roles()...).Declared() {
 		list.WriteString(metric.String() + "\n")
 	}
-	if *update {
+	if *Update {
 		if err := os.WriteFile(metricsGolden, list.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -76,12 +79,12 @@ func TestMetricsAreThoseOfTheRoles(t *testing.T) {
 // declared are the metrics of a process with these roles, once it serves.
 func declared(t *testing.T, roles ...string) *telemetry.Metrics {
 	t.Helper()
-	config := ServeConfig{Data: t.TempDir(), Listen: "127.0.0.1:0", Roles: roles, Capacity: 1, HostRate: 1,
+	config := service.Config{Data: t.TempDir(), Listen: "127.0.0.1:0", Roles: roles, Capacity: 1, HostRate: 1,
 		HostConnections: 1, MaxHostRate: 1, MaxHostConnections: 1, Metrics: telemetry.NewMetrics()}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	config.Ready = func(string) { stop() }
-	if err := runServe(ctx, config); err != nil {
+	if err := service.Run(ctx, config); err != nil {
 		t.Fatal(err)
 	}
 	return config.Metrics
@@ -90,16 +93,16 @@ func declared(t *testing.T, roles ...string) *telemetry.Metrics {
 // whileServing serves a synthetic web's demo and calls do meanwhile. It returns when the service has ended, with the
 // directory of its data.
 func whileServing(t *testing.T, web *synthweb.Web, metrics *telemetry.Metrics, tracer *telemetry.Tracer,
-	do func(demo *demoCommand, server string)) (data string) {
+	do func(demo *demo.Command, server string)) (data string) {
 	t.Helper()
-	demo := &demoCommand{Data: t.TempDir(), Listen: "127.0.0.1:0"}
-	config := demo.config(web)
+	demo := &demo.Command{Data: t.TempDir(), Listen: "127.0.0.1:0"}
+	config := demo.Config(web)
 	ready := make(chan string, 1)
 	config.Ready = func(listening string) { ready <- "http://" + listening }
 	config.Metrics, config.Tracer = metrics, tracer
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- runServe(ctx, config) }()
+	go func() { ended <- service.Run(ctx, config) }()
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -130,8 +133,8 @@ func startWeb(t *testing.T, config synthweb.Config) *synthweb.Web {
 	return web
 }
 
-func quietTerminal() *terminal {
-	return &terminal{out: io.Discard, err: io.Discard, clock: clock.System{}}
+func quietTerminal() *terminal.Terminal {
+	return &terminal.Terminal{Out: io.Discard, Err: io.Discard, Clock: clock.System{}}
 }
 
 // TestMetricsStayBounded runs the demo, 2,000 pages of 40 hosts with all kinds of trouble, and looks at what it leaves.
@@ -139,8 +142,8 @@ func TestMetricsStayBounded(t *testing.T) {
 	web := startWeb(t, synthweb.Demo())
 	var families []*dto.MetricFamily
 	metrics := telemetry.NewMetrics()
-	whileServing(t, web, metrics, nil, func(demo *demoCommand, server string) {
-		if err := demo.show(t.Context(), quietTerminal(), web, server); err != nil {
+	whileServing(t, web, metrics, nil, func(demo *demo.Command, server string) {
+		if err := demo.Show(t.Context(), quietTerminal(), web, server); err != nil {
 			t.Fatal(err)
 		}
 		var err error

@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -25,7 +26,7 @@ func TestReferenceIsAsBuilt(t *testing.T) {
 		"errors.md": errorReference(), "metrics.md": metricReference(t), "commands.md": commandReference(t),
 	} {
 		path := filepath.Join(folder, name)
-		if *update {
+		if *Update {
 			if err := os.MkdirAll(folder, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +96,7 @@ func commandReference(t *testing.T) string {
 	for _, leaf := range append([]*kong.Node{parser.Model.Node}, parser.Model.Leaves(true)...) {
 		path := strings.Fields(leaf.Path())
 		var help bytes.Buffer
-		if code := run(context.Background(), append(path, "--help"), terminal{out: &help, err: &help}, nil); code != exitOK {
+		if code := run(context.Background(), append(path, "--help"), terminal.Terminal{Out: &help, Err: &help}, nil); code != terminal.ExitOK {
 			t.Fatalf("%v --help: %d: %s", path, code, help.String())
 		}
 		fmt.Fprintf(&text, "## %s\n\n```text\n%s\n```\n\n", strings.TrimSpace("shoal "+leaf.Path()), strings.TrimSpace(help.String()))

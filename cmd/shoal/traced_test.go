@@ -13,6 +13,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/cmd/shoal/internal/commands"
+	"shoal.dev/shoal/cmd/shoal/internal/demo"
+	"shoal.dev/shoal/cmd/shoal/internal/service"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/testkit/synthweb"
 )
@@ -22,12 +25,12 @@ const tracedPages = 3 // paid by free requests
 // runSmall runs a list of tracedPages pages to its end and returns the job.
 func runSmall(t *testing.T, web *synthweb.Web, data, server string) string {
 	t.Helper()
-	client, err := (&connectFlags{Data: data, Server: server}).client(quietTerminal())
+	client, err := (&commands.Connection{Data: data, Server: server}).Client(quietTerminal())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	group, err := ensureGroup(t.Context(), client, "traced")
+	group, err := commands.EnsureGroup(t.Context(), client, "traced")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +71,8 @@ func TestTraceLeadsFromTheCallToTheSettledRow(t *testing.T) {
 	var spans tracetest.SpanStubs
 	var job string
 	web := startWeb(t, products())
-	tracer := telemetry.NewTracerTo(exporter, telemetry.TraceConfig{Ratio: 1, Node: nodeName})
-	whileServing(t, web, nil, tracer, func(demo *demoCommand, server string) {
+	tracer := telemetry.NewTracerTo(exporter, telemetry.TraceConfig{Ratio: 1, Node: service.NodeName})
+	whileServing(t, web, nil, tracer, func(demo *demo.Command, server string) {
 		job = runSmall(t, web, demo.Data, server)
 	})
 	spans = exporter.GetSpans()
@@ -121,7 +124,7 @@ func attribute(span tracetest.SpanStub, key string) string {
 func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
 	var job string
 	web := startWeb(t, products())
-	data := whileServing(t, web, nil, nil, func(demo *demoCommand, server string) {
+	data := whileServing(t, web, nil, nil, func(demo *demo.Command, server string) {
 		job = runSmall(t, web, demo.Data, server)
 	})
 	log, err := os.ReadFile(filepath.Join(data, "shoal.log"))
@@ -131,7 +134,7 @@ func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
 	launched, closed := false, false
 	for line := range strings.Lines(string(log)) {
 		whole := strings.Contains(line, " msg=starting ") || strings.Contains(line, " msg=stopped ") // of the process
-		if !strings.Contains(line, " node="+nodeName) || !whole && !strings.Contains(line, " role=") {
+		if !strings.Contains(line, " node="+service.NodeName) || !whole && !strings.Contains(line, " role=") {
 			t.Errorf("no node or no role: %s", line)
 		}
 		if strings.Contains(line, " msg=call ") && !strings.Contains(line, " correlationId=") {

@@ -1,0 +1,316 @@
+// Package apitest is the API as a fake, for tests of commands that call it.
+package apitest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/cmd/shoal/internal/datadir"
+	"shoal.dev/shoal/pkg/clock"
+)
+
+// Server answers as the specification says, for one customer, and keeps what it was asked.
+type Server struct {
+	*httptest.Server
+	Mu          sync.Mutex
+	Calls       []string            // METHOD path?query
+	Bodies      map[string]string   // of the last call, by METHOD path
+	Types       map[string]string   // Content-Type of the last call, by METHOD path
+	Keys        map[string][]string // Idempotency-Key of all calls, by METHOD path
+	groups      []map[string]any
+	Scrapers    []map[string]any
+	Jobs        []map[string]any // newest first
+	Rows        []string         // JSON documents of the newest run
+	Frames      [][]string       // of one stream connection each; the last one stays
+	streams     int
+	LastEventID []string
+	Balance     int64
+	Recounts    string
+	Leader      string             // of the control plane, "" for none
+	Nodes       []string           // the one node, at each look; the last one stays
+	Refuse      map[string]Problem // by METHOD path; "*" for all
+	CutOff      string             // METHOD path whose answer breaks off
+	Entries     []map[string]any
+	Outcome     map[string]any // the record that a launch leaves
+	OnStream    func()         // called with each connection to a stream
+}
+
+type Problem struct {
+	Status int
+	Code   string
+	Detail string
+	Retry  string
+	Times  int // 0: always
+}
+
+const (
+	Key       = "svc_live_abcdefg.secret"
+	RunID     = "66f0c2a1b7d4e8f901234567"
+	ScraperID = "66f0c2a1b7d4e8f900000001"
+)
+
+func New(t *testing.T) *Server {
+	f := &Server{
+		Bodies: map[string]string{}, Types: map[string]string{}, Keys: map[string][]string{}, Refuse: map[string]Problem{}, Recounts: "[]", Leader: "n1",
+		groups:  []map[string]any{{"id": "66f0c2a1b7d4e8f9000000aa", "name": "news", "dataTable": "news", "startType": "MANUAL"}},
+		Entries: []map[string]any{},
+	}
+	f.Server = httptest.NewServer(f)
+	t.Cleanup(f.Close)
+	return f
+}
+
+// DataDir makes a data directory by which commands find the server.
+func (f *Server) DataDir(t *testing.T) string {
+	dir := t.TempDir()
+	for name, line := range map[string]string{datadir.KeyFile: Key, datadir.AddressFile: f.URL} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	name := r.Method + " " + r.URL.Path
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	call := name
+	if r.URL.RawQuery != "" {
+		call += "?" + r.URL.RawQuery
+	}
+	f.Calls = append(f.Calls, call)
+	f.Bodies[name], f.Types[name] = string(body), r.Header.Get("Content-Type")
+	f.Keys[name] = append(f.Keys[name], r.Header.Get("Idempotency-Key"))
+	if r.URL.Path == "/readyz" {
+		return
+	}
+	if p := f.refusal(r, name); p != nil {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.Header().Set("Retry-After", p.Retry)
+		w.WriteHeader(p.Status)
+		fmt.Fprintf(w, `{"status":%d,"code":%q,"title":"Refused","detail":%q,"correlationId":"c-1","errors":[{"code":%q,"message":%q}]}`,
+			p.Status, p.Code, p.Detail, p.Code, p.Detail)
+		return
+	}
+	if name == f.CutOff {
+		_, _ = io.WriteString(w, "half")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	if strings.HasSuffix(r.URL.Path, "/stream") {
+		f.stream(w, r)
+		return
+	}
+	answer := f.answer(r, name, body)
+	if answer == nil {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintf(w, `{"status":404,"code":"scraper_not_found","detail":"no such scraper","errors":[]}`)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// refusal checks credential and idempotency key, and plays what a test wants refused.
+func (f *Server) refusal(r *http.Request, name string) *Problem {
+	credential, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	admitted := credential == Key
+	if strings.HasPrefix(r.URL.Path, "/api/admin/") {
+		admitted = ClaimsOf(credential).Admin()
+	}
+	if !admitted {
+		return &Problem{Status: 401, Code: "unauthorized", Detail: "missing or invalid credential"}
+	}
+	list := name == "POST /api/scraper/url-list-run"
+	if r.Method != http.MethodGet && !list && len(r.Header.Get("Idempotency-Key")) != 36 {
+		return &Problem{Status: 400, Code: "idempotency_key_required", Detail: "Idempotency-Key is missing"}
+	}
+	p, ok := f.Refuse[name]
+	if !ok {
+		return nil
+	}
+	if p.Times > 0 {
+		if p.Times--; p.Times == 0 {
+			delete(f.Refuse, name)
+		} else {
+			f.Refuse[name] = p
+		}
+	}
+	return &p
+}
+
+// claims are what a sign-in token says; its signature is the server's to check.
+type claims struct {
+	Subject string   `json:"sub"`
+	Roles   []string `json:"roles"`
+}
+
+func (c claims) Admin() bool { return slices.Contains(c.Roles, "admin") }
+
+// ClaimsOf reads a token, and nothing from what is none.
+func ClaimsOf(token string) (said claims) {
+	if parts := strings.Split(token, "."); len(parts) == 3 {
+		text, _ := base64.RawURLEncoding.DecodeString(parts[1])
+		_ = json.Unmarshal(text, &said)
+	}
+	return said
+}
+
+func (f *Server) answer(r *http.Request, name string, body []byte) any {
+	list := func(content any, total int) any {
+		return map[string]any{"content": content, "totalElements": total, "totalPages": 1, "size": 20, "number": 0}
+	}
+	switch name {
+	case "GET /api/key/whoami":
+		return map[string]any{"customerRef": "self", "scope": "USER"}
+	case "GET /api/scraper/group/list":
+		return f.groups
+	case "PUT /api/scraper/group", "PUT /api/scraper":
+		var saved map[string]any
+		_ = json.Unmarshal(body, &saved)
+		saved["id"] = "66f0c2a1b7d4e8f9000000bb"
+		if name == "PUT /api/scraper" {
+			f.Scrapers = append(f.Scrapers, saved)
+		} else {
+			f.groups = append(f.groups, saved)
+		}
+		return saved
+	case "GET /api/scraper/list":
+		return map[string]any{"items": f.Scrapers, "nextCursor": nil, "hasMore": false}
+	case "GET /api/scraper/" + ScraperID:
+		return map[string]any{"id": ScraperID, "name": "list", "groupRef": "g", "type": "SINGLE_PRODUCT"}
+	case "POST /api/scraper/" + ScraperID + "/stop":
+		f.Jobs[0]["state"] = "STOPPED"
+		return map[string]any{}
+	case "POST /api/scraper/url-list-run":
+		if f.Outcome != nil {
+			f.Jobs = append([]map[string]any{f.Outcome}, f.Jobs...)
+		}
+		queued := strings.Count(strings.TrimSpace(string(body)), "\n") + 1
+		return map[string]any{"jobId": RunID, "scraperId": ScraperID, "linksQueued": queued, "duplicatesDropped": 0, "status": "PENDING"}
+	case "GET /api/scraper/load-history":
+		return list(f.Jobs, len(f.Jobs))
+	case "GET /api/scraper/load-history/group/g1/job/" + RunID + "/errors":
+		return []map[string]any{{"url": "https://a.example/1", "status": 404, "error": "Not found", "code": "http_status", "place": "0.0"},
+			{"url": "https://a.example/2", "status": nil, "error": "No such host", "code": "dns_failed", "place": "1.0"}}
+	case "GET /api/scraper/data":
+		return f.cursor(r)
+	case "GET /api/wallet":
+		return map[string]any{"balanceMicros": f.Balance, "currency": "EUR", "freeRequestsRemaining": 5, "lowBalance": true}
+	case "GET /api/wallet/transactions":
+		return map[string]any{"content": f.Entries, "page": 0, "size": 20, "totalElements": len(f.Entries), "totalPages": 1}
+	case "POST /api/admin/customers/self/wallet/adjustments":
+		var in struct{ AmountMicros int64 }
+		_ = json.Unmarshal(body, &in)
+		f.Balance += in.AmountMicros
+		return map[string]any{"id": "e1", "type": "ADJUSTMENT", "status": "APPLIED", "amountMicros": in.AmountMicros,
+			"balanceAfterMicros": f.Balance, "source": nil, "jobId": nil, "lines": []any{}}
+	case "GET /api/admin/status":
+		return map[string]any{"node": "n1", "roles": []string{"controlplane", "fetcher"}, "leader": f.Leader, "term": 3,
+			"applied": 42, "commands": 40, "shards": 64, "owned": 64, "openJobs": 1, "out": 1234,
+			"lag": map[string]any{"tasks": 1, "pages": 2, "receipts": 3}}
+	case "GET /api/admin/nodes":
+		node := f.Nodes[0]
+		if len(f.Nodes) > 1 {
+			f.Nodes = f.Nodes[1:]
+		}
+		return json.RawMessage("[" + node + "]")
+	case "PUT /api/admin/nodes/f1/drain", "DELETE /api/admin/nodes/f1/drain":
+		return map[string]any{}
+	case "DELETE /api/admin/nodes/cp2":
+		return map[string]any{}
+	case "GET /api/admin/backup":
+		return json.RawMessage(`"the state"`)
+	case "POST /api/admin/restore":
+		return map[string]any{"clusterId": "66f0c2a1b7d4e8f901234567", "index": 42, "takenAt": "2026-11-02T03:04:05.000Z",
+			"runsUndone": 3, "rowsUntil": "2026-11-03T03:04:05.000Z", "keysRevoked": 1, "balanceMicros": 500_000, "beforeMicros": 2_500_000}
+	case "POST /api/admin/billing/recount":
+		return json.RawMessage(f.Recounts)
+	}
+	if strings.HasPrefix(name, "GET /api/scraper/data/group/") {
+		return list([]any{}, len(f.Rows))
+	}
+	return nil
+}
+
+// cursor serves two rows a page, whatever is asked, as a server may.
+func (f *Server) cursor(r *http.Request) any {
+	from := 0
+	_, _ = fmt.Sscan(r.URL.Query().Get("cursor"), &from)
+	limit := 2
+	_, _ = fmt.Sscan(r.URL.Query().Get("limit"), &limit)
+	to := min(from+min(limit, 2), len(f.Rows))
+	items := make([]json.RawMessage, 0, 2)
+	for _, row := range f.Rows[from:to] {
+		items = append(items, json.RawMessage(row))
+	}
+	return map[string]any{"items": items, "nextCursor": fmt.Sprint(to), "hasMore": to < len(f.Rows)}
+}
+
+// stream plays one connection and hangs up.
+func (f *Server) stream(w http.ResponseWriter, r *http.Request) {
+	f.LastEventID = append(f.LastEventID, r.Header.Get("Last-Event-ID"))
+	frames := f.Frames[min(f.streams, len(f.Frames)-1)]
+	f.streams++
+	if f.OnStream != nil {
+		f.OnStream()
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	fmt.Fprint(w, "retry: 1\n\n: ping\n\n")
+	for i, frame := range frames {
+		fmt.Fprintf(w, "id: %d-%d\nevent: status\ndata: %s\n\n", f.streams, i, frame)
+	}
+}
+
+// Asked says whether a call begins with the text.
+func (f *Server) Asked(prefix string) bool {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for _, call := range f.Calls {
+		if strings.HasPrefix(call, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func Job(state string, more map[string]any) map[string]any {
+	record := map[string]any{"id": RunID, "scraperId": ScraperID, "groupId": "g1", "state": state,
+		"started": "2026-03-01T12:00:00Z", "finished": nil, "successLinks": 2, "errorLinks": 1, "totalLinks": 3,
+		"itemsQuantity": 2, "totalRequests": 3, "chargedMicros": 300, "duration": 61000, "errorMessage": nil, "stopReason": nil}
+	for key, value := range more {
+		record[key] = value
+	}
+	return record
+}
+
+// Impatient is the system's clock, but nobody waits for long on it.
+type Impatient struct{ clock.System }
+
+func (Impatient) After(d time.Duration) <-chan time.Time {
+	if d >= 45*time.Second {
+		return make(chan time.Time) // silence on a stream: never, in a test
+	}
+	return clock.System{}.After(min(d, time.Millisecond))
+}
+
+func NodeAs(state string, draining bool, shards, open int) string {
+	return fmt.Sprintf(`{"name":"f1","roles":["fetcher"],"version":"v1","capacity":2,"boot":"x","draining":%v,"state":%q,
+		"shards":%d,"moving":%d,"open":%d,"pagesPerSecond":12.34,"leaseAgeMillis":1500,"suffrage":"NONVOTER","lag":7}`,
+		draining, state, shards, shards/2, open)
+}
+
+const TopNode = `{"name":"n1","roles":["controlplane","fetcher"],"capacity":1,"state":"ALIVE","shards":64,"open":3,
+"pagesPerSecond":2.5,"leaseAgeMillis":1100,"suffrage":"LEADER","lag":0}`

@@ -1,0 +1,56 @@
+package authority
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/controlplane/identity"
+)
+
+type Token struct {
+	Data     string `help:"Data directory of the service, whose local issuer signs." default:"./data" placeholder:"DIR"`
+	Admin    bool   `help:"With administrator's rights."`
+	Customer string `help:"For this customer; by default the self-hosting one." placeholder:"REF"`
+}
+
+// Help teaches the command.
+func (*Token) Help() string {
+	return `The token is good for an hour. A customer comes into being with its token's first use.
+
+Example:
+
+  curl -H "Authorization: Bearer $(shoal token --customer acme)" http://127.0.0.1:8080/api/wallet`
+}
+
+// Run prints a token.
+func (c *Token) Run(t *terminal.Terminal) error {
+	token, err := SignToken(c.Data, c.Customer, c.Admin, t.Clock.Now())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(t.Out, token)
+	return err
+}
+
+// tokenLife is how long a token of the local issuer is good for.
+const tokenLife = time.Hour
+
+// SignToken has the local issuer of a data directory sign a sign-in token: the authority's, where one is. An empty
+// customer is the self-hosting one.
+func SignToken(dir, customer string, admin bool, now time.Time) (string, error) {
+	customer = cmp.Or(customer, apiserver.SelfCustomer)
+	authority, err := identity.ReadAuthority(filepath.Join(dir, FileName))
+	switch {
+	case err == nil:
+		return apiserver.SignToken(authority.SignInKey, customer, admin, now, tokenLife)
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	return apiserver.MintToken(dir, customer, admin, now, tokenLife)
+}

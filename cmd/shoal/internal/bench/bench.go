@@ -1,0 +1,118 @@
+// Package bench is the commands that measure this build. What they measure, and how, is bench/measure's.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"shoal.dev/shoal/bench/measure"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/cmd/shoal/internal/version"
+)
+
+// Command has one subcommand for each measure.
+type Command struct {
+	Extract  benchOf[measure.Extract]  `cmd:"" help:"Page → rows, by engine."`
+	Fetch    benchOf[measure.Fetch]    `cmd:"" help:"The HTTP client alone."`
+	Loop     benchOf[measure.Loop]     `cmd:"" help:"The whole service in one process, from launch to settled."`
+	Cluster  benchOf[measure.Cluster]  `cmd:"" help:"The same on a local cluster, on Kafka, Redis and ClickHouse."`
+	API      benchOf[measure.API]      `cmd:"" name:"api" help:"Latency of calls at a fixed rate, alone and beside a crawl."`
+	List     benchOf[measure.List]     `cmd:"" help:"Accepting long lists."`
+	Frontier benchOf[measure.Frontier] `cmd:"" help:"Memory of pending addresses, and the time to the first fetch after a crash."`
+	Rows     benchOf[measure.Rows]     `cmd:"" help:"Ingest and filtered reads of the row stores."`
+	Raft     benchOf[measure.Raft]     `cmd:"" help:"Durable commands a second."`
+	Soak     benchOf[measure.Soak]     `cmd:"" help:"Hours of runs with kills, all of them recounted."`
+
+	Web benchWebCommand `cmd:"" hidden:"" help:"The synthetic web of a measure, in a process of its own."`
+}
+
+// Help teaches the command.
+func (*Command) Help() string {
+	return `Each measure starts what it needs on the loopback, in a directory for temporary files (TMPDIR) that it removes. A report says what
+machine and what version it was, how busy the machine was before, and the command. Only ratios within one run can be
+compared between machines.
+
+Peers that people would write by hand or pick instead are compared by 'make bench', in the sources.
+
+Examples:
+
+  shoal bench loop --out results
+  shoal bench list --addresses 1000000
+  shoal bench soak --time 8h`
+}
+
+// benchFlags are those of every measure.
+type benchFlags struct {
+	Out  string `help:"Directory for the report, as JSON and as text." placeholder:"DIR" type:"path"`
+	JSON bool   `help:"Print the report as JSON."`
+}
+
+// benchOf is the subcommand of one measure, whose fields are its flags.
+type benchOf[M any] struct {
+	Measured M `embed:""`
+	benchFlags
+}
+
+// Help is the measure's.
+func (c *benchOf[M]) Help() string { return any(&c.Measured).(interface{ Help() string }).Help() }
+
+// Run measures and reports.
+func (c *benchOf[M]) Run(ctx context.Context, t *terminal.Terminal, k *kong.Context) (err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	if c.Out != "" { // before hours of measuring
+		if err := os.MkdirAll(c.Out, 0o755); err != nil {
+			return terminal.Usagef("--out: %v", err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "shoal-bench")
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	report := measure.NewReport(k.Selected().Name, version.String(), strings.Join(append([]string{"shoal"}, k.Args...), " "))
+	on := &measure.Bench{Program: program, Dir: dir, Say: t.Notef}
+	switch err := any(&c.Measured).(measure.Measure).Measure(ctx, on, report); {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err() // a terminal interrupts the service and the web, too, and they may be first to say so
+	case errors.Is(err, measure.ErrFlags):
+		return terminal.Usagef("%v", err)
+	case err != nil:
+		return err
+	}
+	return c.tell(t, report)
+}
+
+// tell prints the report, and saves it when that is wanted.
+func (c *benchFlags) tell(t *terminal.Terminal, report *measure.Report) error {
+	if c.JSON {
+		if err := terminal.PrintJSON(t.Out, report); err != nil {
+			return err
+		}
+	} else if _, err := fmt.Fprint(t.Out, report.Text()); err != nil {
+		return err
+	}
+	if c.Out == "" {
+		return nil
+	}
+	path, err := report.Save(c.Out)
+	if err == nil {
+		t.Notef("Written to %s.md and .json", path)
+	}
+	return err
+}
+
+// benchWebCommand is started by the measures.
+type benchWebCommand struct{}
+
+// Run serves a web until its input ends.
+func (*benchWebCommand) Run(ctx context.Context, t *terminal.Terminal) error {
+	return measure.ServeWeb(ctx, t.In, t.Out)
+}

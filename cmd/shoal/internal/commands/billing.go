@@ -1,0 +1,71 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+)
+
+type Billing struct {
+	Recount Recount `cmd:"" help:"Compute every run's charge again from its page records and compare it with the ledger."`
+}
+
+type Recount struct {
+	Connection
+	JSON bool `help:"Print every run's two sums as JSON."`
+}
+
+// Help teaches the command.
+func (*Recount) Help() string {
+	return `It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
+SHOAL_KEY. The exit code is 0 when every run's ledger entry equals what its page records add up to, and 1 when one does not.`
+}
+
+// Run recounts and compares.
+func (c *Recount) Run(ctx context.Context, t *terminal.Terminal) error {
+	client, err := c.AdminClient(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	runs, err := client.Recount(ctx)
+	if err != nil {
+		return err
+	}
+	var total, undone int64
+	var differ []string
+	rows := make([][]string, len(runs))
+	for i, run := range runs {
+		if run.Undone {
+			undone++
+			rows[i] = []string{run.JobID, "none", terminal.Plural(int64(run.RecountItems), "row") + " stored", "undone by a restore"}
+			continue
+		}
+		total += run.LedgerMicros
+		equal := "equal"
+		if !run.Equal {
+			equal = "DIFFERENT"
+			differ = append(differ, run.JobID)
+		}
+		rows[i] = []string{run.JobID, terminal.Euros(run.LedgerMicros), terminal.Euros(run.RecountMicros), equal}
+	}
+	if c.JSON {
+		err = terminal.PrintJSON(t.Out, runs)
+	} else {
+		err = terminal.PrintTable(t.Out, []string{"RUN", "LEDGER", "RECOUNT", ""}, rows)
+	}
+	if err != nil {
+		return err
+	}
+	if len(differ) > 0 {
+		return &terminal.ExitError{Code: terminal.ExitFailed, Text: fmt.Sprintf("%s of %d: ledger and page records differ: %s",
+			terminal.Plural(int64(len(differ)), "run"), len(runs), strings.Join(differ, ", "))}
+	}
+	t.Notef("%s, %s: the ledger equals the page records", terminal.Plural(int64(len(runs))-undone, "run"), terminal.Euros(total))
+	if undone > 0 {
+		t.Notef("%s: undone by a restore; nobody reads what is stored, and it goes when the restore's grace is over", terminal.Plural(undone, "run"))
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+)
+
+type Fetcher struct {
+	Drain FetcherDrain `cmd:"" help:"Move a fetcher's work to the others, before its machine is worked on."`
+}
+
+type FetcherDrain struct {
+	Connection
+	Node    string         `arg:"" help:"Name of the node."`
+	Wait    bool           `help:"Wait until the node owns no shard and holds nothing open."`
+	Timeout *time.Duration `help:"With --wait: how long, at most; 5m unless given."`
+	Undo    bool           `help:"Take the drain back: the node gets its share again."`
+}
+
+// Help teaches the command.
+func (*FetcherDrain) Help() string {
+	return `The node finishes the pages that it is at, which takes no longer than two fetch time-outs however slow hosts are, hands
+its shards over, and takes none until --undo: a restart does not end a drain. No page is fetched twice. Without another
+fetcher the work waits for one.
+
+The exit code is 0 when the order is given, or with --wait when the node is done, and 1 when it was not done in time, or
+the node died meanwhile.
+
+Examples:
+
+  shoal fetcher drain f1 --wait     # then stop, work on or replace the machine
+  shoal fetcher drain f1 --undo`
+}
+
+// Validate checks what a flag alone cannot.
+func (c *FetcherDrain) Validate() error {
+	switch {
+	case c.Undo && c.Wait:
+		return errors.New("--undo is done at once: leave --wait out")
+	case c.Timeout != nil && !c.Wait:
+		return errors.New("--timeout: only with --wait")
+	case c.Timeout != nil && *c.Timeout <= 0:
+		return errors.New("--timeout: above 0s")
+	}
+	return checkNode(c.Node)
+}
+
+// drainTimeout is how long --wait waits unless --timeout says otherwise.
+const drainTimeout = 5 * time.Minute
+
+// drainPoll is how often a drain's progress is looked at.
+const drainPoll = time.Second
+
+// Run gives or takes back the order, and follows it.
+func (c *FetcherDrain) Run(ctx context.Context, t *terminal.Terminal) error {
+	client, err := c.AdminClient(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := client.Drain(ctx, c.Node, !c.Undo); err != nil {
+		return err
+	}
+	switch {
+	case c.Undo:
+		t.Notef("%s takes part again", c.Node)
+		return nil
+	case !c.Wait:
+		t.Notef("%s drains; shoal cluster nodes shows how far it is", c.Node)
+		return nil
+	}
+	timeout := drainTimeout
+	if c.Timeout != nil {
+		timeout = *c.Timeout
+	}
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = c.follow(waiting, t, client)
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return &terminal.ExitError{Code: terminal.ExitFailed, Text: fmt.Sprintf("%s is not done within %v; it goes on draining", c.Node, timeout)}
+	}
+	return err
+}
+
+// follow shows the progress until the node is done.
+func (c *FetcherDrain) follow(ctx context.Context, t *terminal.Terminal, client *api.Client) error {
+	said := ""
+	for {
+		nodes, err := client.Nodes(ctx)
+		passing := errors.Is(err, api.ErrUnreachable) || api.IsStatus(err, http.StatusServiceUnavailable)
+		if err != nil && !passing {
+			return err
+		}
+		if err == nil {
+			at := slices.IndexFunc(nodes, func(n api.Node) bool { return n.Name == c.Node })
+			if at < 0 {
+				return &terminal.ExitError{Code: terminal.ExitFailed, Text: c.Node + " was removed from the cluster"}
+			}
+			progress, done, err := drainProgress(&nodes[at])
+			if progress != said {
+				t.Notef("%s", progress)
+				said = progress
+			}
+			if done || err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.Clock.After(drainPoll):
+		}
+	}
+}
+
+// drainProgress tells how far a drain is.
+func drainProgress(n *api.Node) (text string, done bool, err error) {
+	text = fmt.Sprintf("%s: %s, %s, %s open", n.Name, n.State, terminal.Plural(int64(n.Shards), "shard"), terminal.Plural(int64(n.Open), "task"))
+	switch {
+	case n.State == "DRAINED" || n.State == "LEFT":
+		return text, true, nil
+	case !n.Draining:
+		return text, false, &terminal.ExitError{Code: terminal.ExitFailed, Text: "somebody took the drain back"}
+	case n.State == "FAILED":
+		return text, false, &terminal.ExitError{Code: terminal.ExitFailed,
+			Text: n.Name + " is not heard any more: its shards go to others once its leases have ended"}
+	}
+	return text, false, nil
+}

@@ -1,0 +1,51 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/cmd/shoal/internal/datadir"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+)
+
+// healthTimeout bounds the question; a process answers it within 2 s.
+const healthTimeout = 3 * time.Second
+
+type Health struct {
+	OpsListen string `help:"Where the process answers operators, as serve was told." default:"127.0.0.1:9100" placeholder:"HOST:PORT"`
+}
+
+// Help teaches the command.
+func (*Health) Help() string {
+	return `It asks /api/readyz and needs no credential: for container images without a shell. The exit code is 0 when the process is
+ready, 1 when it is not, 5 when it does not answer.`
+}
+
+// Run asks once.
+func (c *Health) Run(ctx context.Context, t *terminal.Terminal) error {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+datadir.Reachable(c.OpsListen)+"/api/readyz", nil)
+	if err != nil {
+		return terminal.Usagef("--ops-listen: %v", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return &terminal.ExitError{Code: terminal.ExitNoAccess, Text: err.Error()}
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<10))
+	if err != nil {
+		return &terminal.ExitError{Code: terminal.ExitNoAccess, Text: err.Error()}
+	}
+	said := strings.TrimSpace(string(body))
+	if response.StatusCode != http.StatusOK {
+		return &terminal.ExitError{Code: terminal.ExitFailed, Text: fmt.Sprintf("%s: %s", response.Status, said)}
+	}
+	_, err = fmt.Fprintln(t.Out, said)
+	return err
+}

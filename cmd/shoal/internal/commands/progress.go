@@ -1,0 +1,152 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// How often progress is shown, and over how long its pace is measured.
+const (
+	redrawEvery = 100 * time.Millisecond // on a terminal
+	printEvery  = 2 * time.Second        // in a pipe or file
+	paceWindow  = 3 * time.Second
+	barWidth    = 24
+)
+
+// progress shows how a run comes along: one line that is drawn again and again on a terminal, a line now and then
+// elsewhere.
+type progress struct {
+	t     *terminal.Terminal
+	links int64 // of the run's list, 0 when unknown
+	drawn time.Time
+	shown bool // a line is on the terminal that the next one replaces
+
+	// The pace is measured from one of two marks, so that it is never older than two windows.
+	older, newer mark
+}
+
+type mark struct {
+	at    time.Time
+	pages int64
+}
+
+// show takes a message of the stream.
+func (p *progress) show(m api.Progress) {
+	now := p.t.Clock.Now()
+	if p.older.at.IsZero() {
+		p.older, p.newer = mark{now, m.TotalRequests}, mark{now, m.TotalRequests}
+	}
+	if now.Sub(p.newer.at) >= paceWindow {
+		p.older, p.newer = p.newer, mark{now, m.TotalRequests}
+	}
+	every := printEvery
+	if p.t.Columns > 0 {
+		every = redrawEvery
+	}
+	if !m.Final() && !p.drawn.IsZero() && now.Sub(p.drawn) < every {
+		return
+	}
+	p.drawn = now
+	line := p.line(m, now)
+	if p.t.Columns == 0 {
+		p.t.Notef("%s", line)
+		return
+	}
+	p.shown = true
+	_, _ = fmt.Fprintf(p.t.Err, "\r\x1b[K%s", terminal.Cut(line, p.t.Columns-1))
+}
+
+// clear leaves the progress line standing and goes to a new one.
+func (p *progress) clear() {
+	if p.shown {
+		p.t.Notef("")
+		p.shown = false
+	}
+}
+
+func (p *progress) line(m api.Progress, now time.Time) string {
+	links := p.links
+	if m.TotalLinks != nil {
+		links = *m.TotalLinks
+	}
+	ended := m.TotalRequests
+	if m.SuccessLinks != nil && m.ErrorLinks != nil {
+		ended = *m.SuccessLinks + *m.ErrorLinks
+	}
+	var parts []string
+	if links > 0 {
+		share := float64(min(ended, links)) / float64(links)
+		if p.t.Columns >= 90 {
+			full := int(share * barWidth)
+			parts = append(parts, "["+strings.Repeat("=", full)+strings.Repeat(" ", barWidth-full)+"]")
+		}
+		parts = append(parts, fmt.Sprintf("%3d%% of %s", int(share*100), terminal.Count(links)))
+	}
+	parts = append(parts, terminal.Plural(m.TotalRequests, "page"), terminal.Plural(m.ItemsQuantity, "row"))
+	if m.ErrorLinks != nil {
+		parts = append(parts, terminal.Plural(*m.ErrorLinks, "error"))
+	}
+	if since := now.Sub(p.older.at); since > 0 && !m.Final() {
+		parts = append(parts, fmt.Sprintf("%.0f pages/s", float64(m.TotalRequests-p.older.pages)/since.Seconds()))
+	}
+	if m.ChargedMicros != nil {
+		parts = append(parts, terminal.Euros(*m.ChargedMicros))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// Follow shows a run's progress until it ends, then how it ended, and answers with the exit code that this means.
+func Follow(ctx context.Context, t *terminal.Terminal, client *api.Client, job string, links int64) error {
+	p := &progress{t: t, links: links}
+	final, err := client.Follow(ctx, job, p.show)
+	p.clear()
+	if ctx.Err() != nil {
+		return &terminal.ExitError{Code: terminal.ExitInterrupted, Text: fmt.Sprintf(
+			"no longer following; the run goes on.\n  shoal job %s --follow   follows it again\n  shoal stop %s           stops it",
+			job, job)}
+	}
+	if err != nil {
+		return fmt.Errorf("follow run %s (which goes on): %w", job, err)
+	}
+	record, err := client.Job(ctx, job)
+	if err != nil {
+		return fmt.Errorf("run %s ended %s; its record: %w", job, final.State, err)
+	}
+	if record == nil {
+		return fmt.Errorf("run %s ended %s and is not in the history", job, final.State)
+	}
+	t.Notef("%s", outcome(record))
+	return verdict(record)
+}
+
+// outcome is a run's record in a sentence.
+func outcome(job *api.Job) string {
+	text := fmt.Sprintf("%s: %s, %s, %s", job.State, terminal.Plural(job.ItemsQuantity, "row"),
+		terminal.Plural(job.TotalRequests, "page"), terminal.Plural(job.ErrorLinks, "failed link"))
+	if job.Duration != nil {
+		text += ", " + terminal.Lasted(*job.Duration)
+	}
+	for _, reason := range []string{job.StopReason, job.ErrorMessage} {
+		if reason != "" {
+			text += " · " + terminal.Printable(reason)
+		}
+	}
+	return text
+}
+
+// verdict is the exit code of a run that has ended.
+func verdict(job *api.Job) error {
+	switch model.JobState(job.State) {
+	case model.Failed:
+		return &terminal.ExitError{Code: terminal.ExitRunFailed}
+	case model.Stopped:
+		return &terminal.ExitError{Code: terminal.ExitRunStopped}
+	}
+	return nil
+}

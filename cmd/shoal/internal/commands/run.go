@@ -1,0 +1,211 @@
+package commands
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/pkg/model"
+)
+
+type Run struct {
+	Connection
+	URLFile   string   `name:"url-file" required:"" placeholder:"LIST" help:"Addresses, one a line, or NDJSON ({\"url\": …} a line); - reads standard input."`
+	Field     []string `sep:"none" placeholder:"NAME=SELECTOR" help:"A field of each row, see above. Repeat it."`
+	Group     string   `default:"default" help:"Group of the run, by name or id; made when there is none of that name." placeholder:"GROUP"`
+	Name      string   `help:"Name of the run's scraper, unique; by default the file's name and the time." placeholder:"NAME"`
+	Type      string   `default:"SINGLE_PRODUCT" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS" help:"SINGLE_PRODUCT: one row a page. MULTIPLE_PRODUCTS: one row an item."`
+	Scraper   string   `help:"Run this list scraper again, with this list." placeholder:"ID"`
+	Template  string   `help:"Take fields, pagination and pace from this scraper." placeholder:"ID"`
+	Rerun     bool     `xor:"again" help:"With --scraper: only addresses that were never charged."`
+	Force     bool     `xor:"again" help:"With --scraper: all addresses again."`
+	MaxCharge *int64   `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more, in micros, millionths of a euro."`
+	Follow    bool     `short:"f" help:"Show progress until the run ends."`
+	JSON      bool     `help:"Print the server's answer as JSON."`
+}
+
+// Help teaches the command.
+func (*Run) Help() string {
+	return `The list is streamed to the server; up to 5,000,000 addresses. One invalid address refuses the whole list and is named.
+
+A --field is a name and a CSS selector:
+
+  --field title=h1                 the element's text
+  --field 'link=a.more@href'       an attribute of the element
+  --field 'sale=.badge-sale?'      true or false: is there such an element
+
+Examples:
+
+  shoal run --url-file list.txt --field title=h1 --field 'price=.price' --follow
+  sort -u urls | shoal run --url-file - --field title=h1 --group news --name monday
+  job=$(shoal run --url-file list.txt --field title=h1) && shoal job "$job" --follow
+
+It prints the run's id. With --follow the exit code is 0 when the run COMPLETED, 3 when it FAILED, 4 when it was STOPPED;
+Ctrl-C stops following, never the run.`
+}
+
+// Run launches the list run.
+func (c *Run) Run(ctx context.Context, t *terminal.Terminal) error {
+	fields, err := parseFields(c.Field)
+	if err != nil {
+		return err
+	}
+	recipes := 0
+	for _, given := range []bool{len(fields) > 0, c.Scraper != "", c.Template != ""} {
+		if given {
+			recipes++
+		}
+	}
+	if recipes != 1 {
+		return terminal.Usagef("run needs --field, as in --field title=h1, or --template, or --scraper, and only one of them")
+	}
+	client, err := c.Client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	group, err := EnsureGroup(ctx, client, c.Group)
+	if err != nil {
+		return err
+	}
+	if c.Name == "" && c.Scraper == "" {
+		c.Name = ListName(c.URLFile, t.Clock.Now().UTC().Format("2006-01-02 15:04:05.000"))
+	}
+	query, err := c.query(group.ID, fields)
+	if err != nil {
+		return err
+	}
+	launch, err := c.launch(ctx, t, client, query)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = terminal.PrintJSON(t.Out, launch)
+	} else {
+		t.Notef("%s queued, %s dropped", terminal.Plural(launch.LinksQueued, "link"), terminal.Plural(launch.DuplicatesDropped, "duplicate"))
+		_, err = fmt.Fprintln(t.Out, launch.JobID)
+	}
+	if err != nil || !c.Follow {
+		return err
+	}
+	return Follow(ctx, t, client, launch.JobID, launch.LinksQueued)
+}
+
+// query is everything of the call but the list.
+func (c *Run) query(group string, fields []model.Field) (url.Values, error) {
+	query := url.Values{"groupId": {group}}
+	set := func(name, value string) {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	set("name", c.Name)
+	set("scraperId", c.Scraper)
+	set("templateScraperId", c.Template)
+	if len(fields) > 0 {
+		items, err := json.Marshal(fields)
+		if err != nil {
+			return nil, fmt.Errorf("encode fields: %w", err)
+		}
+		set("itemsConfig", string(items))
+		set("type", c.Type)
+	}
+	if c.Rerun {
+		set("rerun", "true")
+	}
+	if c.Force {
+		set("force", "true")
+	}
+	if c.MaxCharge != nil {
+		set("maxChargeMicros", strconv.FormatInt(*c.MaxCharge, 10))
+	}
+	return query, nil
+}
+
+func (c *Run) launch(ctx context.Context, t *terminal.Terminal, client *api.Client, query url.Values) (api.Launch, error) {
+	list, length := t.In, int64(-1)
+	if c.URLFile != "-" {
+		f, err := os.Open(c.URLFile)
+		if err != nil {
+			return api.Launch{}, terminal.Usagef("--url-file: %v", err)
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		info, err := f.Stat()
+		if err != nil {
+			return api.Launch{}, fmt.Errorf("--url-file: %w", err)
+		}
+		if info.IsDir() {
+			return api.Launch{}, terminal.Usagef("--url-file: %s is a directory", c.URLFile)
+		}
+		if info.Mode().IsRegular() {
+			length = info.Size()
+		}
+		list = f
+	}
+	buffered := bufio.NewReaderSize(list, 64<<10)
+	launch, err := client.RunList(ctx, query, buffered, length, listType(buffered))
+	if api.IsStatus(err, http.StatusPaymentRequired) {
+		return launch, fmt.Errorf("launch: %w\nThe operator fills a wallet with `shoal wallet adjust`", err)
+	}
+	if err != nil {
+		return launch, fmt.Errorf("launch: %w", err)
+	}
+	return launch, nil
+}
+
+// listType tells NDJSON from a plain list by its first character.
+func listType(list *bufio.Reader) string {
+	head, _ := list.Peek(512) // whatever hinders it hinders the upload, too, which reports it
+	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) {
+		return "application/x-ndjson"
+	}
+	return "text/uri-list"
+}
+
+// ListName is the default name of a run, at most 200 characters.
+func ListName(path, now string) string {
+	base := filepath.Base(path)
+	if path == "-" {
+		base = "list"
+	}
+	return terminal.Cut(base, 200-1-len(now)) + " " + now
+}
+
+// findGroup finds a group by id or name; nil when there is none.
+func findGroup(ctx context.Context, client *api.Client, name string) (*api.Group, error) {
+	groups, err := client.Groups(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("groups: %w", err)
+	}
+	for i := range groups {
+		if groups[i].ID == name || groups[i].Name == name {
+			return &groups[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// EnsureGroup finds a group by id or name and makes it when there is none.
+func EnsureGroup(ctx context.Context, client *api.Client, name string) (api.Group, error) {
+	found, err := findGroup(ctx, client, name)
+	if err != nil {
+		return api.Group{}, err
+	}
+	if found != nil {
+		return *found, nil
+	}
+	group, err := client.PutGroup(ctx, api.Group{Name: name, StartType: "MANUAL"})
+	if err != nil {
+		return api.Group{}, fmt.Errorf("make group %q: %w", name, err)
+	}
+	return group, nil
+}

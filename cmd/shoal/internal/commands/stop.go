@@ -1,0 +1,59 @@
+package commands
+
+import (
+	"context"
+	"net/http"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+)
+
+type Stop struct {
+	Connection
+	ID string `arg:"" help:"Id of a run or of a scraper."`
+}
+
+// Help teaches the command.
+func (*Stop) Help() string {
+	return `The run takes nothing new; pages that were already fetched are still stored and charged, and what is stored stays. The
+call waits for that, up to 10 s. Stopping what does not run changes nothing.
+
+Example:
+
+  shoal stop 66f0c2a1b7d4e8f901234567`
+}
+
+// Run stops the run.
+func (c *Stop) Run(ctx context.Context, t *terminal.Terminal) error {
+	client, err := c.Client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	scraper := c.ID
+	_, err = client.Scraper(ctx, c.ID)
+	if api.IsStatus(err, http.StatusNotFound) {
+		job, err := findJob(ctx, client, c.ID)
+		if err != nil {
+			return err
+		}
+		if job.Final() {
+			t.Notef("%s", outcome(job))
+			return nil
+		}
+		scraper = job.ScraperID
+	} else if err != nil {
+		return err
+	}
+	if err := client.StopScraper(ctx, scraper); err != nil {
+		return err
+	}
+	jobs, _, err := client.Jobs(ctx, api.JobFilter{ScraperID: scraper}, 0, 1)
+	if err != nil {
+		return err
+	}
+	if len(jobs) == 1 {
+		t.Notef("%s", outcome(&jobs[0]))
+	}
+	return nil
+}

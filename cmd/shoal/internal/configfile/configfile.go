@@ -1,0 +1,169 @@
+// Package configfile reads the file that stands in for flags. It knows no flag: it takes them as the grammar declares them.
+package configfile
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// maxConfigFile bounds a config file, in bytes.
+const maxConfigFile = 1 << 20
+
+// File is the flags that a file sets: one 'key = value' line each, keys as the flags are called, '#' before
+// comments. A flag that takes several values may stand on several lines.
+type File struct {
+	path string
+	keys []string // in the order of the file
+	line map[string]int
+	flag map[string][]string
+}
+
+func Read(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	return parse(path, io.LimitReader(f, maxConfigFile))
+}
+
+// parse reads 'key = value' lines. A value may stand in double quotes, which keep its spaces and '#'.
+func parse(path string, r io.Reader) (*File, error) {
+	c := &File{path: path, line: map[string]int{}, flag: map[string][]string{}}
+	lines := bufio.NewScanner(r)
+	for number := 1; lines.Scan(); number++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		key, value, found := strings.Cut(text, "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		if !found || key == "" {
+			return nil, fmt.Errorf("%s:%d: want 'key = value'", path, number) // the line may be a password's
+		}
+		value, err := unquote(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %s: %w", path, number, key, err)
+		}
+		if _, again := c.line[key]; !again {
+			c.keys = append(c.keys, key)
+			c.line[key] = number
+		}
+		c.flag[key] = append(c.flag[key], value)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// unquote takes the quotes off a value, or a comment off one that has none.
+func unquote(value string) (string, error) {
+	if !strings.HasPrefix(value, `"`) {
+		if at := strings.Index(value, " #"); at >= 0 {
+			value = strings.TrimSpace(value[:at])
+		}
+		return value, nil
+	}
+	inner, rest, closed := strings.Cut(value[1:], `"`)
+	if rest = strings.TrimSpace(rest); !closed || (rest != "" && !strings.HasPrefix(rest, "#")) {
+		return "", fmt.Errorf("the quote does not end with the value")
+	}
+	return inner, nil
+}
+
+// Validate refuses keys that are no flag of any command.
+func (c *File) Validate(app *kong.Application) error {
+	flags := map[string]*kong.Flag{}
+	gatherFlags(app.Node, flags)
+	delete(flags, "help")
+	delete(flags, "config")
+	for _, key := range c.keys {
+		flag, known := flags[key]
+		if !known {
+			return fmt.Errorf("%s:%d: unknown key %q%s", c.path, c.line[key], key, didYouMean(key, flags))
+		}
+		if len(c.flag[key]) > 1 && !flag.IsSlice() && !flag.IsMap() {
+			return fmt.Errorf("%s: %q stands there %d times and takes one value", c.path, key, len(c.flag[key]))
+		}
+	}
+	return nil
+}
+
+// Resolve is the file's value of a flag, nil when the file has none or the environment has one.
+func (c *File) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	values := c.flag[flag.Name]
+	for _, name := range flag.Envs {
+		if _, set := os.LookupEnv(name); set {
+			return nil, nil
+		}
+	}
+	switch len(values) {
+	case 0:
+		return nil, nil
+	case 1:
+		return values[0], nil
+	}
+	if flag.Tag.Sep == -1 {
+		list := make([]any, len(values))
+		for i, value := range values {
+			list[i] = value
+		}
+		return list, nil
+	}
+	sep := flag.Tag.Sep
+	if flag.IsMap() {
+		sep = flag.Tag.MapSep
+	}
+	return strings.Join(values, string(sep)), nil
+}
+
+func gatherFlags(node *kong.Node, into map[string]*kong.Flag) {
+	for _, flag := range node.Flags {
+		into[flag.Name] = flag
+	}
+	for _, child := range node.Children {
+		gatherFlags(child, into)
+	}
+}
+
+// didYouMean names the nearest flag, if one is near.
+func didYouMean(key string, flags map[string]*kong.Flag) string {
+	best, distance := "", 1+max(2, len(key)/3)
+	for name, flag := range flags {
+		d := editDistance(key, name)
+		if !flag.Hidden && (d < distance || (d == distance && best != "" && name < best)) {
+			best, distance = name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean %q?", best)
+}
+
+// editDistance counts the single-character edits between two names.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

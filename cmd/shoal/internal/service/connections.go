@@ -1,0 +1,268 @@
+package service
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/rowstore/clickhouse"
+	"shoal.dev/shoal/pkg/stream/kafka"
+)
+
+// Connections say where the services are and how to sign in there. What has no address is embedded in the process. A tag
+// secret says what may not stand on a command line, which everybody on the machine can read: the value, or a password
+// in a URL.
+type Connections struct {
+	KafkaBrokers      []string `group:"services" help:"Kafka, instead of a log in this process." placeholder:"HOST:PORT"`
+	KafkaTLS          bool     `group:"services" help:"TLS to the brokers, by the system's authorities unless --kafka-ca-file names others."`
+	KafkaCAFile       string   `group:"services" help:"Authorities of the brokers' certificates (PEM)." type:"path" placeholder:"FILE"`
+	KafkaCertFile     string   `group:"services" help:"Certificate to show to the brokers (PEM)." type:"path" placeholder:"FILE"`
+	KafkaKeyFile      string   `group:"services" help:"Key of that certificate (PEM)." type:"path" placeholder:"FILE"`
+	KafkaSASL         string   `name:"kafka-sasl" group:"services" help:"Sign in at the brokers: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512." placeholder:"MECHANISM"`
+	KafkaUser         string   `group:"services" help:"User of --kafka-sasl." placeholder:"USER"`
+	KafkaPassword     string   `group:"services" help:"Password of --kafka-user; not on the command line." placeholder:"PASSWORD" secret:"value"`
+	KafkaPasswordFile string   `group:"services" help:"File that holds it." type:"path" placeholder:"FILE"`
+
+	ClickhouseURL          string `group:"services" help:"ClickHouse (HTTP), instead of SQLite in the data directory: http://HOST:PORT/DATABASE or https://…." placeholder:"URL" secret:"url"`
+	ClickhouseUser         string `group:"services" help:"User at ClickHouse, unless the URL names one." placeholder:"USER"`
+	ClickhousePassword     string `group:"services" help:"Password of --clickhouse-user; not on the command line." placeholder:"PASSWORD" secret:"value"`
+	ClickhousePasswordFile string `group:"services" help:"File that holds it." type:"path" placeholder:"FILE"`
+	ClickhouseCAFile       string `group:"services" help:"Authorities of ClickHouse's certificate (PEM)." type:"path" placeholder:"FILE"`
+
+	RedisAddr         string `group:"services" help:"Redis, instead of limits and caches of each process; redis://HOST:PORT/DATABASE, and rediss:// with TLS, will do, too." placeholder:"HOST:PORT" secret:"url"`
+	RedisUser         string `group:"services" help:"User at Redis, unless the URL names one or it is the default user." placeholder:"USER"`
+	RedisPassword     string `group:"services" help:"Password at Redis; not on the command line." placeholder:"PASSWORD" secret:"value"`
+	RedisPasswordFile string `group:"services" help:"File that holds it." type:"path" placeholder:"FILE"`
+	RedisCAFile       string `group:"services" help:"Authorities of Redis's certificate (PEM)." type:"path" placeholder:"FILE"`
+}
+
+// maxSecretFile bounds a password's or an authority's file, in bytes.
+const maxSecretFile = 1 << 20
+
+// Check says what cannot work, and with which flag, before anything is connected. It reads the files.
+func (c *Connections) Check() error {
+	https, rediss := strings.HasPrefix(c.ClickhouseURL, "https://"), strings.HasPrefix(c.RedisAddr, "rediss://")
+	for _, rule := range []struct {
+		flag  string
+		given bool
+		needs string
+		there bool
+	}{
+		{"--kafka-tls", c.KafkaTLS, "--kafka-brokers", len(c.KafkaBrokers) > 0},
+		{"--kafka-ca-file", c.KafkaCAFile != "", "--kafka-tls", c.KafkaTLS},
+		{"--kafka-cert-file", c.KafkaCertFile != "", "--kafka-tls", c.KafkaTLS},
+		{"--kafka-cert-file", c.KafkaCertFile != "", "--kafka-key-file", c.KafkaKeyFile != ""},
+		{"--kafka-key-file", c.KafkaKeyFile != "", "--kafka-cert-file", c.KafkaCertFile != ""},
+		{"--kafka-sasl", c.KafkaSASL != "", "--kafka-brokers", len(c.KafkaBrokers) > 0},
+		{"--kafka-sasl", c.KafkaSASL != "", "--kafka-user", c.KafkaUser != ""},
+		{"--kafka-sasl", c.KafkaSASL != "", "SHOAL_KAFKA_PASSWORD or --kafka-password-file",
+			c.KafkaPassword+c.KafkaPasswordFile != ""},
+		{"--kafka-user", c.KafkaUser != "", "--kafka-sasl", c.KafkaSASL != ""},
+		{"--kafka-password", c.KafkaPassword+c.KafkaPasswordFile != "", "--kafka-sasl", c.KafkaSASL != ""},
+		{"--clickhouse-user", c.ClickhouseUser != "", "--clickhouse-url", c.ClickhouseURL != ""},
+		{"--clickhouse-password", c.ClickhousePassword+c.ClickhousePasswordFile != "", "--clickhouse-user",
+			c.ClickhouseUser != ""},
+		{"--clickhouse-ca-file", c.ClickhouseCAFile != "", "an https:// in --clickhouse-url", https},
+		{"--redis-user", c.RedisUser != "", "SHOAL_REDIS_PASSWORD or --redis-password-file",
+			c.RedisPassword+c.RedisPasswordFile != ""},
+		{"--redis-password", c.RedisPassword+c.RedisPasswordFile != "", "--redis-addr", c.RedisAddr != ""},
+		{"--redis-ca-file", c.RedisCAFile != "", "a rediss:// in --redis-addr", rediss},
+	} {
+		if rule.given && !rule.there {
+			return fmt.Errorf("%s: needs %s", rule.flag, rule.needs)
+		}
+	}
+	_, kafkaError := c.Kafka()
+	_, rowsError := c.clickhouse()
+	_, redisError := c.redis()
+	return cmp.Or(kafkaError, rowsError, redisError)
+}
+
+// Kafka is how to reach the brokers.
+func (c *Connections) Kafka() (config kafka.Config, err error) {
+	config.Brokers = c.KafkaBrokers
+	if c.KafkaTLS {
+		config.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+		if config.TLS.RootCAs, err = authorities("--kafka-ca-file", c.KafkaCAFile); err != nil {
+			return config, err
+		}
+	}
+	if c.KafkaCertFile != "" {
+		certificate, err := tls.LoadX509KeyPair(c.KafkaCertFile, c.KafkaKeyFile)
+		if err != nil {
+			return config, fmt.Errorf("--kafka-cert-file, --kafka-key-file: %w", err)
+		}
+		config.TLS.Certificates = []tls.Certificate{certificate}
+	}
+	if c.KafkaSASL == "" {
+		return config, nil
+	}
+	password, err := secret("--kafka-password", c.KafkaPassword, c.KafkaPasswordFile)
+	if err != nil {
+		return config, err
+	}
+	config.SASL = &kafka.SASL{Mechanism: c.KafkaSASL, User: c.KafkaUser, Password: password}
+	if err := config.SASL.Check(); err != nil {
+		return config, fmt.Errorf("--kafka-sasl: %w", err)
+	}
+	return config, nil
+}
+
+// clickhouse is how to reach the row store.
+func (c *Connections) clickhouse() (config clickhouse.Config, err error) {
+	if c.ClickhouseURL == "" {
+		return config, nil
+	}
+	config.URL, config.Username = c.ClickhouseURL, c.ClickhouseUser
+	config.Password, err = secret("--clickhouse-password", c.ClickhousePassword, c.ClickhousePasswordFile)
+	if err != nil {
+		return config, err
+	}
+	if config.RootCAs, err = authorities("--clickhouse-ca-file", c.ClickhouseCAFile); err != nil {
+		return config, err
+	}
+	if err := config.Check(); err != nil {
+		return config, fmt.Errorf("--clickhouse-url: %w", err)
+	}
+	return config, nil
+}
+
+// redis is how to reach the cache.
+func (c *Connections) redis() (config cache.Config, err error) {
+	if c.RedisAddr == "" {
+		return config, nil
+	}
+	config.Addr, config.Username = c.RedisAddr, c.RedisUser
+	if config.Password, err = secret("--redis-password", c.RedisPassword, c.RedisPasswordFile); err != nil {
+		return config, err
+	}
+	if config.RootCAs, err = authorities("--redis-ca-file", c.RedisCAFile); err != nil {
+		return config, err
+	}
+	if err := config.Check(); err != nil {
+		return config, fmt.Errorf("--redis-addr: %w", err)
+	}
+	return config, nil
+}
+
+// secret is a password that was given, or that a file holds: all of it, but for the end of its line.
+func secret(flag, value, file string) (string, error) {
+	switch {
+	case file == "":
+		return value, nil
+	case value != "":
+		return "", fmt.Errorf("%s-file: the password is given elsewhere, too (%s)", flag, variable(flag))
+	}
+	content, err := readFile(flag+"-file", file)
+	if err != nil {
+		return "", err
+	}
+	password := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
+	if password == "" {
+		return "", fmt.Errorf("%s-file: %s is empty", flag, file)
+	}
+	return password, nil
+}
+
+// authorities are those of a file; nil, the system's, without one.
+func authorities(flag, file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	content, err := readFile(flag, file)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(content) {
+		return nil, fmt.Errorf("%s: %s has no certificate in PEM", flag, file)
+	}
+	return pool, nil
+}
+
+func readFile(flag, name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	content, err := io.ReadAll(io.LimitReader(file, maxSecretFile+1))
+	if err == nil && len(content) > maxSecretFile {
+		err = errors.New(name + " is too large")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return content, nil
+}
+
+// variable is the environment's name of a flag.
+func variable(flag string) string {
+	return "SHOAL_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_"))
+}
+
+// Environment is what tells another process of this program the same, its passwords included.
+func (c *ServicesConfig) Environment() []string {
+	var variables []string
+	for flag, value := range map[string]string{
+		"kafka-brokers": strings.Join(c.KafkaBrokers, ","), "kafka-prefix": c.KafkaPrefix,
+		"kafka-replicas": strconv.Itoa(c.KafkaReplicas), "kafka-tls": strconv.FormatBool(c.KafkaTLS),
+		"kafka-ca-file": c.KafkaCAFile, "kafka-cert-file": c.KafkaCertFile, "kafka-key-file": c.KafkaKeyFile,
+		"kafka-sasl": c.KafkaSASL, "kafka-user": c.KafkaUser,
+		"kafka-password": c.KafkaPassword, "kafka-password-file": c.KafkaPasswordFile,
+		"clickhouse-url": c.ClickhouseURL, "clickhouse-user": c.ClickhouseUser, "clickhouse-ca-file": c.ClickhouseCAFile,
+		"clickhouse-password": c.ClickhousePassword, "clickhouse-password-file": c.ClickhousePasswordFile,
+		"redis-addr": c.RedisAddr, "redis-prefix": c.RedisPrefix, "redis-user": c.RedisUser, "redis-ca-file": c.RedisCAFile,
+		"redis-password": c.RedisPassword, "redis-password-file": c.RedisPasswordFile,
+	} {
+		if value != "" {
+			variables = append(variables, variable(flag)+"="+value)
+		}
+	}
+	return variables
+}
+
+// CheckSecrets refuses passwords that stand on the command line. Flags are there alone before the environment and the
+// config file are asked.
+func CheckSecrets(ctx *kong.Context) error {
+	for _, path := range ctx.Path {
+		if path.Flag == nil || !path.Flag.Tag.Has("secret") {
+			continue
+		}
+		value, _ := ctx.FlagValue(path.Flag).(string)
+		if path.Flag.Tag.Get("secret") == "value" || holdsPassword(value) {
+			return fmt.Errorf("--%s: a password on the command line is there for everybody to see; use %s, the --config file "+
+				"or --%s", path.Flag.Name, variable(path.Flag.Name), passwordFile(path.Flag.Name))
+		}
+	}
+	return nil
+}
+
+// passwordFile is the flag for a file that holds the password that another flag would show.
+func passwordFile(flag string) string {
+	service, _, _ := strings.Cut(flag, "-")
+	return service + "-password-file"
+}
+
+// holdsPassword says whether a URL does. One that cannot be read may.
+func holdsPassword(address string) bool {
+	if !strings.Contains(address, "://") {
+		return false
+	}
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return strings.Contains(address, "@")
+	}
+	_, password := parsed.User.Password()
+	return password || parsed.Query().Has("password")
+}

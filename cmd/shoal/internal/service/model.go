@@ -1,0 +1,85 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/fetcher"
+	"shoal.dev/shoal/pkg/egress"
+)
+
+// ModelFlags say which language model AI_CONF scrapers may ask for what a page does not state, and how much.
+type ModelFlags struct {
+	URL        string         `group:"model" help:"Endpoint that speaks OpenAI's chat completions, such as https://api.openai.com/v1, for what AI_CONF does not find stated; none by default." placeholder:"URL"`
+	Name       string         `group:"model" help:"Name of the model." placeholder:"NAME"`
+	Key        string         `group:"model" help:"Its key: better in SHOAL_MODEL_KEY or --model-key-file than on a command line." placeholder:"KEY"`
+	KeyFile    string         `group:"model" help:"File with the key." type:"path" placeholder:"FILE"`
+	Allow      []netip.Prefix `group:"model" help:"Private ranges that its endpoint may stand in; pages are never read there." placeholder:"CIDR"`
+	Timeout    time.Duration  `group:"model" help:"Of one question, at most --fetch-timeout." default:"30s"`
+	MaxAnswer  int            `group:"model" help:"Tokens of one answer, at most." default:"4000"`
+	PageTokens int64          `group:"model" help:"Tokens of one page, question and answer together, at most." default:"40000"`
+	DayTokens  int64          `group:"model" help:"Tokens of this process in one UTC day, at most." default:"5000000"`
+	PriceIn    float64        `group:"model" help:"EUR of a million tokens asked; without prices the caps of cost do not apply." default:"0"`
+	PriceOut   float64        `group:"model" help:"EUR of a million tokens answered." default:"0"`
+	PageCost   float64        `group:"model" help:"EUR of one page, at most; 0: only its tokens are capped." default:"0"`
+	DayCost    float64        `group:"model" help:"EUR of this process in one UTC day, at most; 0: only its tokens are capped." default:"0"`
+}
+
+// microsPerEUR are the micros of a euro: a micro is a millionth of it.
+const microsPerEUR = 1_000_000
+
+func (m *ModelFlags) check() error {
+	if m.URL == "" && m.Name == "" {
+		return nil
+	}
+	costs := []float64{m.PriceIn, m.PriceOut, m.PageCost, m.DayCost}
+	for _, eur := range costs {
+		if !(eur >= 0 && eur <= 1e6) {
+			return errors.New("--model-price-in, --model-price-out, --model-page-cost, --model-day-cost: 0 to 1,000,000")
+		}
+	}
+	switch {
+	case m.URL == "" || m.Name == "":
+		return errors.New("--model-url and --model-name go together")
+	case !strings.HasPrefix(m.URL, "http://") && !strings.HasPrefix(m.URL, "https://"):
+		return errors.New("--model-url: want http:// or https://")
+	case m.Key != "" && m.KeyFile != "":
+		return errors.New("--model-key, --model-key-file: only one of them")
+	case (m.PageCost > 0 || m.DayCost > 0) && m.PriceIn == 0 && m.PriceOut == 0:
+		return errors.New("--model-page-cost, --model-day-cost: need --model-price-in and --model-price-out")
+	case m.Timeout <= 0 || m.MaxAnswer < 1 || m.PageTokens < 1 || m.DayTokens < 1:
+		return errors.New("--model-timeout, --model-max-answer, --model-page-tokens, --model-day-tokens: above 0")
+	}
+	return nil
+}
+
+// buildModel makes the model that the fetcher asks, nil when none is configured.
+func (n *node) buildModel() (fetcher.Model, error) {
+	m := n.config.Model
+	if m.URL == "" {
+		return nil, nil
+	}
+	key := m.Key
+	if m.KeyFile != "" {
+		text, err := os.ReadFile(m.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("--model-key-file: %w", err)
+		}
+		key = strings.TrimSpace(string(text))
+	}
+	var err error
+	if n.modelEgress, err = egress.New(egress.Config{Allow: m.Allow, Origins: n.config.Origins}); err != nil {
+		return nil, err
+	}
+	micros := func(eur float64) int64 { return int64(math.Round(eur * microsPerEUR)) }
+	perThousand := func(eurPerMillion float64) int64 { return int64(math.Round(eurPerMillion * microsPerEUR / 1_000)) }
+	return fetcher.NewModel(fetcher.ModelConfig{BaseURL: m.URL, Model: m.Name, Key: fetcher.ModelKey(key), Timeout: m.Timeout,
+		MaxAnswer: m.MaxAnswer, MaxPageTokens: m.PageTokens, MaxDayTokens: m.DayTokens, PriceIn: perThousand(m.PriceIn),
+		PriceOut: perThousand(m.PriceOut), MaxPageMicros: micros(m.PageCost), MaxDayMicros: micros(m.DayCost)},
+		n.modelEgress, n.clock, n.metrics)
+}

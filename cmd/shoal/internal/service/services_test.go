@@ -1,0 +1,45 @@
+package service
+
+import (
+	"context"
+	"maps"
+	"testing"
+
+	controlclient "shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// farLog is a log on other machines: it knows how far groups are, and nothing of other processes' tails.
+type farLog struct{ stream.Log }
+
+func (farLog) Lag(topic stream.Topic) int64 {
+	return map[stream.Topic]int64{stream.Pages: 12, stream.Receipts: 3}[topic]
+}
+
+// ledBy is a control plane with that leader, whose fetchers have told what they have not read.
+type ledBy struct {
+	controlclient.Client
+	leader string
+}
+
+func (l ledBy) Status(context.Context) (controlclient.Status, error) {
+	return controlclient.Status{Leader: l.leader}, nil
+}
+
+func (ledBy) Nodes(context.Context) ([]controlclient.NodeStatus, error) {
+	return []controlclient.NodeStatus{{Name: "f1", Unread: 5}, {Name: "f2", Unread: 2}, {Name: "i1"}}, nil
+}
+
+func TestLagOfACluster(t *testing.T) {
+	for leader, want := range map[string]map[string]int64{
+		"cp1": {"tasks": 7, "pages": 12, "receipts": 3},
+		"":    {"pages": 12, "receipts": 3},
+	} {
+		s := &Services{log: farLog{}}
+		var control controlclient.Client = ledBy{leader: leader}
+		s.state.Store(&control)
+		if lag := s.lag(t.Context()); !maps.Equal(lag, want) {
+			t.Errorf("leader %q: %v, want %v", leader, lag, want)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package service
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"shoal.dev/shoal/fetcher"
+	"shoal.dev/shoal/pkg/egress"
+)
+
+// noChromium is the value of --chromium that does without a browser.
+const noChromium = "none"
+
+// chromiumNames are what a browser is called on PATH, in the order in which it is looked for.
+var chromiumNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless-shell"}
+
+// findChromium is the path of the browser of tier render: the one named, else the first on PATH; "" is none.
+func findChromium(named string) string {
+	switch named {
+	case noChromium:
+		return ""
+	case "":
+		for _, name := range chromiumNames {
+			if path, err := exec.LookPath(name); err == nil {
+				return path
+			}
+		}
+	}
+	return named
+}
+
+// openWeb makes the fetcher's way to pages. A browser that was found on PATH and does not start is left out: then a scraper
+// that needs one is refused at its launch.
+func (n *node) openWeb(ctx context.Context) (*fetcher.HTTPWeb, error) {
+	proxies, err := readProxies(n.config.Proxies)
+	if err != nil {
+		return nil, err
+	}
+	config := fetcher.WebConfig{Shared: n.services.cache, Clock: n.clock, Proxies: proxies, Logger: n.forRole("fetcher"),
+		Reader: n.reader}
+	if n.has("fetcher") {
+		config.Chromium = n.config.Chromium
+	}
+	web, err := fetcher.NewHTTPWeb(ctx, n.egress, config)
+	switch {
+	case err == nil || config.Chromium == "" || ctx.Err() != nil:
+		return web, err
+	case n.config.ChromiumNamed:
+		return nil, fmt.Errorf("--chromium: %w", err)
+	}
+	config.Logger.Warn("no tier render: the browser does not start", "err", err)
+	config.Chromium = ""
+	return fetcher.NewHTTPWeb(ctx, n.egress, config)
+}
+
+// readProxies reads the proxies of tier super, one a line; empty lines and what follows # do not count. "" is no file.
+// Errors name lines, never what they hold: there are passwords in them.
+func readProxies(path string) ([]*egress.Proxy, error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("--proxies: %w", err)
+	}
+	defer file.Close()
+	var all []*egress.Proxy
+	lines := bufio.NewScanner(file)
+	for number := 1; lines.Scan(); number++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		proxy, err := egress.ParseProxy(line)
+		if err != nil {
+			return nil, fmt.Errorf("--proxies: line %d of %s: %w", number, path, err)
+		}
+		all = append(all, proxy)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("--proxies: %s: %w", path, err)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("--proxies: %s names none", path)
+	}
+	return all, nil
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api/apitest"
+	"shoal.dev/shoal/cmd/shoal/internal/service"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+)
+
+// shell is one data directory with its service, and a command line on it.
+type shell struct {
+	t    *testing.T
+	api  *apitest.Server
+	data string
+	in   string
+	run  func(context.Context, service.Config) error
+	// said, when set, is called with everything that is written to err, whenever more is.
+	said func(string)
+}
+
+// errs is where commands write their notices.
+type errs struct {
+	bytes.Buffer
+	said func(string)
+}
+
+func (e *errs) Write(p []byte) (int, error) {
+	n, err := e.Buffer.Write(p)
+	if e.said != nil {
+		e.said(e.String())
+	}
+	return n, err
+}
+
+func newShell(t *testing.T) *shell {
+	t.Setenv("PATH", "") // whatever browser this machine has
+	b := &shell{t: t, api: apitest.New(t)}
+	b.data = b.api.DataDir(t)
+	return b
+}
+
+func (b *shell) write(name, content string) string {
+	path := filepath.Join(b.data, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	return path
+}
+
+// result is what a command left.
+type result struct {
+	code     int
+	out, err string
+}
+
+func (b *shell) shoal(args ...string) result {
+	return b.shoalIn(context.Background(), args...)
+}
+
+func (b *shell) shoalIn(ctx context.Context, args ...string) result {
+	b.t.Helper()
+	b.t.Setenv("SHOAL_DATA", b.data)
+	var out bytes.Buffer
+	notices := errs{said: b.said}
+	code := run(ctx, args, terminal.Terminal{
+		In: strings.NewReader(b.in), Out: &out, Err: &notices, Clock: apitest.Impatient{},
+	}, b.run)
+	return result{code: code, out: out.String(), err: notices.String()}
+}
+
+// want fails the test unless the command left the code and every text, in out or err.
+func (r result) want(t *testing.T, code int, texts ...string) {
+	t.Helper()
+	if r.code != code {
+		t.Errorf("exit code %d, want %d", r.code, code)
+	}
+	for _, text := range texts {
+		if !strings.Contains(r.out+r.err, text) {
+			t.Errorf("nothing says %q", text)
+		}
+	}
+	if t.Failed() {
+		t.Fatalf("out:\n%s\nerr:\n%s", r.out, r.err)
+	}
+}

@@ -205,11 +205,9 @@ func TestMoneyIsShownInEuros(t *testing.T) {
 	}
 }
 
-// TestAlertsAreComplete wants of every alert a severity, a summary, a place in the runbook, and a test of it both firing
-// and silent.
+// TestAlertsAreComplete wants of every alert a severity, a summary, the address of its runbook, and a test of it both
+// firing and silent.
 func TestAlertsAreComplete(t *testing.T) {
-	var runbook string
-	read(t, "README.md", func(data []byte) error { runbook = string(data); return nil })
 	var file struct {
 		Tests []struct {
 			Checks []struct {
@@ -241,11 +239,8 @@ func TestAlertsAreComplete(t *testing.T) {
 		if rule.Annotations["summary"] == "" {
 			t.Errorf("%s has no summary", rule.Alert)
 		}
-		if want := "deploy/monitoring/README.md#" + strings.ToLower(rule.Alert); rule.Annotations["runbook"] != want {
-			t.Errorf("%s has the runbook %q, want %q", rule.Alert, rule.Annotations["runbook"], want)
-		}
-		if !strings.Contains(runbook, "\n## "+rule.Alert+"\n\n") {
-			t.Errorf("the runbook says nothing of %s", rule.Alert)
+		if want := "https://shoal.dev/shoal/docs/operations/" + rule.Alert + ".md"; rule.Annotations["runbook_url"] != want {
+			t.Errorf("%s has the runbook %q, want %q", rule.Alert, rule.Annotations["runbook_url"], want)
 		}
 		if !fires[rule.Alert] || !silent[rule.Alert] {
 			t.Errorf("%s: tested firing %v, silent %v", rule.Alert, fires[rule.Alert], silent[rule.Alert])
@@ -254,6 +249,39 @@ func TestAlertsAreComplete(t *testing.T) {
 	for name := range fires {
 		if !seen[name] {
 			t.Errorf("the tests know %s, which is no alert", name)
+		}
+	}
+}
+
+// TestRunbooks wants a whole runbook for each alert, an alert for each runbook, and all of them in the index.
+func TestRunbooks(t *testing.T) {
+	const folder = "../../docs/operations"
+	var index string
+	read(t, filepath.Join(folder, "README.md"), func(data []byte) error { index = string(data); return nil })
+	known := map[string]bool{}
+	for _, rule := range alerts(t) {
+		known[rule.Alert] = true
+		var runbook string
+		read(t, filepath.Join(folder, rule.Alert+".md"), func(data []byte) error { runbook = string(data); return nil })
+		at := 0
+		for _, part := range []string{"# " + rule.Alert, "## Meaning", "## What users see", "## First look", "## Mend", "## After"} {
+			found := strings.Index(runbook[at:], part+"\n\n")
+			if found < 0 {
+				t.Fatalf("%s.md has no %q where it belongs", rule.Alert, part)
+			}
+			at += found + len(part)
+		}
+		if line := "| [" + rule.Alert + "](" + rule.Alert + ".md) | " + rule.Labels["severity"] + " |"; !strings.Contains(index, line) {
+			t.Errorf("the index of the runbooks has no line %q", line)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "Shoal*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := strings.TrimSuffix(filepath.Base(file), ".md"); !known[name] {
+			t.Errorf("%s is of no alert", file)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func openNode(cfg *Config, machine *machine, at *port.Port) (*node, error) {
 		ended: machine.metrics.electionEnded}
 	switch {
 	case at != nil:
-		n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{Stream: doorkeeper{at.Raft(), &n.open, cfg.Logger},
+		n.transport = at.NewTransport(doorkeeper{at.Raft(), &n.open, cfg.Logger}, raft.NetworkTransportConfig{
 			MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience, Logger: logger})
 	case cfg.transport != nil:
 		n.transport = cfg.transport
@@ -202,7 +202,7 @@ func (n *node) stop() error {
 // hangUp ends all connections with other nodes.
 func (n *node) hangUp() error {
 	var err error
-	if streams, ok := n.transport.(*raft.NetworkTransport); ok {
+	if streams, ok := n.transport.(interface{ CloseStreams() }); ok {
 		streams.CloseStreams()
 	}
 	if closer, ok := n.transport.(raft.WithClose); ok {

@@ -147,3 +147,69 @@ func TestDecisionsAreWhole(t *testing.T) {
 		}
 	}
 }
+
+var (
+	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading  = regexp.MustCompile("(?m)^#+ (.+)$")
+	fenced   = regexp.MustCompile("(?ms)^```.*?^```")
+	fromRoot = regexp.MustCompile("`((?:apiserver|bench|billing|cmd|controlplane|deploy|docs|e2e|examples|fetcher|ingest|pkg|testkit)" +
+		"/[a-zA-Z0-9_./-]+)`")
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// TestLinksResolve follows every relative link of every document, to the heading that it names.
+func TestLinksResolve(t *testing.T) {
+	all := texts(t)
+	followed := 0
+	for name, text := range all {
+		if path.Ext(name) != ".md" {
+			continue
+		}
+		for _, match := range link.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+			if strings.Contains(match[1], "://") || strings.HasPrefix(match[1], "mailto:") {
+				continue
+			}
+			followed++
+			file, anchor, _ := strings.Cut(match[1], "#")
+			target := name
+			if file != "" {
+				target = path.Join(path.Dir(name), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s, which is not there", name, match[1])
+			} else if anchor != "" && !slices.Contains(anchors(all[target]), anchor) {
+				t.Errorf("%s links to %s: no heading of %s has that name", name, match[1], target)
+			}
+		}
+	}
+	if followed < 100 {
+		t.Errorf("only %d links were followed", followed)
+	}
+}
+
+// anchors are the names under which the headings of a document are linked to.
+func anchors(text string) (names []string) {
+	for _, match := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		names = append(names, strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-"))
+	}
+	return names
+}
+
+// TestDocumentedPathsAreThere keeps the book from telling of files that have moved.
+func TestDocumentedPathsAreThere(t *testing.T) {
+	seen := 0
+	for name, text := range texts(t) {
+		if path.Ext(name) != ".md" || !under(path.Dir(name), "docs") {
+			continue
+		}
+		for _, match := range fromRoot.FindAllStringSubmatch(text, -1) {
+			seen++
+			if _, err := os.Stat(match[1]); err != nil {
+				t.Errorf("%s tells of %s, which is not there", name, match[1])
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d paths were found in docs", seen)
+	}
+}

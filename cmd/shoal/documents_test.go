@@ -25,8 +25,8 @@ func TestDocumentedCommandsAreThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := 0
-	for _, document := range []string{"README.md", "bench/README.md", "deploy/README.md", "deploy/monitoring/README.md"} {
-		content, err := os.ReadFile(filepath.Join("../..", document))
+	for _, document := range documents(t) {
+		content, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,6 +56,21 @@ func TestDocumentedCommandsAreThere(t *testing.T) {
 	if found < 20 {
 		t.Errorf("only %d commands were found in the documents", found)
 	}
+}
+
+// documents are those for people who type commands, but for what is written from the commands themselves; decisions tell
+// of some that are not there yet.
+func documents(t *testing.T) (names []string) {
+	t.Helper()
+	for _, pattern := range []string{"*.md", "bench/*.md", "deploy/*.md", "deploy/monitoring/*.md", "docs/*.md", "docs/how-to/*.md",
+		"docs/operations/*.md", "examples/*.md"} {
+		found, err := filepath.Glob(filepath.Join("../..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, found...)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return filepath.Base(name) == "configuration.md" })
 }
 
 var identityServed = regexp.MustCompile(`shoal serve --identity (\S+)`)

@@ -24,6 +24,7 @@ func TestReferenceIsAsBuilt(t *testing.T) {
 	const folder = "../../docs/reference"
 	for name, text := range map[string]string{
 		"errors.md": errorReference(), "metrics.md": metricReference(t), "commands.md": commandReference(t),
+		"../configuration.md": configurationReference(t),
 	} {
 		path := filepath.Join(folder, name)
 		if *Update {
@@ -102,4 +103,46 @@ func commandReference(t *testing.T) string {
 		fmt.Fprintf(&text, "## %s\n\n```text\n%s\n```\n\n", strings.TrimSpace("shoal "+leaf.Path()), strings.TrimSpace(help.String()))
 	}
 	return strings.TrimSuffix(text.String(), "\n")
+}
+
+// configurationReference is every setting of the service under its three names: flag, environment and line of the file.
+func configurationReference(t *testing.T) string {
+	t.Helper()
+	parser, err := kong.New(&grammar{}, kong.Name("shoal"), kong.DefaultEnvars("SHOAL"), kong.ValueFormatter(describe))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	text.WriteString("# Configuration\n\n" + generated +
+		"Every setting of `shoal serve` is a flag, a variable of the environment, and a line of the file that `--config` " +
+		"names:\n\n    --host-rate=2        SHOAL_HOST_RATE=2        host-rate = 2\n\n" +
+		"Flags win over the environment, the environment over the file. An unknown line is refused. " +
+		"Settings of other commands are in [the list of commands](reference/commands.md).\n")
+	serve := slices.IndexFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == "serve" })
+	groups, titles := map[string][]*kong.Flag{}, []string{}
+	for _, flag := range parser.Model.Children[serve].Flags {
+		if flag.Hidden || flag.Name == "help" {
+			continue
+		}
+		title := "general"
+		if flag.Group != nil {
+			title = flag.Group.Title
+		}
+		if groups[title] == nil {
+			titles = append(titles, title)
+		}
+		groups[title] = append(groups[title], flag)
+	}
+	for _, title := range titles {
+		fmt.Fprintf(&text, "\n## %s\n\n| flag and line | environment | unless told | what it is |\n|---|---|---|---|\n", title)
+		for _, flag := range groups[title] {
+			unless := ""
+			if flag.Default != "" {
+				unless = "`" + flag.Default + "`"
+			}
+			fmt.Fprintf(&text, "| `%s` | `%s` | %s | %s |\n", flag.Name, strings.Join(flag.Envs, "`, `"), unless,
+				strings.ReplaceAll(flag.Help, "|", "\\|"))
+		}
+	}
+	return text.String()
 }

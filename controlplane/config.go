@@ -13,6 +13,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/pkg/clock"
@@ -53,7 +54,9 @@ type Config struct {
 
 	Clock clock.Clock
 	IDs   ids.Source
-	Log   stream.Log // has one partition per shard
+	// Log, with one partition per shard, and Store are the leader's: nil on a node of a cluster without the role
+	// controlplane, which never leads.
+	Log   stream.Log
 	Store Store
 
 	// What a cluster is created with; later starts find it in the state.
@@ -159,7 +162,9 @@ func (c *Config) check() error {
 	}
 	need(c.Dir != "", "Dir is missing")
 	need(c.Node != "", "Node is missing")
-	need(c.Clock != nil && c.IDs != nil && c.Log != nil && c.Store != nil, "Clock, IDs, Log or Store is missing")
+	need(c.Clock != nil && c.IDs != nil, "Clock or IDs is missing")
+	leads := c.Cluster == nil || slices.Contains(c.Roles, identity.ControlPlane)
+	need(!leads || c.Log != nil && c.Store != nil, "Log or Store is missing")
 	need(c.HostOf != nil && c.ShardOf != nil && c.DomainOf != nil, "HostOf, ShardOf or DomainOf is missing")
 	need(c.Point != nil && c.BeforeWrite != nil && c.Logger != nil, "Point, BeforeWrite or Logger is missing")
 	need(c.ElectionTimeout >= 0 && c.ElectionTimeout <= MaxElectionTimeout, "ElectionTimeout is below 0 or too long")

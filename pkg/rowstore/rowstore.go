@@ -49,6 +49,11 @@ type Store interface {
 	Lists
 	Pages
 	Reads
+	// Identity names the store itself: two stores are one if and only if theirs are equal. "": it has no name.
+	Identity(ctx context.Context) (string, error)
+	// Claim makes the store its owner's, unless it is another one's already, and returns whose it is. With take it is the
+	// owner's from now on, whoever had it. An embedded store is whoever's asks.
+	Claim(ctx context.Context, owner string, take bool) (whose string, err error)
 	// Close waits for writes under way and releases the engine.
 	Close() error
 }

@@ -71,6 +71,20 @@ func NewMemory(config Config) (*Memory, error) {
 	return m, nil
 }
 
+// Embedded implements Log.
+func (*Memory) Embedded() bool { return true }
+
+// Identity implements Log: nobody else can mean this one.
+func (*Memory) Identity(context.Context) (string, error) { return "", nil }
+
+// Claim implements Log.
+func (*Memory) Claim(_ context.Context, owner string, _ bool) (whose string, err error) {
+	return owner, nil
+}
+
+// Watch implements Log: Lag counts all groups, since their members are in this process.
+func (*Memory) Watch(Topic, string) {}
+
 // Partitions is what the log was made with.
 func (m *Memory) Partitions() int { return m.partitions }
 

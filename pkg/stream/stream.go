@@ -77,6 +77,17 @@ type Log interface {
 	// Lag is how many accepted records a topic still holds: unread ones for Tail, uncommitted ones for Consume. A log on
 	// other machines knows the tails and groups that were opened on this Log, and its answer may be some seconds old.
 	Lag(topic Topic) int64
+	// Watch has Lag count a group that no process of this Log is a member of.
+	Watch(topic Topic, group string)
+
+	// Embedded says that the log is this process's own and ends with it. Other processes go on with any other log.
+	Embedded() bool
+	// Identity names the log itself: two logs are one if and only if theirs are equal. "": it has no name.
+	Identity(ctx context.Context) (string, error)
+	// Claim makes the log its owner's, unless it is another one's already, and returns whose it is. With take it is the
+	// owner's from now on, whoever had it. An owner is 1 to 64 letters and digits. An embedded log is whoever's asks.
+	Claim(ctx context.Context, owner string, take bool) (whose string, err error)
+
 	// Close ends every call with ErrClosed. Idempotent.
 	Close() error
 }

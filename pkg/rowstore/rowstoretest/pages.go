@@ -431,6 +431,21 @@ func testUnknown(s *suite) {
 	s.ok(s.store.EachRecord(s.ctx, job.ID, func(rowstore.Record) error { return errors.New("a record") }))
 }
 
+// testClaim: a store that is nobody else's is whoever's claims it, and keeps its name.
+func testClaim(s *suite) {
+	const owner = "cluster1"
+	for range 2 {
+		whose, err := s.store.Claim(s.ctx, owner, true)
+		s.ok(err)
+		s.equal("owner", owner, whose)
+	}
+	before, err := s.store.Identity(s.ctx)
+	s.ok(err)
+	after, err := s.store.Identity(s.ctx)
+	s.ok(err)
+	s.equal("name", before, after)
+}
+
 // testRefused: a page that no store takes is told apart from a store that fails, and nothing of its call is stored.
 func testRefused(s *suite) {
 	job := s.job()

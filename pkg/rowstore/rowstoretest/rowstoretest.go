@@ -31,6 +31,7 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		name string
 		run  func(s *suite)
 	}{
+		{"Claim", testClaim},
 		{"Lists", testLists},
 		{"ListsOfAllSizes", testListSizes},
 		{"ListDedupe", testListDedupe},

@@ -97,6 +97,14 @@ func Open(config Config) (*Store, error) {
 	}, nil
 }
 
+// Identity implements rowstore.Store: no other process can mean this one.
+func (*Store) Identity(context.Context) (string, error) { return "", nil }
+
+// Claim implements rowstore.Store.
+func (*Store) Claim(_ context.Context, owner string, _ bool) (whose string, err error) {
+	return owner, nil
+}
+
 // Close waits for the write under way and closes the database. Later calls fail, but for Close itself.
 func (s *Store) Close() error {
 	return errors.Join(s.reads.Close(), s.loop.Close(), s.writer.close())

@@ -107,6 +107,9 @@ func Open(ctx context.Context, config Config) (*Log, error) {
 	return l, nil
 }
 
+// Embedded implements stream.Log.
+func (*Log) Embedded() bool { return false }
+
 // Partitions is what the log was opened with.
 func (l *Log) Partitions() int { return l.config.Partitions }
 

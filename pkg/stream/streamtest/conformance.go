@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) stream.Log) {
 		{"TryPublishAllOrNone", testTryPublishAllOrNone},
 		{"PublishCancel", testPublishCancel},
 		{"Lag", testLag},
+		{"Claim", testClaim},
 		{"CloseEndsCalls", testCloseEndsCalls},
 		{"ConcurrentTail", testConcurrentTail},
 		{"ConcurrentConsume", testConcurrentConsume},

@@ -117,6 +117,19 @@ func testLag(t *testing.T, log stream.Log) {
 	awaitLag(t, log, stream.Tasks, 0)
 }
 
+// testClaim: a log that is nobody else's is whoever's claims it, and an embedded one has no name.
+func testClaim(t *testing.T, log stream.Log) {
+	const owner = "cluster1"
+	for range 2 {
+		if whose, err := log.Claim(patient(t), owner, false); err != nil || whose != owner {
+			t.Fatalf("claimed by %s, it is %q's: %v", owner, whose, err)
+		}
+	}
+	if name, err := log.Identity(patient(t)); err != nil || log.Embedded() && name != "" {
+		t.Errorf("embedded %v, it is called %q: %v", log.Embedded(), name, err)
+	}
+}
+
 func testCloseEndsCalls(t *testing.T, log stream.Log) {
 	t1, c1 := tail(t, log, stream.Tasks, 0), consume(t, log, stream.Pages, group)
 	ctx, ended := patient(t), make(chan error, 2)

@@ -195,7 +195,7 @@ func (c *Cluster) prepare(ctx context.Context, t *terminal.Terminal, web *synthw
 		d.launch, err = newProcesses()
 		return d, err
 	}
-	d.launch, err = startTogether(ctx, c.Data)
+	d.launch, err = startTogether(c.Data)
 	return d, err
 }
 

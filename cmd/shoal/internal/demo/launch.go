@@ -142,8 +142,8 @@ func (p *process) kill() error {
 type together struct{ on *service.Services }
 
 // startTogether opens what the nodes share, with rows in a directory.
-func startTogether(ctx context.Context, dir string) (launcher, error) {
-	on, err := service.OpenEmbedded(ctx, "demo", filepath.Join(dir, "rows"))
+func startTogether(dir string) (launcher, error) {
+	on, err := service.OpenEmbedded(filepath.Join(dir, "rows"))
 	if err != nil {
 		return nil, err
 	}

@@ -58,8 +58,8 @@ func (m *ModelFlags) check() error {
 	return nil
 }
 
-// buildModel makes the model that the fetcher asks, nil when none is configured.
-func (n *node) buildModel() (fetcher.Model, error) {
+// openModel makes the model that the fetcher asks, nil when none is configured.
+func (n *node) openModel() (fetcher.Model, error) {
 	m := n.config.Model
 	if m.URL == "" {
 		return nil, nil
@@ -72,14 +72,15 @@ func (n *node) buildModel() (fetcher.Model, error) {
 		}
 		key = strings.TrimSpace(string(text))
 	}
-	var err error
-	if n.modelEgress, err = egress.New(egress.Config{Allow: m.Allow, Origins: n.config.Origins}); err != nil {
+	out, err := egress.New(egress.Config{Allow: m.Allow, Origins: n.config.Origins}) // to its endpoint only
+	if err != nil {
 		return nil, err
 	}
+	n.closeLater(func() error { out.Close(); return nil })
 	micros := func(eur float64) int64 { return int64(math.Round(eur * microsPerEUR)) }
 	perThousand := func(eurPerMillion float64) int64 { return int64(math.Round(eurPerMillion * microsPerEUR / 1_000)) }
 	return fetcher.NewModel(fetcher.ModelConfig{BaseURL: m.URL, Model: m.Name, Key: fetcher.ModelKey(key), Timeout: m.Timeout,
 		MaxAnswer: m.MaxAnswer, MaxPageTokens: m.PageTokens, MaxDayTokens: m.DayTokens, PriceIn: perThousand(m.PriceIn),
 		PriceOut: perThousand(m.PriceOut), MaxPageMicros: micros(m.PageCost), MaxDayMicros: micros(m.DayCost)},
-		n.modelEgress, n.clock, n.metrics)
+		out, n.clock, n.metrics)
 }

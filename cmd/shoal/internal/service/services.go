@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"path/filepath"
 	"sync/atomic"
 
 	"shoal.dev/shoal/billing"
@@ -25,134 +25,121 @@ import (
 // Services are what the roles work on. This file is the one place that knows which implementations there are: nothing
 // else asks whether a process is alone.
 type Services struct {
-	log   stream.Log
-	store rowstore.Store
-	cache cache.Cache
-	// shared are the names of log and store, where they are not this process's own.
-	shared controlplane.Services
+	log   stream.Log     // nil: it is not open
+	store rowstore.Store // nil: it is not open
+	cache cache.Cache    // nil: it is not open
 	// state is the control plane's, once there is one.
 	state atomic.Pointer[controlclient.Client]
 }
 
-// openServices opens what the config names, and what it does not name in this process: a log in memory, rows in a
-// directory, limits and caches of its own.
-func openServices(ctx context.Context, config ServicesConfig, node, dir string, log *slog.Logger,
-	now clock.Clock, point func(string)) (_ *Services, err error) {
-	s := &Services{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.Close())
-		}
-	}()
-	if s.log, err = openStream(ctx, config, node, log, now); err != nil {
-		return nil, err
-	}
-	if s.store, err = openRows(ctx, config, node, dir, log, now, point); err != nil {
-		return nil, err
-	}
-	if s.cache, err = s.openCache(ctx, config, log, now); err != nil {
-		return nil, err
-	}
-	if s.shared, err = s.identify(ctx); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
 // OpenEmbedded opens services for all nodes of this process: a log in memory, rows in a directory, a cache in memory.
-func OpenEmbedded(ctx context.Context, node, dir string) (*Services, error) {
-	return openServices(ctx, ServicesConfig{}, node, dir, nil, clock.System{}, func(string) {})
+func OpenEmbedded(dir string) (*Services, error) {
+	log, err := embeddedLog()
+	if err != nil {
+		return nil, err
+	}
+	store, err := sqlite.Open(sqlite.Config{Dir: dir, Point: func(string) {}})
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return &Services{log: log, store: store, cache: cache.NewLocal(clock.System{})}, nil
 }
 
-// identify asks log and store who they are.
-func (s *Services) identify(ctx context.Context) (shared controlplane.Services, err error) {
-	type named interface {
-		Identity(ctx context.Context) (string, error)
-	}
-	if log, ok := s.log.(named); ok {
-		if shared.Log, err = log.Identity(ctx); err != nil {
-			return shared, err
-		}
-	}
-	if store, ok := s.store.(named); ok {
-		if shared.Rows, err = store.Identity(ctx); err != nil {
-			return shared, err
-		}
-	}
-	shared.Claim = s.claim
-	return shared, nil
+// Close ends the services, once the nodes on them have stopped.
+func (s *Services) Close() error {
+	return errors.Join(s.cache.Close(), s.log.Close(), s.store.Close())
 }
 
-// claim marks log and store as a cluster's, where they are not this process's own.
-func (s *Services) claim(ctx context.Context, cluster ids.ID, take bool) error {
-	type claimed interface {
-		Claim(ctx context.Context, owner string, take bool) (whose string, err error)
-	}
-	for _, service := range []struct {
-		name string
-		of   any
-	}{{"the log (--kafka-prefix)", s.log}, {"the database (--clickhouse-url)", s.store}} {
-		of, ok := service.of.(claimed)
-		if !ok {
-			continue
-		}
-		switch whose, err := of.Claim(ctx, cluster.String(), take); {
-		case err != nil:
+// openLog opens the log that the settings name, and one in this process when they name none.
+func (n *node) openLog(ctx context.Context) (err error) {
+	if n.services.log == nil {
+		if n.services.log, err = n.config.Services.openLog(ctx, n); err != nil {
 			return err
-		case whose != cluster.String():
-			return fault.New(fault.OtherServices, "%s is that of cluster %s, and this is cluster %s: each has its own",
-				service.name, whose, cluster)
 		}
+		n.closeLater(n.services.log.Close)
 	}
+	n.records = stream.Measured(n.services.log, n.clock, n.metrics)
 	return nil
 }
 
-func openStream(ctx context.Context, config ServicesConfig, node string, log *slog.Logger, now clock.Clock) (stream.Log,
-	error) {
-	partitions := int(controlplane.Defaults().Shards)
-	if len(config.KafkaBrokers) == 0 {
-		return opened[stream.Log](stream.NewMemory(stream.Config{Partitions: partitions}))
+// openRows opens the row store that the settings name, and one in the data directory when they name none.
+func (n *node) openRows(ctx context.Context) (err error) {
+	if n.services.store != nil {
+		return nil
 	}
-	settings, err := config.Kafka()
+	if n.services.store, err = n.config.Services.openRows(ctx, n); err != nil {
+		return err
+	}
+	n.closeLater(n.services.store.Close)
+	return nil
+}
+
+// openCache opens the cache that the settings name, and one in this process when they name none.
+func (n *node) openCache(ctx context.Context) (err error) {
+	if n.services.cache == nil {
+		if n.services.cache, err = n.config.Services.openCache(ctx, n); err != nil {
+			return err
+		}
+		n.closeLater(n.services.cache.Close)
+	}
+	cache.Measure(n.services.cache, n.metrics)
+	return nil
+}
+
+func embeddedLog() (stream.Log, error) {
+	log, err := stream.NewMemory(stream.Config{Partitions: int(controlplane.Defaults().Shards)})
+	if err != nil {
+		return nil, err // and no interface that holds a nil pointer
+	}
+	return log, nil
+}
+
+func (c *ServicesConfig) openLog(ctx context.Context, n *node) (stream.Log, error) {
+	if len(c.KafkaBrokers) == 0 {
+		return embeddedLog()
+	}
+	settings, err := c.Kafka()
 	if err != nil {
 		return nil, err
 	}
-	settings.Prefix, settings.Partitions, settings.Replicas = config.KafkaPrefix, partitions, config.KafkaReplicas
-	settings.Node, settings.Logger, settings.Clock = node, log, now
-	records, err := opened[stream.Log](kafka.Open(ctx, settings))
+	settings.Prefix, settings.Partitions, settings.Replicas = c.KafkaPrefix, int(controlplane.Defaults().Shards), c.KafkaReplicas
+	settings.Node, settings.Logger, settings.Clock = n.name, n.log, n.clock
+	log, err := kafka.Open(ctx, settings)
 	if err != nil {
 		return nil, fmt.Errorf("--kafka-brokers: %w", err)
 	}
-	return records, nil
+	return log, nil
 }
 
-func openRows(ctx context.Context, config ServicesConfig, node, dir string, log *slog.Logger, now clock.Clock,
-	point func(string)) (rowstore.Store, error) {
-	if config.ClickhouseURL == "" {
-		return opened[rowstore.Store](sqlite.Open(sqlite.Config{Dir: dir, Point: point}))
+func (c *ServicesConfig) openRows(ctx context.Context, n *node) (rowstore.Store, error) {
+	if c.ClickhouseURL == "" {
+		store, err := sqlite.Open(sqlite.Config{Dir: filepath.Join(n.config.Data, "rows"), Point: n.point})
+		if err != nil {
+			return nil, err
+		}
+		return store, nil
 	}
-	settings, err := config.clickhouse()
+	settings, err := c.clickhouse()
 	if err != nil {
 		return nil, err
 	}
-	settings.Node, settings.Clock, settings.Logger, settings.Point = node, now, log, point
-	store, err := opened[rowstore.Store](clickhouse.Open(ctx, settings))
+	settings.Node, settings.Clock, settings.Logger, settings.Point = n.name, n.clock, n.log, n.point
+	store, err := clickhouse.Open(ctx, settings)
 	if err != nil {
 		return nil, fmt.Errorf("--clickhouse-url: %w", err)
 	}
 	return store, nil
 }
 
-func (s *Services) openCache(ctx context.Context, config ServicesConfig, log *slog.Logger, now clock.Clock) (cache.Cache,
-	error) {
-	if config.RedisAddr == "" {
-		return cache.NewLocal(now), nil
+func (c *ServicesConfig) openCache(ctx context.Context, n *node) (cache.Cache, error) {
+	if c.RedisAddr == "" {
+		return cache.NewLocal(n.clock), nil
 	}
-	settings, err := config.redis()
+	settings, err := c.redis()
 	if err != nil {
 		return nil, err
 	}
-	settings.Prefix, settings.Processes, settings.Clock, settings.Log = config.RedisPrefix, s.apiServers, now, log
+	settings.Prefix, settings.Processes, settings.Clock, settings.Log = c.RedisPrefix, n.services.apiServers, n.clock, n.log
 	redis, err := cache.Open(settings)
 	if err != nil {
 		return nil, err
@@ -163,13 +150,45 @@ func (s *Services) openCache(ctx context.Context, config ServicesConfig, log *sl
 	return redis, nil
 }
 
-// opened keeps what could not be opened from becoming an interface that holds a nil pointer.
-func opened[I any, T any](service T, err error) (I, error) {
-	if err != nil {
-		var none I
-		return none, err
+// identify asks what is open who it is.
+func (s *Services) identify(ctx context.Context) (shared controlplane.Services, err error) {
+	if s.log != nil {
+		if shared.Log, err = s.log.Identity(ctx); err != nil {
+			return shared, err
+		}
 	}
-	return any(service).(I), nil
+	if s.store != nil {
+		if shared.Rows, err = s.store.Identity(ctx); err != nil {
+			return shared, err
+		}
+	}
+	shared.Claim = s.claim
+	return shared, nil
+}
+
+// claim marks what is open as a cluster's.
+func (s *Services) claim(ctx context.Context, cluster ids.ID, take bool) error {
+	if s.log != nil {
+		if err := claim(ctx, "the log (--kafka-prefix)", s.log.Claim, cluster, take); err != nil {
+			return err
+		}
+	}
+	if s.store != nil {
+		return claim(ctx, "the database (--clickhouse-url)", s.store.Claim, cluster, take)
+	}
+	return nil
+}
+
+func claim(ctx context.Context, name string, of func(ctx context.Context, owner string, take bool) (string, error),
+	cluster ids.ID, take bool) error {
+	switch whose, err := of(ctx, cluster.String(), take); {
+	case err != nil:
+		return err
+	case whose != cluster.String():
+		return fault.New(fault.OtherServices, "%s is that of cluster %s, and this is cluster %s: each has its own",
+			name, whose, cluster)
+	}
+	return nil
 }
 
 // apiServers is how many processes share the limits.
@@ -191,10 +210,8 @@ func (s *Services) apiServers() int {
 
 // watchGroups has lag know how far roles of other processes are.
 func (s *Services) watchGroups() {
-	if log, ok := s.log.(*kafka.Log); ok {
-		log.Watch(stream.Pages, ingest.Group)
-		log.Watch(stream.Receipts, billing.Group)
-	}
+	s.log.Watch(stream.Pages, ingest.Group)
+	s.log.Watch(stream.Receipts, billing.Group)
 }
 
 // lag is how many records each topic holds, of those of which it is known: how far tasks were read on other machines the
@@ -204,7 +221,7 @@ func (s *Services) lag(ctx context.Context) map[string]int64 {
 	for _, topic := range stream.Topics() {
 		lag[topic.String()] = s.log.Lag(topic)
 	}
-	if _, embedded := s.log.(*stream.Memory); embedded {
+	if s.log.Embedded() {
 		return lag
 	}
 	delete(lag, stream.Tasks.String())
@@ -227,23 +244,8 @@ func (s *Services) lag(ctx context.Context) map[string]int64 {
 // idle says whether everything that was published to a topic has been worked on. It is nil for a log that outlives this
 // process: others go on with it.
 func (s *Services) idle(topic stream.Topic) func() bool {
-	if _, embedded := s.log.(*stream.Memory); !embedded {
+	if !s.log.Embedded() {
 		return nil
 	}
 	return func() bool { return s.log.Lag(topic) == 0 }
-}
-
-// Close ends the services, once the roles have stopped.
-func (s *Services) Close() error {
-	var err error
-	if s.cache != nil {
-		err = s.cache.Close()
-	}
-	if s.log != nil {
-		err = errors.Join(err, s.log.Close())
-	}
-	if s.store != nil {
-		err = errors.Join(err, s.store.Close())
-	}
-	return err
 }

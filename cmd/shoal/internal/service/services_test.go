@@ -12,6 +12,8 @@ import (
 // farLog is a log on other machines: it knows how far groups are, and nothing of other processes' tails.
 type farLog struct{ stream.Log }
 
+func (farLog) Embedded() bool { return false }
+
 func (farLog) Lag(topic stream.Topic) int64 {
 	return map[stream.Topic]int64{stream.Pages: 12, stream.Receipts: 3}[topic]
 }

@@ -41,10 +41,7 @@ func (n *node) openWeb(ctx context.Context) (*fetcher.HTTPWeb, error) {
 		return nil, err
 	}
 	config := fetcher.WebConfig{Shared: n.services.cache, Clock: n.clock, Proxies: proxies, Logger: n.forRole("fetcher"),
-		Reader: n.reader}
-	if n.has("fetcher") {
-		config.Chromium = n.config.Chromium
-	}
+		Reader: n.reader, Chromium: n.config.Chromium}
 	web, err := fetcher.NewHTTPWeb(ctx, n.egress, config)
 	switch {
 	case err == nil || config.Chromium == "" || ctx.Err() != nil:

@@ -86,10 +86,4 @@ func TestABrowserThatDoesNotStart(t *testing.T) {
 	if web, err := n.openWeb(t.Context()); err == nil || !strings.Contains(err.Error(), "--chromium") {
 		t.Errorf("named: %v, %v", web, err)
 	}
-	n.config.Roles = []string{"apiserver"}
-	web, err := n.openWeb(t.Context())
-	if err != nil {
-		t.Fatalf("named where no page is fetched: %v", err)
-	}
-	web.Close()
 }

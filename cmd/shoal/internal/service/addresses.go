@@ -1,0 +1,51 @@
+package service
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// authorityOf is the host and port that politeness counts by. A listed address was checked at intake; one that cannot be
+// read all the same has the empty host.
+func authorityOf(url string) string {
+	canonical, err := egress.Canonical(url)
+	if err != nil {
+		return ""
+	}
+	return model.HostOf(canonical)
+}
+
+// shardBy is the shard of an authority: all hosts of one registrable domain are in one.
+func shardBy(shards int) func(string) int {
+	return func(authority string) int {
+		host := authority
+		if at := strings.LastIndexByte(authority, ':'); at > strings.LastIndexByte(authority, ']') {
+			host = authority[:at]
+		}
+		return int(xxh3.HashString(egress.RegistrableDomain(strings.Trim(host, "[]"))) % uint64(shards))
+	}
+}
+
+// readDomain names the domain that a website's reads count for, and nothing for addresses that are answered unread.
+func readDomain() (func(url string) uint64, error) {
+	contacts, err := extract.Compile(model.Recipe{Endpoint: model.WebsiteContacts})
+	if err != nil {
+		return nil, fmt.Errorf("website contacts: %w", err)
+	}
+	return func(url string) uint64 {
+		if _, unread, err := contacts.Unfetched(extract.Page{URL: url, Asked: url}); unread || err != nil {
+			return 0
+		}
+		canonical, err := egress.Canonical(url)
+		if err != nil {
+			return 0
+		}
+		return max(xxh3.HashString(egress.RegistrableDomain(egress.Host(canonical))), 1)
+	}, nil
+}

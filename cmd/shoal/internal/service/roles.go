@@ -1,0 +1,173 @@
+package service
+
+import (
+	"context"
+	"iter"
+	"path/filepath"
+	"time"
+
+	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/billing"
+	controlclient "shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/fetcher"
+	"shoal.dev/shoal/ingest"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/lifecycle"
+	"shoal.dev/shoal/pkg/rules/ecb"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Bounds of a stop: how long a process that is alone lets its fetcher finish what is under way, and then each of the
+// roles behind it what is in the log.
+const (
+	aloneStop     = 5 * time.Second
+	drainPatience = 2 * time.Second
+)
+
+func (n *node) opsPart() lifecycle.Part {
+	return lifecycle.Part{Name: opsModule, Run: func(ctx context.Context) error { return n.operators().Serve(ctx, n.ops) }}
+}
+
+func (n *node) openEgress(context.Context) (err error) {
+	n.egress, err = egress.New(egress.Config{Allow: n.config.EgressAllow, Origins: n.config.Origins, Metrics: n.metrics})
+	if err != nil {
+		return err
+	}
+	n.closeLater(func() error { n.egress.Close(); return nil })
+	return nil
+}
+
+func (n *node) buildReader(context.Context) error {
+	n.reader = fetcher.NewReader(fetcher.ReaderConfig{Dir: filepath.Join(n.config.Data, "unreadable"), Clock: n.clock,
+		Logger: n.forRole("reading"), Metrics: n.metrics})
+	return nil
+}
+
+func (n *node) buildWeb(ctx context.Context) (err error) {
+	if n.web, err = n.openWeb(ctx); err != nil {
+		return err
+	}
+	n.web.Measure(n.metrics)
+	n.closeLater(func() error { n.web.Close(); return nil })
+	return nil
+}
+
+func (n *node) buildRates(context.Context) error {
+	n.rates = ecb.NewSource(n.egress, ecb.Config{Shared: n.services.cache, Clock: n.clock, Logger: n.forRole("rates")})
+	return nil
+}
+
+func (n *node) buildRecount(context.Context) error {
+	n.daily = billing.NewDaily(billing.DailyConfig{Node: n.name, Dir: n.config.Data, Control: n.control.Client(),
+		Store: n.services.store, Clock: n.clock, Logger: n.forRole(identity.Billing), Metrics: n.metrics})
+	return nil
+}
+
+func (n *node) recountPart() lifecycle.Part {
+	return lifecycle.Part{Name: recountModule, Run: n.daily.Run}
+}
+
+func (n *node) buildBilling(context.Context) error {
+	n.billing = billing.New(billing.Config{Log: n.records, Settle: n.control.Client().Settle,
+		Logger: n.forRole(identity.Billing), Metrics: n.metrics, Tracer: n.tracer, Clock: n.clock, Point: n.point,
+		Reader: n.reader.For(identity.Billing)})
+	return nil
+}
+
+func (n *node) billingPart() lifecycle.Part {
+	return lifecycle.Part{Name: identity.Billing, Run: n.billing.Run, Idle: n.services.idle(stream.Receipts),
+		Patience: drainPatience}
+}
+
+func (n *node) buildIngest(context.Context) error {
+	n.ingest = ingest.New(ingest.Config{Log: n.records, Store: n.services.store,
+		Control: ingest.FromClient(n.control.Client()), Logger: n.forRole(identity.Ingest), Metrics: n.metrics,
+		Tracer: n.tracer, Clock: n.clock, Crash: n.point, Reader: n.reader.For(identity.Ingest)})
+	return nil
+}
+
+func (n *node) ingestPart() lifecycle.Part {
+	return lifecycle.Part{Name: identity.Ingest, Run: n.ingest.Run, Idle: n.services.idle(stream.Pages),
+		Patience: drainPatience}
+}
+
+func (n *node) buildFetcher(context.Context) error {
+	asked, err := n.openModel()
+	if err != nil {
+		return err
+	}
+	config := &n.config
+	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: n.boot, Log: n.records,
+		Control: fetcher.FromClient(n.control.Client()), Web: n.web, Model: asked, Rates: n.rates, IDs: n.ids,
+		Clock: n.clock, ShardOf: shardBy(n.records.Partitions()), Workers: config.FetchWorkers,
+		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
+		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
+		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
+		Logger:  n.forRole(identity.Fetcher), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point, Reader: n.reader})
+	return nil
+}
+
+func (n *node) fetcherPart() lifecycle.Part {
+	return lifecycle.Part{Name: identity.Fetcher, Run: n.fetcher.Run}
+}
+
+func (n *node) buildAPI(context.Context) (err error) {
+	config, on := &n.config, n.services
+	on.watchGroups()
+	n.api, err = apiserver.New(apiserver.Config{Client: n.control.Client(), Operator: n.control.Operator(),
+		Store: on.store, Guard: n.egress, ExchangeRates: n.rates, Limiter: on.cache, Values: on.cache, Lag: on.lag,
+		Recount: n.recount, Node: n.name, Boot: n.boot, Clock: n.clock, IDs: n.ids, DataDir: config.Data,
+		NoRateLimits: config.NoRateLimits, Rates: config.Calls.Rates, CustomerRates: config.Calls.CustomerRates,
+		TrustedProxies: config.Calls.TrustedProxies, MaxHostRate: config.MaxHostRate,
+		MaxHostConnections: config.MaxHostConnections, SearchEngines: config.SearchEngines,
+		StopGrace: config.Times.Grace, FinishWithin: config.stopWithin(), Operators: n.admin,
+		Log: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer})
+	return err
+}
+
+func (n *node) apiPart() lifecycle.Part {
+	return lifecycle.Part{Name: identity.APIServer, Run: n.serveAPI}
+}
+
+// recount holds the ledger against the page records, for an operator.
+func (n *node) recount(ctx context.Context, view *controlclient.View) iter.Seq2[apiserver.Recounted, error] {
+	return func(yield func(apiserver.Recounted, error) bool) {
+		for c, err := range billing.Recount(ctx, view, n.services.store) {
+			run := apiserver.Recounted{JobID: c.Job, CustomerRef: c.Customer, EntryID: c.Entry, LedgerMicros: c.LedgerMicros,
+				RecountMicros: c.RecountMicros, LedgerPages: c.LedgerPages, RecountPages: c.RecountPages,
+				LedgerItems: c.LedgerItems, RecountItems: c.RecountItems, Equal: c.Equal(), Undone: c.Undone}
+			if !yield(run, err) {
+				return
+			}
+		}
+	}
+}
+
+func (n *node) readyPart() lifecycle.Part {
+	return lifecycle.Part{Name: readyModule, Run: n.tellReady}
+}
+
+// tellReady is the part that says that all before it have started.
+func (n *node) tellReady(ctx context.Context) error {
+	n.started.Store(true)
+	if n.config.Ready != nil {
+		n.config.Ready("")
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// serveAPI makes the self-hosting customer's key before the first call is taken.
+func (n *node) serveAPI(ctx context.Context) error {
+	if n.config.SelfKey {
+		if _, err := apiserver.SelfKey(ctx, n.control.Client(), n.ids, n.config.Data); err != nil {
+			return err
+		}
+	}
+	n.started.Store(true)
+	if n.config.Ready != nil {
+		n.config.Ready(n.listener.Addr().String())
+	}
+	return n.api.Serve(ctx, n.listener)
+}

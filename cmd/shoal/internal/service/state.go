@@ -1,0 +1,94 @@
+package service
+
+import (
+	"context"
+	"net"
+	"os"
+	"time"
+
+	"shoal.dev/shoal/cmd/shoal/internal/version"
+	"shoal.dev/shoal/controlplane"
+	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/pkg/lifecycle"
+	"shoal.dev/shoal/testkit/slowdisk"
+)
+
+// buildState makes the control plane's part in this process. Log and row store are its leader's, so only the role has
+// them opened for it; whatever is open has to be the cluster's.
+func (n *node) buildState(ctx context.Context) error {
+	shared, err := n.services.identify(ctx)
+	if err != nil {
+		return err
+	}
+	settings := n.stateSettings(shared)
+	if settings.DomainOf, err = readDomain(); err != nil {
+		return err
+	}
+	if n.control, err = controlplane.New(settings); err != nil {
+		return err
+	}
+	client := n.control.Client()
+	n.services.state.Store(&client)
+	return nil
+}
+
+func (n *node) statePart() lifecycle.Part {
+	return lifecycle.Part{Name: identity.ControlPlane, Run: n.control.Run, Ready: n.control.Ready()}
+}
+
+// stateSettings are those of the control plane's part in this process.
+func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
+	config, times := n.config, n.config.Times
+	settings := controlplane.Defaults()
+	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, n.name, n.boot, config.Roles
+	settings.Version, settings.Metrics, settings.Tracer = version.String(), n.metrics, n.tracer
+	settings.Logger = n.forRole("controlplane")
+	if n.has("fetcher") {
+		settings.Capacity, settings.Tiers = config.Capacity, n.web.Tiers()
+	}
+	if cluster := config.Cluster; cluster != nil {
+		host := cluster.advertised()
+		_, port, _ := net.SplitHostPort(cluster.Listen) // the flags were checked
+		settings.Cluster = &controlplane.Cluster{Identity: n.identity, Listen: cluster.Listen,
+			Advertise: net.JoinHostPort(host, port), GossipListen: cluster.GossipListen, GossipAdvertise: host,
+			Join: cluster.Join, Bootstrap: cluster.Bootstrap, LeaveOnStop: cluster.LeaveOnStop}
+	}
+	settings.Clock, settings.IDs, settings.Services = n.clock, n.ids, shared
+	settings.Services.Rebind = config.RebindServices
+	settings.Log, settings.Store, settings.Point = n.records, n.services.store, n.point
+	settings.BeforeWrite, settings.ElectionTimeout = slowdisk.FromEnv(os.Getenv), times.Election
+	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
+	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))
+	if times.Fetch > 0 {
+		settings.FetchDeadline = 2 * times.Fetch // a try that was begun, and room for what surrounds it
+	}
+	if times.Lease > 0 {
+		settings.Lease, settings.EndWithin = times.Lease, max(times.Lease/10, time.Second/2)
+	}
+	if times.Markers > 0 {
+		settings.MarkerEvery = times.Markers
+	}
+	if n := config.SnapshotEntries; n > 0 {
+		settings.Snapshots.Entries, settings.Snapshots.Every = n, time.Duration(n)*time.Millisecond
+	}
+	return settings
+}
+
+// advertised is where other nodes reach this one: where it was told to say, or the address that it listens on, or, of
+// all addresses of the machine, the first that is not its loopback's.
+func (c *ClusterConfig) advertised() string {
+	if c.Advertise != "" {
+		return c.Advertise
+	}
+	host, _, _ := net.SplitHostPort(c.Listen) // the flags were checked
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return host
+	}
+	addresses, _ := net.InterfaceAddrs() // none: the loopback's
+	for _, address := range addresses {
+		if network, ok := address.(*net.IPNet); ok && network.IP.IsGlobalUnicast() {
+			return network.IP.String()
+		}
+	}
+	return "127.0.0.1"
+}

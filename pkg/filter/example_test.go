@@ -1,0 +1,21 @@
+package filter_test
+
+import (
+	"fmt"
+
+	"shoal.dev/shoal/pkg/filter"
+)
+
+// Text that is a number counts as that number where the operand is one.
+func ExampleParse() {
+	node, err := filter.Parse([]byte(`{"price": {"$gt": 10}, "$or": [{"stock": true}, {"title": {"contains": "chair"}}]}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(filter.Match(node, map[string]any{"price": "12.50", "title": "Armchair"}))
+	fmt.Println(filter.Match(node, map[string]any{"price": "9.90", "stock": true}))
+	// Output:
+	// true
+	// false
+}

@@ -1,0 +1,13 @@
+package model_test
+
+import (
+	"fmt"
+
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Tiers are tried in the order of their prices, whatever order they are named in.
+func ExampleTierSet_Tiers() {
+	fmt.Println(model.TiersOf(model.RenderSuper, model.Super, model.Plain).Tiers())
+	// Output: [plain super render+super]
+}

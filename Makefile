@@ -45,6 +45,8 @@ BROWSERS := chromium chromium-browser google-chrome headless-shell
 LEFT_OUT  = $(strip $(if $(CC_FOUND),,the race detector (no C compiler);) \
   $(if $(strip $(foreach name,$(BROWSERS),$(shell command -v $(name)))),,tier render (no chromium);) \
   $(if $(shell command -v ip),,networks that are cut (no ip);) \
+  $(if $(shell command -v curl),,the curl example (no curl);) \
+  $(if $(shell command -v python3),,the Python example (no python3);) \
   $(if $(shell command -v promtool),,alert rules (no promtool, make alerts);) \
   $(if $(SHOAL_CLUSTER_SUITE),,real services (make cluster);))
 

@@ -2,6 +2,7 @@ package house_test
 
 import (
 	"fmt"
+	"go/doc"
 	"io/fs"
 	"os"
 	"path"
@@ -211,5 +212,25 @@ func TestDocumentedPathsAreThere(t *testing.T) {
 	}
 	if seen < 20 {
 		t.Errorf("only %d paths were found in docs", seen)
+	}
+}
+
+// TestSharedPackagesHaveExamples wants of every package directly under pkg one example that runs.
+func TestSharedPackagesHaveExamples(t *testing.T) {
+	shown := map[string]bool{}
+	for _, s := range sources(t) {
+		name, inside := strings.CutPrefix(s.dir, "pkg/")
+		if !inside || strings.Contains(name, "/") || strings.HasSuffix(name, "test") {
+			continue
+		}
+		shown[name] = shown[name] || false
+		for _, example := range doc.Examples(s.file) {
+			shown[name] = shown[name] || example.Output != ""
+		}
+	}
+	for name, has := range shown {
+		if !has {
+			t.Errorf("pkg/%s has no example with an // Output: write one that shows what it is for", name)
+		}
 	}
 }

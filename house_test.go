@@ -114,6 +114,8 @@ func forbidden(dir, target string) string {
 	switch {
 	case under(target, "cmd") && !under(dir, "cmd"):
 		return "nobody imports cmd: it chooses and wires implementations, and nothing may depend on that choice"
+	case under(dir, "examples"):
+		return "an example is a program of somebody who has the API alone"
 	case under(dir, "pkg", "testkit") && to != "":
 		return "pkg and testkit never import a role: pkg is what roles share, and the test kit " +
 			"sees the service from outside"
@@ -146,6 +148,7 @@ func TestForbidden(t *testing.T) {
 		{"cmd/shoal", "fetcher", false},
 		{"cmd/shoal", "testkit/synthweb", false},
 		{"bench", "cmd/shoal", true},
+		{"examples/go", "pkg/ids", true},
 	} {
 		if reason := forbidden(c.dir, c.target); (reason != "") != c.refused {
 			t.Errorf("%s importing %s: refused %q, want refused: %v", c.dir, c.target, reason, c.refused)
@@ -212,7 +215,7 @@ func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 			"DoDeadline", "DoRedirects", "Get", "GetTimeout", "GetDeadline", "Post", "Dial", "DialTimeout", "TCPDialer"},
 	}
 	for _, s := range sources(t) {
-		if s.test || forTests(s.dir) || under(s.dir, "pkg/egress", "cmd", "bench") || under(s.dir, operators...) {
+		if s.test || forTests(s.dir) || under(s.dir, "pkg/egress", "cmd", "bench", "examples") || under(s.dir, operators...) {
 			continue
 		}
 		if under(s.dir, "controlplane/internal/port") {
@@ -466,7 +469,7 @@ func TestPackagesSayWhatTheyOwn(t *testing.T) {
 // TestFoldersAreNamedAfterThings refuses names that say nothing.
 func TestFoldersAreNamedAfterThings(t *testing.T) {
 	vague := []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib", "base", "core", "tools"}
-	top := append([]string{".", "cmd", "pkg", "testkit", "deploy", "bench", "e2e"}, roles...)
+	top := append([]string{".", "cmd", "pkg", "testkit", "deploy", "bench", "e2e", "examples"}, roles...)
 	for _, s := range sources(t) {
 		parts := strings.Split(s.dir, "/")
 		if !slices.Contains(top, parts[0]) {

@@ -1,0 +1,144 @@
+// Command go launches a run over the addresses of a file, watches it, and prints its rows: go LIST NAME. It uses the API
+// by its published shapes and the standard library alone.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: go LIST NAME")
+		os.Exit(2)
+	}
+	shoal := service{server: os.Getenv("SHOAL_SERVER"), key: os.Getenv("SHOAL_KEY")}
+	if err := shoal.crawl(ctx, os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// service is a Shoal server, and a key for it.
+type service struct{ server, key string }
+
+// crawl runs a list and prints what it brings.
+func (s service) crawl(ctx context.Context, list, name string) error {
+	text, err := os.ReadFile(list)
+	if err != nil {
+		return err
+	}
+	job, err := s.launch(ctx, strings.Fields(string(text)), name)
+	if err != nil {
+		return err
+	}
+	if err := s.watch(ctx, job); err != nil {
+		return err
+	}
+	return s.rows(ctx, job)
+}
+
+// launch starts a run and returns its id. The same name gives the same group again.
+func (s service) launch(ctx context.Context, urls []string, name string) (job string, err error) {
+	var group struct{ ID string }
+	if err := s.ask(ctx, "PUT", "/api/scraper/group", name, map[string]any{"name": name}, &group); err != nil {
+		return "", err
+	}
+	var run struct{ JobID string }
+	err = s.ask(ctx, "POST", "/api/scraper/url-list-run", "", map[string]any{
+		"groupId": group.ID, "name": name, "urls": urls,
+		"itemsConfig": []map[string]string{{"name": "title", "selector": "h1", "kind": "TEXT"}},
+	}, &run)
+	return run.JobID, err
+}
+
+// watch follows the stream of a run to its last frame, which has the final state.
+func (s service) watch(ctx context.Context, job string) error {
+	stream, err := s.call(ctx, "GET", "/api/scraper-job-status/"+job+"/stream", "", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }()
+	lines := bufio.NewScanner(stream)
+	for lines.Scan() {
+		if frame, isData := strings.CutPrefix(lines.Text(), "data: "); isData {
+			fmt.Fprintln(os.Stderr, frame)
+		}
+	}
+	return lines.Err()
+}
+
+// rows prints every row of a run, page by page.
+func (s service) rows(ctx context.Context, job string) error {
+	for cursor := ""; ; {
+		var page struct {
+			Items      []json.RawMessage
+			NextCursor string
+		}
+		query := url.Values{"jobId": {job}, "limit": {"1000"}, "cursor": {cursor}}
+		if err := s.ask(ctx, "GET", "/api/scraper/data?"+query.Encode(), "", nil, &page); err != nil {
+			return err
+		}
+		for _, row := range page.Items {
+			fmt.Printf("%s\n", row)
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			return nil
+		}
+	}
+}
+
+// ask makes a call and decodes its answer.
+func (s service) ask(ctx context.Context, method, path, key string, body, answer any) error {
+	content, err := s.call(ctx, method, path, key, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }()
+	return json.NewDecoder(content).Decode(answer)
+}
+
+// call makes a call, under an idempotency key unless that is empty. An answer that is no success is an error.
+func (s service) call(ctx context.Context, method, path, key string, body any) (io.ReadCloser, error) {
+	var content io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, s.server+path, content)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+s.key)
+	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode >= 300 {
+		defer func() { _ = answer.Body.Close() }()
+		problem, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+		if err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s %s: %s", method, path, problem)
+	}
+	return answer.Body, nil
+}

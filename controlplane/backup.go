@@ -258,6 +258,9 @@ func (s *Server) install(ctx context.Context, store *state.Store, term uint64) e
 			}
 			return struct{}{}, n.Restore(meta, file, 0)
 		})
+		if err == nil {
+			s.cfg.Point("raft.after_restore")
+		}
 		if err == nil || try == restoreTries || errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipLost) {
 			return err
 		}

@@ -137,6 +137,7 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	defer func() { _ = r.Close() }() // read only: nothing is lost
 	m.between.Lock()
 	defer m.between.Unlock()
+	m.point("raft.before_replace") // the snapshot is on disk
 	old := m.fsm.Store()
 	if err := m.fsm.Restore(r); err != nil {
 		return err

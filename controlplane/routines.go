@@ -292,6 +292,7 @@ func (l *leadership) dropUndone(ctx context.Context) error {
 				break
 			}
 			for _, job := range jobs {
+				l.s.cfg.Point("leader.before_drop")
 				if err := l.s.cfg.Store.DeleteJob(ctx, job, true); err != nil {
 					return fmt.Errorf("delete what is stored of run %s, which a restore undid: %w", job, err)
 				}
@@ -300,6 +301,7 @@ func (l *leadership) dropUndone(ctx context.Context) error {
 			if _, err := l.propose(ctx, command.ForgetUndonePayload{Jobs: jobs}); err != nil {
 				return err
 			}
+			l.s.cfg.Point("leader.after_forget")
 		}
 		if !l.s.pause(ctx, undoneEvery) {
 			return nil

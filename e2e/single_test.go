@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +55,7 @@ func newWeb(t *testing.T, cfg synthweb.Config) *synthweb.Web {
 type single struct {
 	data string
 	args []string
+	env  []string // KEY=VALUE
 	p    *process.Process
 }
 
@@ -69,7 +71,8 @@ func newSingle(t *testing.T, args []string, webs ...*synthweb.Web) *single {
 // launch starts a process without waiting for it.
 func (s *single) launch(t *testing.T, env ...string) *process.Process {
 	t.Helper()
-	p, err := process.Start(process.Config{Binary: binary(t), Data: s.data, Args: s.args, Env: env})
+	p, err := process.Start(process.Config{Binary: binary(t), Data: s.data, Args: s.args,
+		Env: append(slices.Clone(s.env), env...)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,7 @@ func scenarios() []scenario {
 		{name: "WebsiteContacts", test: testWebsiteContacts},
 		{name: "WebsiteContactsWithoutTopUp", test: testWebsiteContactsWithoutTopUp},
 		{name: "CommandLine", test: testCommandLine},
+		{name: "Restore", test: testRestore},
 	}
 }
 

@@ -1,0 +1,191 @@
+package suite
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shoal.dev/shoal/testkit/recount"
+	"shoal.dev/shoal/testkit/synthweb"
+)
+
+// What a Past has: runs of so many pages, on hosts that are asked slowly enough for a backup in the middle of the long one.
+const (
+	pastHosts  = 20
+	shortPages = 40
+	longPages  = 300
+	undoneRuns = 2 // of shortPages each
+)
+
+// PastWeb is the web of a Past.
+func PastWeb() synthweb.Config {
+	pages := longPages + (1+undoneRuns)*shortPages
+	return synthweb.Config{Seed: 9, Hosts: pastHosts, PagesPerHost: pages / pastHosts, PageBytes: []int{2500},
+		MaxLatency: 20 * time.Millisecond,
+		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 90}, {Class: synthweb.NotFound, Weight: 5},
+			{Class: synthweb.Empty, Weight: 5}}}
+}
+
+// PastArgs are those of its product. Markers soon find what was out at the backup.
+func PastArgs() []string {
+	return []string{"--host-rate", "4", "--max-host-rate", "4", "--marker-every", "500ms"}
+}
+
+// Past is a product that went on after a backup: of one run that had ended by then, and one that was in the middle. Since
+// the backup, money was paid in and other runs were launched and ended.
+type Past struct {
+	*Service
+	file   string // the backup
+	ended  pastRun
+	open   pastRun
+	truth  recount.Reported // of the run that had ended
+	undone []Launched
+}
+
+type pastRun struct {
+	Order
+	Launched
+}
+
+// NewPast makes the backup and what follows it, by the command line and the API.
+func NewPast(s *Service) *Past {
+	t := s.T
+	t.Helper()
+	p := &Past{Service: s, file: filepath.Join(t.TempDir(), "shoal.backup")}
+	urls := slices.Collect(s.Web.URLs(longPages + (1+undoneRuns)*shortPages))
+	launch := func(pages int) (run pastRun) {
+		run.Order = ProductOrder(s.Client, urls[:pages])
+		urls = urls[pages:]
+		run.Launched = run.Launch(t)
+		return run
+	}
+	s.Fill(s.Client, Plenty)
+	p.ended = launch(shortPages)
+	p.truth = Must(s.Report(Within(t, Patience), p.ended.Launched))(t)
+	p.open = launch(longPages)
+	Begun(t, s.Client, p.open.Launched, longPages/10)
+	Must(s.Command(Within(t, Patience), "cluster", "backup", p.file))(t)
+	if job := Must(s.Job(t.Context(), p.open.Launched))(t); job.State != "RUNNING" {
+		t.Fatalf("the run was over before the backup: %+v", job)
+	}
+	s.Fill(s.Client, Plenty)
+	for range undoneRuns {
+		run := launch(shortPages)
+		Must(s.Report(Within(t, Patience), run.Launched))(t)
+		p.undone = append(p.undone, run.Launched)
+	}
+	return p
+}
+
+// Restore puts the backup in the place of the state.
+func (p *Past) Restore() error {
+	_, err := p.Command(Within(p.T, Patience), "cluster", "restore", p.file)
+	return err
+}
+
+// Restored says whether the state is the backup's: what was paid in after it is gone.
+func (p *Past) Restored() bool {
+	p.T.Helper()
+	paid := 0
+	for _, entry := range Must(p.Ledger(p.T.Context()))(p.T) {
+		if entry.AmountMicros == Plenty {
+			paid++
+		}
+	}
+	return paid == 1
+}
+
+// Undone counts the runs of which the product says that a restore undid them, and that something is stored of them.
+func (p *Past) Undone() int {
+	p.T.Helper()
+	var runs []struct{ Undone bool }
+	if err := p.Admin().Call(p.T.Context(), "POST", "/api/admin/billing/recount", nil, nil, &runs); err != nil {
+		p.T.Fatal(err)
+	}
+	undone := 0
+	for _, run := range runs {
+		if run.Undone {
+			undone++
+		}
+	}
+	return undone
+}
+
+// Check waits for the open run's end. Money, rows and recount are what the backup's ledger makes of them, to the page, and
+// nobody reads a row of an undone run.
+func (p *Past) Check() {
+	t := p.T
+	t.Helper()
+	ended := Must(p.Report(Within(t, Patience), p.ended.Launched))(t)
+	if diff := cmp.Diff(p.truth, ended); diff != "" {
+		t.Errorf("the run that had ended: %s", diff)
+	}
+	open := Must(p.Report(Within(t, Patience), p.open.Launched))(t)
+	expected := p.expected(p.open)
+	expected.Free = 0 // the run before had them
+	t.Log(Check(t, expected, open))
+	for _, run := range p.undone {
+		if rows, err := p.Rows(t.Context(), run.JobID); err == nil && len(rows) > 0 {
+			t.Errorf("%d rows of undone run %s are read", len(rows), run.JobID)
+		}
+	}
+	CheckWallet(t, p.Client)
+	wallet, want := Must(p.Wallet(t.Context()))(t), Plenty+ended.Entry.AmountMicros+open.Entry.AmountMicros
+	if wallet.BalanceMicros != want {
+		t.Errorf("the balance is %d, want %d", wallet.BalanceMicros, want)
+	}
+	if runs, differ, err := p.Admin().RecountOfProduct(t.Context()); err != nil || runs != 2 || differ > 0 {
+		t.Errorf("the product's own recount: %d of %d runs differ, %v", differ, runs, err)
+	}
+}
+
+// CheckStored stops the product. Its row store has the records of all runs, those of undone ones as long as they are kept.
+func (p *Past) CheckStored(kept bool) {
+	t := p.T
+	t.Helper()
+	open := Must(p.Report(Within(t, Patience), p.open.Launched))(t)
+	p.Down(t)
+	open.Records = Must(p.Records(t.Context(), p.open.JobID))(t)
+	expected := p.expected(p.open)
+	expected.Free = 0
+	Check(t, expected, open)
+	p.truth.Records = Must(p.Records(t.Context(), p.ended.JobID))(t)
+	Check(t, p.expected(p.ended), p.truth)
+	for _, run := range p.undone {
+		if records := Must(p.Records(t.Context(), run.JobID))(t); (len(records) > 0) != kept {
+			t.Errorf("%d records of undone run %s are stored; kept: %v", len(records), run.JobID, kept)
+		}
+	}
+}
+
+// expected is what the recount has to know of a run.
+func (p *Past) expected(run pastRun) recount.Run {
+	expected := p.Expected(run.Order)
+	expected.Shared = true // the web's log does not tell which run asked
+	return expected
+}
+
+// testRestore puts a backup from the middle of a run back, after that run has ended and others have: money, rows and
+// recount are the backup's again, and what was undone is kept for another restore.
+func testRestore(t *testing.T, on Platform) {
+	web := on.Web(t, PastWeb())
+	p := NewPast(NewService(t, on, web, PastArgs()...))
+	Must(p.Report(Within(t, Patience), p.open.Launched))(t)
+	if p.Restored() {
+		t.Fatal("there is nothing to undo")
+	}
+	if err := p.Restore(); err != nil {
+		t.Fatal(err)
+	}
+	if !p.Restored() {
+		t.Error("what was paid in after the backup is there")
+	}
+	p.Check()
+	if undone := p.Undone(); undone != undoneRuns {
+		t.Errorf("%d runs are undone, want %d", undone, undoneRuns)
+	}
+	p.CheckStored(true)
+}

@@ -31,7 +31,7 @@ func PastWeb() synthweb.Config {
 
 // PastArgs are those of its product. Markers soon find what was out at the backup.
 func PastArgs() []string {
-	return []string{"--host-rate", "4", "--max-host-rate", "4", "--marker-every", "500ms"}
+	return []string{"--host-rate", "6", "--max-host-rate", "6", "--marker-every", "500ms"}
 }
 
 // Past is a product that went on after a backup: of one run that had ended by then, and one that was in the middle. Since

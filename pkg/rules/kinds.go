@@ -8,9 +8,9 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"shoal.dev/shoal/pkg/amount"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/pattern"
-	"shoal.dev/shoal/pkg/price"
 	"shoal.dev/shoal/pkg/rules/ecb"
 )
 
@@ -44,30 +44,30 @@ func (c *checker) currency(params map[string]json.RawMessage) maker {
 	}
 }
 
-// Amount reads a JSON number, or the one number in a short text such as a price, as package price reads it: a percentage, a
+// Amount reads a JSON number, or the one number in a short text such as a price, as package amount reads it: a percentage, a
 // number with a factor and one of several are none. currency, a code of ISO 4217, says how many parts its unit has.
-func Amount(value json.RawMessage, currency string) (amount decimal.Decimal, ok bool) {
+func Amount(value json.RawMessage, currency string) (number decimal.Decimal, ok bool) {
 	text := string(value)
 	if len(value) > 0 && value[0] == '"' {
 		if text = textOf(value); len(text) > maxAmount {
-			return amount, false
+			return number, false
 		}
-		found, ok := price.Reader{}.WithCurrency(currency).Parse(text)
+		found, ok := amount.Reader{}.WithCurrency(currency).Parse(text)
 		if !ok || !found.Sole {
-			return amount, false
+			return number, false
 		}
 		if text = found.Amount; found.Negative {
 			text = "-" + text
 		}
 	}
 	if len(text) > maxAmount {
-		return amount, false
+		return number, false
 	}
-	amount, err := decimal.NewFromString(text)
-	if err != nil || amount.Exponent() > maxExponent || amount.Exponent() < -maxExponent {
-		return amount, false
+	number, err := decimal.NewFromString(text)
+	if err != nil || number.Exponent() > maxExponent || number.Exponent() < -maxExponent {
+		return number, false
 	}
-	return amount, true
+	return number, true
 }
 
 // enum is ENUM_MAP. Keys are the source as text: numbers and booleans as JSON writes them, null like an empty text.

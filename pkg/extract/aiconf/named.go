@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
-	"shoal.dev/shoal/pkg/price"
+	"shoal.dev/shoal/pkg/amount"
 	"shoal.dev/shoal/pkg/schema"
 )
 
@@ -221,7 +221,7 @@ func lettersIn(text string) int {
 
 // isSum says whether a text is one sum of money, more than nothing.
 func isSum(text string) bool {
-	p, ok := price.Parse(text)
+	p, ok := amount.Parse(text)
 	return ok && (p.Sole || p.Named && p.Max != "") && strings.Trim(p.Amount, "0.") != "" && !strings.Contains(text, "%") && lettersIn(text) <= 12
 }
 

@@ -4,16 +4,16 @@ import (
 	"regexp"
 	"strings"
 
-	"shoal.dev/shoal/pkg/price"
+	"shoal.dev/shoal/pkg/amount"
 )
 
 // digits finds what may be a number in a page's text.
 var digits = regexp.MustCompile(`[0-9](?:[0-9]|[.,][0-9]|[ \x{a0}\x{202f}\x{2009}'’][0-9]{3}(?:[^0-9]|$))*`)
 
 // amounts reads the numbers of a page: those that programs wrote for others, or those in the page's language.
-func (r *reader) amounts(machine bool) *price.Reader {
+func (r *reader) amounts(machine bool) *amount.Reader {
 	if r.prices == nil {
-		r.prices = &[2]price.Reader{price.NewReader(r.data.Lang).WithCurrency(r.data.MetaValue("product:price:currency", "og:price:currency")), price.Machine()}
+		r.prices = &[2]amount.Reader{amount.NewReader(r.data.Lang).WithCurrency(r.data.MetaValue("product:price:currency", "og:price:currency")), amount.Machine()}
 	}
 	if machine {
 		return &r.prices[1]
@@ -23,7 +23,7 @@ func (r *reader) amounts(machine bool) *price.Reader {
 
 // number is the number in a text as JSON, "" if it holds none. Of money it may hold several, if the first one has a currency
 // it has cents, or they are a range; most asks for the upper end of it.
-func number(text string, f form, in *price.Reader, most bool) string {
+func number(text string, f form, in *amount.Reader, most bool) string {
 	if f != money {
 		return in.Quantity(text, f == count)
 	}
@@ -45,7 +45,7 @@ func number(text string, f form, in *price.Reader, most bool) string {
 func (f *field) isMost() bool { return f.means("highPrice") || f.means("maxSalary") }
 
 // currencyOf is the currency in a text as an ISO code, "" if it names none for certain.
-func currencyOf(text string, in *price.Reader) string {
+func currencyOf(text string, in *amount.Reader) string {
 	if p, ok := in.Parse(text); ok {
 		return p.Currency
 	}

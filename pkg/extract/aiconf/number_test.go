@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"shoal.dev/shoal/pkg/price"
+	"shoal.dev/shoal/pkg/amount"
 )
 
 func TestNumber(t *testing.T) {
@@ -68,9 +68,9 @@ func TestNumber(t *testing.T) {
 		{"free", money, false, "en", ""},
 		{"", money, true, "", ""},
 	} {
-		in := price.NewReader(c.lang)
+		in := amount.NewReader(c.lang)
 		if c.machine {
-			in = price.Machine()
+			in = amount.Machine()
 		}
 		if got := number(c.text, c.form, &in, false); got != c.want {
 			t.Errorf("%q (machine %v, %q): %q, want %q", c.text, c.machine, c.lang, got, c.want)
@@ -84,16 +84,16 @@ func TestCurrencyOf(t *testing.T) {
 		{"R$ 5", "pt-BR", "BRL"}, {"¥500", "ja", "JPY"}, {"¥500", "", ""}, {"99 kr", "sv-SE", "SEK"}, {"99 kr", "en", ""},
 		{"5 USD", "", "USD"}, {"30 руб", "ru", "RUB"}, {"10,75 TL", "", "TRY"}, {"5 euro", "", "EUR"}, {"kr", "nb", "NOK"}, {"THE", "", ""}, {"12.00", "", ""},
 	} {
-		in := price.NewReader(c.lang)
+		in := amount.NewReader(c.lang)
 		if got := currencyOf(c.text, &in); got != c.want {
 			t.Errorf("%q in %q: %q, want %q", c.text, c.lang, got, c.want)
 		}
 	}
 }
 
-var amountsFile = flag.String("amounts", "../../price/testdata/amounts.jsonl", "texts with the amounts that they state, one JSON object a line")
+var amountsFile = flag.String("amounts", "../../amount/testdata/amounts.jsonl", "texts with the amounts that they state, one JSON object a line")
 
-// TestStatedAmounts reads what package price reads, as the value of a price.
+// TestStatedAmounts reads what package amount reads, as the value of a price.
 func TestStatedAmounts(t *testing.T) {
 	file, err := os.Open(*amountsFile)
 	if err != nil {
@@ -106,7 +106,7 @@ func TestStatedAmounts(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &stated); err != nil {
 			t.Fatal(err)
 		}
-		in := price.NewReader(stated.Lang)
+		in := amount.NewReader(stated.Lang)
 		text := number(stated.Text, money, &in, false)
 		got, _ := strconv.ParseFloat(text, 64)
 		if want, _ := strconv.ParseFloat(stated.Amount, 64); got != want || (text == "") != (stated.Amount == "") {

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 
+	"shoal.dev/shoal/pkg/amount"
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/pattern"
-	"shoal.dev/shoal/pkg/price"
 )
 
 // reader finds what one page states.
@@ -17,12 +17,12 @@ type reader struct {
 	data    *structured.Data
 	page    page.Page
 	nesting int
-	firm    bool             // something of the rows is more than any page has: a heading, an address
-	blobs   *blobs           // nil until asked for
-	names   *mentions        // likewise
-	shown   *shown           // likewise
-	shownTo *ground          // likewise
-	prices  *[2]price.Reader // likewise: of the page's language, and of programs
+	firm    bool              // something of the rows is more than any page has: a heading, an address
+	blobs   *blobs            // nil until asked for
+	names   *mentions         // likewise
+	shown   *shown            // likewise
+	shownTo *ground           // likewise
+	prices  *[2]amount.Reader // likewise: of the page's language, and of programs
 }
 
 func newReader(c *conf, data *structured.Data, p page.Page) *reader {

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/net/html"
 
+	"shoal.dev/shoal/pkg/amount"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/price"
 )
 
 // naming gives leaves names.
@@ -108,7 +108,7 @@ var (
 )
 
 var (
-	amount = regexp.MustCompile(`^[0-9][0-9.,' ]*$`)
+	digits = regexp.MustCompile(`^[0-9][0-9.,' ]*$`)
 	cents  = regexp.MustCompile(`^[0-9][0-9.,' ]*[.,][0-9]{2}$`)
 	stars  = regexp.MustCompile(`(?i)^(rated |rating:? ?)?[0-9]([.,][0-9]{1,2})?( ?(out of|/|von|sur|de|su) ?(5|10)| stars?| sterne)?[. ]*$|^(rated |rating:? ?)?[0-9]([.,][0-9]+)? (out of|von|sur) `)
 	counts = regexp.MustCompile(`^\(? ?[0-9][0-9.,]* ?[+k]?\)?( (customer |global )?(reviews?|ratings?|bewertung(en)?|avis|opiniones|votes?))?\)?$`)
@@ -192,11 +192,11 @@ func (n *naming) isPrice(l *leaf) bool {
 	if l.attr == "href" || l.attr == "src" {
 		return false
 	}
-	if l.most(price.Is) {
+	if l.most(amount.Is) {
 		return true
 	}
 	called := n.calls(l, 2, "price", "amount", "preis", "prix", "precio") || strings.HasPrefix(l.attr, "data-price")
-	return called && l.most(amount.MatchString) || n.struck(l) && l.most(cents.MatchString)
+	return called && l.most(digits.MatchString) || n.struck(l) && l.most(cents.MatchString)
 }
 
 // isProse says whether the values of a leaf are words.
@@ -311,7 +311,7 @@ var marks = []struct {
 	words []string
 	fits  func(string) bool
 }{
-	{"currency", []string{"currency", "waehrung", "währung"}, price.IsCode},
+	{"currency", []string{"currency", "waehrung", "währung"}, amount.IsCode},
 	{"rating", []string{"rating", "stars", "star", "score", "bewertung", "average"}, stars.MatchString},
 	{"reviewCount", []string{"reviews", "review", "ratings", "rating", "count", "votes", "comments", "avis"}, counts.MatchString},
 	{"date", []string{"date", "time", "published", "posted", "datum", "datetime"}, func(v string) bool { return dates.MatchString(v) }},

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/net/html"
 
+	"shoal.dev/shoal/pkg/amount"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/price"
 )
 
 // known are places where pages of one thing commonly say something: selectors that other pages of the site have, too.
@@ -316,8 +316,8 @@ func (p *probe) shown(heading *html.Node, lists []list) (now, before *html.Node)
 
 // isAmount says whether an element is a price: with a currency, or called so.
 func isAmount(n *html.Node, content string) bool {
-	if price.Is(content) || len(content) > 20 || !amount.MatchString(content) {
-		return price.Is(content)
+	if amount.Is(content) || len(content) > 20 || !digits.MatchString(content) {
+		return amount.Is(content)
 	}
 	called := words(n)
 	return slices.Contains(called, "price") || cents.MatchString(content) && sharesWord(called, formerly)
@@ -366,7 +366,7 @@ func (p *probe) labelled(heading *html.Node, lists []list, have []model.Field) [
 			}
 			called := slices.ContainsFunc(words(n), func(w string) bool { return slices.Contains(mark.words, w) })
 			content := textOf(n)
-			if called && (hasOwnText(n) || mark.name == "description" && !holds(n, heading)) && content != "" && mark.fits(content) && !price.Is(content) {
+			if called && (hasOwnText(n) || mark.name == "description" && !holds(n, heading)) && content != "" && mark.fits(content) && !amount.Is(content) {
 				found = n // and what is in it, if that is called so, too
 			}
 			return true

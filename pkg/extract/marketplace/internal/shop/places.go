@@ -8,7 +8,7 @@ import (
 	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
 
-	"shoal.dev/shoal/pkg/price"
+	"shoal.dev/shoal/pkg/amount"
 )
 
 // Reader reads pages of all the systems. It is safe for concurrent use.
@@ -133,7 +133,7 @@ func (p *Page) read(n *html.Node, at reading) Product {
 	}
 	found.setAmounts(get("price"), get("listPrice"), get("currency"))
 	found.Availability, found.Condition = availability(get("availability")), condition(get("condition"))
-	found.Rating, found.ReviewCount = stars(get("rating")), price.Count(get("reviewCount"))
+	found.Rating, found.ReviewCount = stars(get("rating")), amount.Count(get("reviewCount"))
 	found.Category = strings.Join(p.all(n, at["category"], 10), " > ")
 	return found
 }
@@ -141,7 +141,7 @@ func (p *Page) read(n *html.Node, at reading) Product {
 // setAmounts reads prices; currency is a code, or a text with a sign in it.
 func (p *Product) setAmounts(now, before, currency string) {
 	var listed Product
-	in := price.Reader{}.WithCurrency(currency)
+	in := amount.Reader{}.WithCurrency(currency)
 	listed.setPrice(in, before)
 	p.ListPrice = listed.Price
 	if p.Price = plainAmount(now); !isPlain(now) {

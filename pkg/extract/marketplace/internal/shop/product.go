@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"shoal.dev/shoal/pkg/amount"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
-	"shoal.dev/shoal/pkg/price"
 )
 
 // Bounds of a row.
@@ -156,7 +156,7 @@ func less(a, b string) bool {
 }
 
 // setPrice reads an amount as people write it, with the currency if it says which.
-func (p *Product) setPrice(in price.Reader, text string) {
+func (p *Product) setPrice(in amount.Reader, text string) {
 	read, ok := in.Parse(text)
 	if !ok {
 		return
@@ -177,7 +177,7 @@ func plainAmount(text string) string {
 		}
 		return trimmed
 	}
-	read, _ := price.Parse(text)
+	read, _ := amount.Parse(text)
 	return read.Amount
 }
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"shoal.dev/shoal/pkg/amount"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
-	"shoal.dev/shoal/pkg/price"
 )
 
 // productTypes are the types of schema.org that products have.
@@ -95,8 +95,8 @@ func (p *Page) productOf(item *structured.Item, variants ...*structured.Item) Pr
 	}
 	if ratings := p.entities(item, "aggregateRating"); len(ratings) > 0 {
 		found.Rating, _ = firstNumber(ratings[0].Text("ratingValue"))
-		if found.ReviewCount = price.Count(ratings[0].Text("reviewCount")); found.ReviewCount == "" {
-			found.ReviewCount = price.Count(ratings[0].Text("ratingCount"))
+		if found.ReviewCount = amount.Count(ratings[0].Text("reviewCount")); found.ReviewCount == "" {
+			found.ReviewCount = amount.Count(ratings[0].Text("ratingCount"))
 		}
 	}
 	o := &offers{page: p}

@@ -1,4 +1,4 @@
-// Package price reads amounts of money and other numbers as pages write them: 1.299,00 €, $1,299.00, CHF 12.– or
+// Package amount reads amounts of money and other numbers as pages write them: 1.299,00 €, $1,299.00, CHF 12.– or
 // KWD 12.500. It is the one reader of numbers in texts. It converts nothing, and rather finds nothing than another amount.
 //
 // A single comma or point before exactly three digits stands between thousands of money, since money has no thousandths.
@@ -7,7 +7,7 @@
 // (99 ct). Percentages, and amounts with a factor that means several things, such as a billion or a lone m, are no amounts. Of a
 // range the lower amount is read, and of several amounts the first one that has a currency and is not of a unit, as in
 // (5,98 €/kg). Of other numbers, the language of the page decides what a comma and a point mean.
-package price
+package amount
 
 import (
 	"slices"

@@ -1,15 +1,15 @@
-package price_test
+package amount_test
 
 import (
 	"fmt"
 
-	"shoal.dev/shoal/pkg/price"
+	"shoal.dev/shoal/pkg/amount"
 )
 
 // A sign that several currencies share names none.
 func ExampleParse() {
 	for _, text := range []string{"1.299,00 €", "$1,299.00", "CHF 12.–"} {
-		found, ok := price.Parse(text)
+		found, ok := amount.Parse(text)
 		fmt.Printf("%s %q %v\n", found.Amount, found.Currency, ok)
 	}
 	// Output:

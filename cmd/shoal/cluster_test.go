@@ -49,7 +49,7 @@ func TestClusterIssuesIdentities(t *testing.T) {
 	if diff := cmp.Diff(want, issued.Peer); diff != "" {
 		t.Error(diff)
 	}
-	founder := service.Config{Data: t.TempDir(), Cluster: &service.ClusterConfig{Identity: other, Bootstrap: true}}
+	founder := service.Config{Data: t.TempDir(), Cluster: service.ClusterConfig{Identity: other, Bootstrap: true}}
 	if err := service.RunOn(t.Context(), founder, nil); !errors.Is(err, service.ErrFounder) {
 		t.Errorf("a node that is no control plane's founds a cluster: %v", err)
 	}
@@ -62,7 +62,7 @@ func TestClusterIssuesIdentities(t *testing.T) {
 		{taken.Addr().String(), "127.0.0.1:0", "--cluster-listen: listen tcp"},
 		{"127.0.0.1:0", taken.Addr().String(), "--gossip-listen: listen tcp"},
 	} {
-		node := service.Config{Data: t.TempDir(), Cluster: &service.ClusterConfig{Identity: other, Listen: c.cluster, GossipListen: c.gossip}}
+		node := service.Config{Data: t.TempDir(), Cluster: service.ClusterConfig{Identity: other, Listen: c.cluster, GossipListen: c.gossip}}
 		if err := service.Run(t.Context(), node); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("a port that is taken: %v, want %s", err, c.says)
 		}

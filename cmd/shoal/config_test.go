@@ -112,17 +112,23 @@ func TestServeDefaults(t *testing.T) {
 	var got service.Config
 	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
 	b.shoal("serve").want(t, terminal.ExitOK)
-	want := service.Config{Model: usualModel, Data: b.data, Listen: "127.0.0.1:8080",
-		Roles:    []string{"controlplane", "fetcher", "ingest", "billing", "apiserver"},
-		Capacity: 1, SelfKey: true, Traces: service.Traces{Ratio: 0.01}, Services: service.ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:"}, Times: usualTimes,
-		HostRate: 1, HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8}
+	want := usualConfig()
+	want.Data, want.SelfKey = b.data, true
+	want.Roles = []string{"controlplane", "fetcher", "ingest", "billing", "apiserver"}
 	if diff := compare(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-var usualTimes = service.Times{Fetch: 30 * time.Second, Lease: 10 * time.Second, Markers: 3 * time.Second, Stop: 30 * time.Second,
-	Election: 500 * time.Millisecond}
+// usualConfig is what the flags say when none is given.
+func usualConfig() service.Config {
+	return service.Config{Listen: "127.0.0.1:8080", Model: usualModel, Traces: service.Traces{Ratio: 0.01},
+		Cluster: service.ClusterConfig{Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401", Capacity: 1,
+			ElectionTimeout: 500 * time.Millisecond},
+		Services: service.ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:"},
+		HostRate: 1, HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8,
+		FetchTimeout: 30 * time.Second, Lease: 10 * time.Second, MarkerEvery: 3 * time.Second, StopWithin: 30 * time.Second}
+}
 
 func TestServeAsANodeOfACluster(t *testing.T) {
 	b := newShell(t)
@@ -130,12 +136,12 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
 	b.shoal("serve", "--identity", "/etc/f1.pem", "--join", "a:7401,b:7401", "--capacity", "3", "--leave-on-stop",
 		"--kafka-brokers", "k1:9092,k2:9092", "--clickhouse-url", "http://c:8123/shoal", "--ops-listen", ":7402").want(t, terminal.ExitOK)
-	want := service.Config{Model: usualModel, Data: b.data, Listen: "127.0.0.1:8080", Capacity: 3, OpsListen: ":7402", Traces: service.Traces{Ratio: 0.01}, Times: usualTimes,
-		Cluster: &service.ClusterConfig{Identity: "/etc/f1.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
-			Join: []string{"a:7401", "b:7401"}, LeaveOnStop: true},
-		Services: service.ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:",
-			Connections: service.Connections{KafkaBrokers: []string{"k1:9092", "k2:9092"}, ClickhouseURL: "http://c:8123/shoal"}},
-		HostRate: 1, HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8}
+	want := usualConfig()
+	want.Data, want.OpsListen = b.data, ":7402"
+	want.Cluster.Identity, want.Cluster.Capacity, want.Cluster.LeaveOnStop = "/etc/f1.pem", 3, true
+	want.Cluster.Join = []string{"a:7401", "b:7401"}
+	want.Services.KafkaBrokers = []string{"k1:9092", "k2:9092"}
+	want.Services.ClickhouseURL = "http://c:8123/shoal"
 	if diff := compare(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -203,14 +209,13 @@ clickhouse-url = http://c/d
 	var got service.Config
 	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
 	b.shoal("serve", "--max-host-rate", "50").want(t, terminal.ExitOK)
-	want := service.Config{Model: usualModel, Data: b.data, Listen: "127.0.0.1:1", Roles: []string{"fetcher", "ingest"}, Capacity: 1, Traces: service.Traces{Ratio: 0.01}, HostRate: 4,
-		Cluster: &service.ClusterConfig{Identity: "/etc/n.pem", Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
-			Join: []string{"a:1"}},
-		Services: service.ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:",
-			Connections: service.Connections{KafkaBrokers: []string{"k:1"}, ClickhouseURL: "http://c/d"}}, Times: usualTimes,
-		HostConnections: 2, MaxHostRate: 50, MaxHostConnections: 8, NoRateLimits: true,
-		EgressAllow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
-		Origins:     map[string]string{"*.example": "127.0.0.1:9"}}
+	want := usualConfig()
+	want.Data, want.Listen, want.Roles = b.data, "127.0.0.1:1", []string{"fetcher", "ingest"}
+	want.Cluster.Identity, want.Cluster.Join = "/etc/n.pem", []string{"a:1"}
+	want.Services.KafkaBrokers, want.Services.ClickhouseURL = []string{"k:1"}, "http://c/d"
+	want.HostRate, want.MaxHostRate, want.NoRateLimits = 4, 50, true
+	want.EgressAllow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	want.Origins = map[string]string{"*.example": "127.0.0.1:9"}
 	if diff := compare(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -177,7 +177,6 @@ func TestConnectionsReachOtherProcesses(t *testing.T) {
 			if kafka, err := got.Services.Kafka(); err != nil || kafka.SASL.Password != hidden || len(kafka.TLS.Certificates) != 1 {
 				t.Errorf("%+v, %v", kafka, err)
 			}
-			got.Cluster = &service.ClusterConfig{}
 			if strings.Contains(strings.Join(got.Args(), " "), "quat") {
 				t.Errorf("flags %q", got.Args())
 			}
@@ -259,7 +258,8 @@ func serveOnce(t *testing.T, config service.Config) (metrics string, err error) 
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	config.Listen, config.Roles, config.Capacity, config.SelfKey = "127.0.0.1:0", identity.Roles(), 1, true
+	config.Listen, config.Roles, config.Cluster.Capacity, config.SelfKey = "127.0.0.1:0", identity.Roles(), 1, true
+	config.Chromium = service.NoChromium
 	config.HostRate, config.HostConnections, config.MaxHostRate, config.MaxHostConnections = 1, 1, 1, 1
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()

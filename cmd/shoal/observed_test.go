@@ -79,8 +79,9 @@ func TestMetricsAreThoseOfTheRoles(t *testing.T) {
 // declared are the metrics of a process with these roles, once it serves.
 func declared(t *testing.T, roles ...string) *telemetry.Metrics {
 	t.Helper()
-	config := service.Config{Data: t.TempDir(), Listen: "127.0.0.1:0", Roles: roles, Capacity: 1, HostRate: 1,
-		HostConnections: 1, MaxHostRate: 1, MaxHostConnections: 1, Metrics: telemetry.NewMetrics()}
+	config := service.Config{Data: t.TempDir(), Listen: "127.0.0.1:0", Roles: roles, HostRate: 1,
+		HostConnections: 1, MaxHostRate: 1, MaxHostConnections: 1, Metrics: telemetry.NewMetrics(),
+		Cluster: service.ClusterConfig{Capacity: 1}, Chromium: service.NoChromium}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	config.Ready = func(string) { stop() }

@@ -236,10 +236,11 @@ func (d *demoCluster) add(name, role string) (*demoNode, error) {
 		return net.JoinHostPort("127.0.0.1", strconv.Itoa(d.command.BasePort+portsPerNode*node+which))
 	}
 	c := d.command
-	config := service.Config{Data: dir, Listen: d.apiAddress(role), Roles: []string{role}, Capacity: 1,
+	config := service.Config{Data: dir, Listen: d.apiAddress(role), Roles: []string{role}, Chromium: service.NoChromium,
 		OpsListen: port(at, 2), SelfKey: name == firstAPI,
-		Cluster: &service.ClusterConfig{Identity: file, Listen: port(at, 0), GossipListen: port(at, 1), Advertise: "127.0.0.1",
-			Join: []string{port(0, 1), port(1, 1)}, Bootstrap: at == 0},
+		Cluster: service.ClusterConfig{Identity: file, Listen: port(at, 0), GossipListen: port(at, 1), Advertise: "127.0.0.1",
+			Capacity: 1,
+			Join:     []string{port(0, 1), port(1, 1)}, Bootstrap: at == 0},
 		Services:    service.ServicesConfig{Connections: c.Connections, KafkaPrefix: "shoal-demo.", RedisPrefix: "shoal-demo:"},
 		EgressAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins:     map[string]string{d.web.Pattern(): d.web.Addr()},

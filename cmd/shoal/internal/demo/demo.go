@@ -83,7 +83,9 @@ func (c *Command) Run(ctx context.Context, t *terminal.Terminal, run service.Run
 // Config is that of `shoal serve`, with the demo web within reach and a higher ceiling for its scraper.
 func (c *Command) Config(web *synthweb.Web) service.Config {
 	return service.Config{
-		Data: c.Data, Listen: c.Listen, Roles: identity.Roles(), Capacity: 1, SelfKey: true,
+		Data: c.Data, Listen: c.Listen, Roles: identity.Roles(), SelfKey: true,
+		Cluster:     service.ClusterConfig{Capacity: 1},
+		Chromium:    service.NoChromium,
 		EgressAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins:     map[string]string{web.Pattern(): web.Addr()},
 		HostRate:    1, HostConnections: 2, MaxHostRate: DemoRate, MaxHostConnections: demoConnections,

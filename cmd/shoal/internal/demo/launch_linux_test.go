@@ -71,7 +71,7 @@ func launchScript(t *testing.T, dir, ops, script string) running {
 	if err := os.Rename(program+".new", program); err != nil { // one that runs cannot be written to
 		t.Fatal(err)
 	}
-	r, err := (&processes{program: program}).launch(t.Context(), service.Config{Data: dir, OpsListen: ops, Cluster: &service.ClusterConfig{}})
+	r, err := (&processes{program: program}).launch(t.Context(), service.Config{Data: dir, OpsListen: ops})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestANodeIsNotTakenForAnother(t *testing.T) {
 	if err := r.await(t.Context()); err == nil || !strings.Contains(err.Error(), "the port is in use") {
 		t.Errorf("it awaits %v", err)
 	}
-	if r, err := (&processes{program: "/nowhere"}).launch(t.Context(), service.Config{Data: t.TempDir(), Cluster: &service.ClusterConfig{}}); err == nil {
+	if r, err := (&processes{program: "/nowhere"}).launch(t.Context(), service.Config{Data: t.TempDir()}); err == nil {
 		t.Errorf("it launches %v", r)
 	}
 }

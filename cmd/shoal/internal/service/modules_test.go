@@ -83,7 +83,8 @@ func nodeOf(t *testing.T, authority *identity.Authority, role string) *node {
 		t.Fatal(err)
 	}
 	n := &node{config: Config{Data: t.TempDir(), HostRate: 1, HostConnections: 1, MaxHostRate: 1, MaxHostConnections: 1,
-		Cluster: &ClusterConfig{Listen: "127.0.0.1:0", GossipListen: "127.0.0.1:0", Advertise: "127.0.0.1"}},
+		Chromium: NoChromium,
+		Cluster:  ClusterConfig{Listen: "127.0.0.1:0", GossipListen: "127.0.0.1:0", Advertise: "127.0.0.1"}},
 		clock: clock.System{}, ids: ids.Random{Now: time.Now}, point: func(string) {}, services: &Services{}}
 	n.config.Cluster.Identity = filepath.Join(n.config.Data, "identity.pem")
 	if err := issued.Write(n.config.Cluster.Identity); err != nil {

@@ -130,7 +130,7 @@ func RunOn(ctx context.Context, config Config, on *Services) (err error) {
 
 // identify takes the node's name and roles from its identity, when it has one.
 func (n *node) identify() error {
-	if n.config.Cluster == nil {
+	if n.config.Cluster.alone() {
 		return nil
 	}
 	var err error
@@ -183,8 +183,8 @@ func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, ro
 // stopWithin is how long what is under way may take to end: long enough to hand over, where there is somebody to take
 // over.
 func (c *Config) stopWithin() time.Duration {
-	stop := cmp.Or(c.Times.Stop, fetcher.DefaultStopWithin)
-	if c.Cluster == nil {
+	stop := cmp.Or(c.StopWithin, fetcher.DefaultStopWithin)
+	if c.Cluster.alone() {
 		return min(stop, aloneStop)
 	}
 	return stop

@@ -9,7 +9,7 @@ import (
 
 // listen opens the ports for customers and for operators, and sees that the control plane's can be opened.
 func (n *node) listen() (err error) {
-	if cluster := n.config.Cluster; cluster != nil {
+	if cluster := &n.config.Cluster; !cluster.alone() {
 		if err := cluster.probePorts(); err != nil {
 			return err
 		}

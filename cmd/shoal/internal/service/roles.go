@@ -101,7 +101,7 @@ func (n *node) buildFetcher(context.Context) error {
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: n.boot, Log: n.records,
 		Control: fetcher.FromClient(n.control.Client()), Web: n.web, Model: asked, Rates: n.rates, IDs: n.ids,
 		Clock: n.clock, ShardOf: shardBy(n.records.Partitions()), Workers: config.FetchWorkers,
-		Timeout: config.Times.Fetch, StopWithin: config.stopWithin(),
+		Timeout: config.FetchTimeout, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
 		Logger:  n.forRole(identity.Fetcher), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point, Reader: n.reader})
@@ -121,7 +121,7 @@ func (n *node) buildAPI(context.Context) (err error) {
 		NoRateLimits: config.NoRateLimits, Rates: config.Calls.Rates, CustomerRates: config.Calls.CustomerRates,
 		TrustedProxies: config.Calls.TrustedProxies, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, SearchEngines: config.SearchEngines,
-		StopGrace: config.Times.Grace, FinishWithin: config.stopWithin(), Operators: n.admin,
+		StopGrace: config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
 		Log: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer})
 	return err
 }

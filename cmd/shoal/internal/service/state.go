@@ -38,15 +38,15 @@ func (n *node) statePart() lifecycle.Part {
 
 // stateSettings are those of the control plane's part in this process.
 func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
-	config, times := n.config, n.config.Times
+	config, cluster := &n.config, &n.config.Cluster
 	settings := controlplane.Defaults()
 	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, n.name, n.boot, config.Roles
 	settings.Version, settings.Metrics, settings.Tracer = version.String(), n.metrics, n.tracer
 	settings.Logger = n.forRole("controlplane")
 	if n.has("fetcher") {
-		settings.Capacity, settings.Tiers = config.Capacity, n.web.Tiers()
+		settings.Capacity, settings.Tiers = cluster.Capacity, n.web.Tiers()
 	}
-	if cluster := config.Cluster; cluster != nil {
+	if !cluster.alone() {
 		host := cluster.advertised()
 		_, port, _ := net.SplitHostPort(cluster.Listen) // the flags were checked
 		settings.Cluster = &controlplane.Cluster{Identity: n.identity, Listen: cluster.Listen,
@@ -56,19 +56,19 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 	settings.Clock, settings.IDs, settings.Services = n.clock, n.ids, shared
 	settings.Services.Rebind = config.RebindServices
 	settings.Log, settings.Store, settings.Point = n.records, n.services.store, n.point
-	settings.BeforeWrite, settings.ElectionTimeout = slowdisk.FromEnv(os.Getenv), times.Election
+	settings.BeforeWrite, settings.ElectionTimeout = slowdisk.FromEnv(os.Getenv), cluster.ElectionTimeout
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))
-	if times.Fetch > 0 {
-		settings.FetchDeadline = 2 * times.Fetch // a try that was begun, and room for what surrounds it
+	if config.FetchTimeout > 0 {
+		settings.FetchDeadline = 2 * config.FetchTimeout // a try that was begun, and room for what surrounds it
 	}
-	if times.Lease > 0 {
-		settings.Lease, settings.EndWithin = times.Lease, max(times.Lease/10, time.Second/2)
+	if config.Lease > 0 {
+		settings.Lease, settings.EndWithin = config.Lease, max(config.Lease/10, time.Second/2)
 	}
-	if times.Markers > 0 {
-		settings.MarkerEvery = times.Markers
+	if config.MarkerEvery > 0 {
+		settings.MarkerEvery = config.MarkerEvery
 	}
-	if n := config.SnapshotEntries; n > 0 {
+	if n := config.RaftSnapshotEntries; n > 0 {
 		settings.Snapshots.Entries, settings.Snapshots.Every = n, time.Duration(n)*time.Millisecond
 	}
 	return settings

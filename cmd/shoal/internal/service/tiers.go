@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// noChromium is the value of --chromium that does without a browser.
-const noChromium = "none"
+// NoChromium is the value of --chromium that does without a browser.
+const NoChromium = "none"
 
 // chromiumNames are what a browser is called on PATH, in the order in which it is looked for.
 var chromiumNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless-shell"}
@@ -21,7 +21,7 @@ var chromiumNames = []string{"chromium", "chromium-browser", "google-chrome", "g
 // findChromium is the path of the browser of tier render: the one named, else the first on PATH; "" is none.
 func findChromium(named string) string {
 	switch named {
-	case noChromium:
+	case NoChromium:
 		return ""
 	case "":
 		for _, name := range chromiumNames {
@@ -41,12 +41,12 @@ func (n *node) openWeb(ctx context.Context) (*fetcher.HTTPWeb, error) {
 		return nil, err
 	}
 	config := fetcher.WebConfig{Shared: n.services.cache, Clock: n.clock, Proxies: proxies, Logger: n.forRole("fetcher"),
-		Reader: n.reader, Chromium: n.config.Chromium}
+		Reader: n.reader, Chromium: findChromium(n.config.Chromium)}
 	web, err := fetcher.NewHTTPWeb(ctx, n.egress, config)
 	switch {
 	case err == nil || config.Chromium == "" || ctx.Err() != nil:
 		return web, err
-	case n.config.ChromiumNamed:
+	case n.config.Chromium != "":
 		return nil, fmt.Errorf("--chromium: %w", err)
 	}
 	config.Logger.Warn("no tier render: the browser does not start", "err", err)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
@@ -49,7 +48,7 @@ func TestFindChromium(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for named, want := range map[string]string{"": path, noChromium: "", "/opt/chromium": "/opt/chromium"} {
+	for named, want := range map[string]string{"": path, NoChromium: "", "/opt/chromium": "/opt/chromium"} {
 		if got := findChromium(named); got != want {
 			t.Errorf("%q: %q, want %q", named, got, want)
 		}
@@ -59,11 +58,12 @@ func TestFindChromium(t *testing.T) {
 // TestABrowserThatDoesNotStart: one that an operator named has to start; one that was only found is left out, and a launch
 // that needs it is refused.
 func TestABrowserThatDoesNotStart(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "chromium")
+	t.Setenv("PATH", t.TempDir())
+	path := filepath.Join(os.Getenv("PATH"), "chromium")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	n := &node{config: Config{Roles: identity.Roles(), Chromium: path}, clock: clock.System{}}
+	n := &node{config: Config{}, clock: clock.System{}}
 	var err error
 	if n.signals, err = openSignals(t.Context(), n.config, NodeName, io.Discard); err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestABrowserThatDoesNotStart(t *testing.T) {
 		t.Errorf("found and left out: the tiers are %s", got)
 	}
 	found.Close()
-	n.config.ChromiumNamed = true
+	n.config.Chromium = path
 	if web, err := n.openWeb(t.Context()); err == nil || !strings.Contains(err.Error(), "--chromium") {
 		t.Errorf("named: %v, %v", web, err)
 	}

@@ -234,3 +234,27 @@ func TestSharedPackagesHaveExamples(t *testing.T) {
 		}
 	}
 }
+
+// TestVersionIsOne holds image and chart to the version that the binary says.
+func TestVersionIsOne(t *testing.T) {
+	number, err := os.ReadFile("cmd/shoal/internal/version/VERSION")
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := strings.TrimSpace(string(number))
+	if !regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9a-z.]+)?$`).MatchString(version) {
+		t.Errorf("%q is no semantic version", version)
+	}
+	for file, line := range map[string]string{
+		"deploy/Dockerfile":            "\nARG VERSION=" + version + "\n",
+		"deploy/helm/shoal/Chart.yaml": "\nversion: " + version + "\nappVersion: \"" + version + "\"\n",
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), line) {
+			t.Errorf("%s does not say %q", file, strings.TrimSpace(line))
+		}
+	}
+}

@@ -1,27 +1,29 @@
-// Package version says which version of the program this is.
+// Package version says which version of the program this is. The file VERSION is the one place of its number: binary,
+// image and chart have it from there, or are held to it by a test.
 package version
 
 import (
+	_ "embed"
 	"runtime/debug"
+	"strings"
 )
 
-// release is the version of a build that git does not tell, set by its linker: -ldflags
-// "-X shoal.dev/shoal/cmd/shoal/internal/version.release=v1.2.3".
-var release string
+//go:embed VERSION
+var number string
 
-// String is the module's version, and the commit when the build recorded it.
+// String is the version's number, and the commit when the build recorded it.
 func String() string {
-	if release != "" {
-		return release
-	}
+	text := strings.TrimSpace(number)
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return text
 	}
-	text := build.Main.Version
 	for _, setting := range build.Settings {
-		if setting.Key == "vcs.revision" {
+		switch {
+		case setting.Key == "vcs.revision":
 			text += " " + setting.Value
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			text += " modified"
 		}
 	}
 	return text

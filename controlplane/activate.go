@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/clock"
 )
 
 // activateEvery is how often it is looked whether all members can apply the next version.
@@ -20,24 +19,24 @@ func (l *leadership) activateVersion(ctx context.Context) error {
 	told := ""
 	for {
 		active := l.view().ClusterVersion()
-		if active >= l.s.cfg.newest {
+		if active >= l.s.config.newest {
 			<-ctx.Done() // another binary's leadership goes on from here
 			return nil
 		}
-		behind, err := l.raiseVersion(ctx, l.s.cfg.newest)
+		behind, err := l.raiseVersion(ctx, l.s.config.newest)
 		if err != nil {
 			return err
 		}
 		if len(behind) == 0 {
-			l.s.cfg.Logger.Info("the cluster's version is active: older binaries cannot join any more", "version", l.s.cfg.newest)
+			l.s.config.Logger.Info("the cluster's version is active: older binaries cannot join any more", "version", l.s.config.newest)
 			continue
 		}
 		if names := strings.Join(behind, ", "); names != told {
 			told = names
-			l.s.cfg.Logger.Info("the cluster's version waits for nodes of an older one, or that do not answer",
-				"active", active, "next", l.s.cfg.newest, "nodes", names)
+			l.s.config.Logger.Info("the cluster's version waits for nodes of an older one, or that do not answer",
+				"active", active, "next", l.s.config.newest, "nodes", names)
 		}
-		if !l.s.pause(ctx, activateEvery) {
+		if !clock.Pause(ctx, l.s.config.Clock, activateEvery) {
 			return nil
 		}
 	}
@@ -56,10 +55,7 @@ func (l *leadership) raiseVersion(ctx context.Context, version uint32) (behind [
 
 // behindVersion are the members that do not say that they can apply a version.
 func (l *leadership) behindVersion(ctx context.Context, version uint32) ([]string, error) {
-	configuration, err := askRaft(ctx, l.s, func(n *node) (raft.ConfigurationFuture, error) {
-		future := n.GetConfiguration()
-		return future, future.Error()
-	})
+	servers, _, err := l.s.node.Servers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +63,11 @@ func (l *leadership) behindVersion(ctx context.Context, version uint32) ([]strin
 	for _, node := range l.view().Nodes() {
 		ask[node.Name] = node.Address
 	}
-	for _, server := range configuration.Configuration().Servers {
+	for _, server := range servers {
 		ask[string(server.ID)] = string(server.Address)
 	}
-	delete(ask, l.s.cfg.Node)
-	answers := l.s.statuses(ctx, ask)
+	delete(ask, l.s.config.Node)
+	answers := l.s.node.Statuses(ctx, ask)
 	var behind []string
 	for name := range ask {
 		if answers[name].Applies < version {

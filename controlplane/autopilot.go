@@ -11,6 +11,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/membership"
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/quorum"
 )
 
@@ -22,46 +23,43 @@ const (
 
 // autopilot keeps Raft's servers, and the registered nodes, in step with the nodes that are there.
 func (l *leadership) autopilot(ctx context.Context) error {
-	n, err := l.s.gate.enter()
+	n, err := l.s.node.Enter()
 	if err != nil {
 		return err
 	}
-	members := n.members
-	l.s.gate.leave()
+	members := n.Members
+	l.s.node.Leave()
 	if members == nil {
 		<-ctx.Done()
 		return nil
 	}
-	planner, w := quorum.New(l.s.cfg.Cluster.Autopilot), witness{}
+	planner, w := quorum.New(l.s.config.Cluster.Autopilot), witness{}
 	for {
 		changed := members.Changed()
 		for again := true; again && ctx.Err() == nil; {
 			again, err = l.adjust(ctx, n, planner, w)
 			if err != nil && ctx.Err() == nil {
-				l.s.cfg.Logger.Warn("autopilot: a change of the cluster's servers failed", "error", err)
+				l.s.config.Logger.Warn("autopilot: a change of the cluster's servers failed", "error", err)
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
-		case <-l.s.cfg.Clock.After(autopilotProbes * l.s.cfg.Cluster.probe()):
+		case <-l.s.config.Clock.After(autopilotProbes * l.s.node.Probe()):
 		}
 	}
 }
 
 // adjust makes the next change that is due. It reports whether it made one: then there may be another.
-func (l *leadership) adjust(ctx context.Context, n *node, planner *quorum.Planner, w witness) (changed bool, err error) {
+func (l *leadership) adjust(ctx context.Context, n *node.Raft, planner *quorum.Planner, w witness) (changed bool, err error) {
 	l.admission.Lock()
 	defer l.admission.Unlock()
-	configuration, err := askRaft(ctx, l.s, func(n *node) (raft.ConfigurationFuture, error) {
-		future := n.GetConfiguration()
-		return future, future.Error()
-	})
+	servers, index, err := l.s.node.Servers(ctx)
 	if err != nil {
 		return false, err
 	}
-	change, due := planner.Next(l.situation(ctx, n, configuration.Configuration(), w))
+	change, due := planner.Next(l.situation(ctx, n, servers, w))
 	gone := planner.Gone()
 	l.gone.Store(&gone)
 	if err := ctx.Err(); err != nil {
@@ -70,22 +68,22 @@ func (l *leadership) adjust(ctx context.Context, n *node, planner *quorum.Planne
 	if !due {
 		return false, nil
 	}
-	l.s.cfg.Logger.Info("autopilot: "+string(change.Kind), "server", change.Name, "address", change.Address, "why", change.Why)
-	if err := l.make(ctx, change, configuration.Index()); err != nil {
+	l.s.config.Logger.Info("autopilot: "+string(change.Kind), "server", change.Name, "address", change.Address, "why", change.Why)
+	if err := l.make(ctx, change, index); err != nil {
 		return false, fmt.Errorf("%s %q: %w", change.Kind, change.Name, err)
 	}
 	return true, nil
 }
 
 // situation is what the planner is told.
-func (l *leadership) situation(ctx context.Context, n *node, configuration raft.Configuration, w witness) quorum.Situation {
-	s := quorum.Situation{Leader: l.s.cfg.Node, Progress: map[string]quorum.Progress{}}
+func (l *leadership) situation(ctx context.Context, n *node.Raft, configuration []raft.Server, w witness) quorum.Situation {
+	s := quorum.Situation{Leader: l.s.config.Node, Progress: map[string]quorum.Progress{}}
 	servers := map[string]raft.Server{}
-	for _, server := range configuration.Servers {
+	for _, server := range configuration {
 		servers[string(server.ID)] = server
 	}
-	told := slices.DeleteFunc(n.members.Members(), func(member membership.Member) bool {
-		return member.Cluster != n.members.Self().Cluster // it waits to see which cluster it belongs to
+	told := slices.DeleteFunc(n.Members.Members(), func(member membership.Member) bool {
+		return member.Cluster != n.Members.Self().Cluster // it waits to see which cluster it belongs to
 	})
 	members, asked, answers := w.members(ctx, l, told, servers)
 	s.Members = members
@@ -99,26 +97,26 @@ func (l *leadership) situation(ctx context.Context, n *node, configuration raft.
 		s.Servers = append(s.Servers, quorum.Server{Name: name, Address: string(server.Address), Voter: voter})
 		answer, heard := answers[name]
 		switch {
-		case name == l.s.cfg.Node || !voter && there[name]: // how far the others are does not matter while they gossip
+		case name == l.s.config.Node || !voter && there[name]: // how far the others are does not matter while they gossip
 		case heard:
 			s.Progress[name] = l.progress(answer)
 		case asked[name] != string(server.Address):
 			ask[name] = string(server.Address)
 		}
 	}
-	for name, answer := range l.s.statuses(ctx, ask) {
+	for name, answer := range l.s.node.Statuses(ctx, ask) {
 		s.Progress[name] = l.progress(answer)
 	}
 	s.Index = n.LastIndex()
 	for _, node := range l.view().Nodes() {
 		s.Registered = append(s.Registered, node.Name)
 	}
-	s.Now = l.s.cfg.Clock.Now()
+	s.Now = l.s.config.Clock.Now()
 	return s
 }
 
 // progress is how far a server is.
-func (l *leadership) progress(answer answered) quorum.Progress {
+func (l *leadership) progress(answer node.Answer) quorum.Progress {
 	progress := quorum.Progress{Contact: answer.Silence}
 	if answer.LastTerm == l.term { // an entry of an earlier term may be one that this leader does not have
 		progress.Index = answer.LastIndex
@@ -140,7 +138,7 @@ func (l *leadership) make(ctx context.Context, c quorum.Change, at uint64) error
 		return l.admit(ctx, c, at)
 	}
 	id, address := raft.ServerID(c.Name), raft.ServerAddress(c.Address)
-	_, err := askRaft(ctx, l.s, func(n *node) (struct{}, error) {
+	_, err := node.Ask(ctx, l.s.node, func(n *node.Raft) (struct{}, error) {
 		switch c.Kind {
 		case quorum.Add:
 			return struct{}{}, n.AddNonvoter(id, address, at, changePatience).Error()
@@ -160,7 +158,7 @@ func (l *leadership) make(ctx context.Context, c quorum.Change, at uint64) error
 // configuration is committed, and this node still leads. None that comes later can give the node a vote as long as it does
 // not keep up.
 func (l *leadership) admit(ctx context.Context, c quorum.Change, at uint64) error {
-	committed, err := askRaft(ctx, l.s, func(n *node) (uint64, error) { return n.CommitIndex(), nil })
+	committed, err := node.Ask(ctx, l.s.node, func(n *node.Raft) (uint64, error) { return n.CommitIndex(), nil })
 	if err != nil {
 		return err
 	}
@@ -170,7 +168,5 @@ func (l *leadership) admit(ctx context.Context, c quorum.Change, at uint64) erro
 	if _, err := l.s.confirmHere(ctx); err != nil {
 		return err
 	}
-	patience, cancel := context.WithTimeout(ctx, askPatience)
-	defer cancel()
-	return l.s.callAt(patience, c.Address, methodAdmit, admission{Boot: c.Boot}, &nothing{})
+	return l.s.node.AdmitAt(ctx, c.Address, c.Boot)
 }

@@ -16,8 +16,10 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/backup"
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/port"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -47,17 +49,17 @@ func (o operator) Backup(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	term, err := askRaft(ctx, o.s, func(n *node) (uint64, error) { return n.CurrentTerm(), nil })
+	term, err := o.s.node.Term(ctx)
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "")
 	}
-	o.s.machine.between.Lock()
-	now := o.s.machine.fsm.Snapshot()
-	index, _ := o.s.machine.fsm.Store().Progress()
-	o.s.machine.between.Unlock()
+	goOn := o.s.node.Between()
+	now := o.s.node.FSM().Snapshot()
+	index, _ := o.s.node.Store().Progress()
+	goOn()
 	cluster := view.Cluster()
 	header := backup.Header{Cluster: cluster.ID, Shards: cluster.Shards, Index: index, Term: term,
-		Taken: o.s.cfg.Clock.Now().UnixMilli()}
+		Taken: o.s.config.Clock.Now().UnixMilli()}
 	return backup.Write(ending{ctx, to}, header, now.Write)
 }
 
@@ -105,23 +107,18 @@ func (o operator) Restore(ctx context.Context, from io.Reader, how client.Restor
 type spool struct{ *os.File }
 
 func (s *Server) spool() (spool, error) {
-	file, err := os.CreateTemp(s.cfg.Dir, spoolPattern)
+	file, err := os.CreateTemp(s.config.Dir, spoolPattern)
 	if err != nil {
 		return spool{}, fmt.Errorf("controlplane: restore: %w", err)
 	}
 	return spool{file}, nil
 }
 
-// halfSnapshots are those that Raft was writing when the process was killed, or the disk was full. It leaves them for ever.
-const halfSnapshots = raftFolder + "/snapshots/*.tmp"
-
 // sweep removes what a process that was killed left.
 func (s *Server) sweep() {
-	for _, pattern := range []string{spoolPattern, halfSnapshots} {
-		left, _ := filepath.Glob(filepath.Join(s.cfg.Dir, pattern)) // the patterns are good ones
-		for _, path := range left {
-			_ = os.RemoveAll(path)
-		}
+	left, _ := filepath.Glob(filepath.Join(s.config.Dir, spoolPattern)) // the pattern is a good one
+	for _, path := range left {
+		_ = os.Remove(path)
 	}
 }
 
@@ -137,7 +134,7 @@ func (s *Server) restoreHere(ctx context.Context, file spool, header backup.Head
 	if s.leading.Load() == nil {
 		return none, raft.ErrNotLeader
 	}
-	if s.machine.fsm.Store().View().ClusterVersion() < 2 { // nodes of before could not read the state
+	if s.node.View().ClusterVersion() < 2 { // nodes of before could not read the state
 		return none, fault.New(fault.Unavailable, "the cluster is being upgraded: a backup is restored once all its nodes run the new version")
 	}
 	if !s.restoring.TryLock() {
@@ -158,13 +155,13 @@ func (s *Server) restoreHere(ctx context.Context, file spool, header backup.Head
 	if err := s.aside(ctx, func() (err error) { restored.Changes, err = s.replace(ctx, store, how); return err }); err != nil {
 		return none, err
 	}
-	restored.Until = s.graceOver(s.machine.fsm.Store().View().Cluster()).UnixMilli()
+	restored.Until = s.graceOver(s.node.View().Cluster()).UnixMilli()
 	// The other nodes have the new state before they have this command, which is what they wait for who were told of its
 	// index.
 	if err := s.tick(ctx); err != nil {
 		return none, err
 	}
-	s.cfg.Logger.Warn("a backup was restored", "index", header.Index, "taken", time.UnixMilli(header.Taken).UTC(),
+	s.config.Logger.Warn("a backup was restored", "index", header.Index, "taken", time.UnixMilli(header.Taken).UTC(),
 		"cluster", header.Cluster, "force", how.Force, "reviveKeys", how.ReviveKeys, "changes", restored.Changes)
 	return restored, nil
 }
@@ -174,14 +171,14 @@ func (s *Server) graceOver(cluster *state.Cluster) time.Time {
 	if cluster == nil || cluster.Generation == nil {
 		return time.Time{}
 	}
-	return time.UnixMilli(cluster.Generation.At).Add(s.cfg.RestoreGrace)
+	return time.UnixMilli(cluster.Generation.At).Add(s.config.RestoreGrace)
 }
 
 // storedSince lists the runs that the row store has pages of, from the time on at which a backup was taken. It asks the row
 // store because a state between the two, which is gone, may have launched them.
 func (s *Server) storedSince(ctx context.Context, cut int64) ([]state.Undone, error) {
 	var runs []state.Undone
-	err := s.cfg.Store.JobsSince(ctx, cut*1000, func(job rowstore.Job) error {
+	err := s.config.Store.JobsSince(ctx, cut*1000, func(job rowstore.Job) error {
 		if len(runs) == maxUndone {
 			return fault.New(fault.InvalidBackup, "more than %d runs have been launched since the backup", maxUndone)
 		}
@@ -193,7 +190,7 @@ func (s *Server) storedSince(ctx context.Context, cut int64) ([]state.Undone, er
 
 // mayRestore holds a backup against the cluster.
 func (s *Server) mayRestore(store *state.Store, header backup.Header, force bool) error {
-	saved, own := store.View().Cluster(), s.machine.fsm.Store().View().Cluster()
+	saved, own := store.View().Cluster(), s.node.View().Cluster()
 	switch {
 	case saved == nil || saved.ID != header.Cluster || saved.Shards != header.Shards:
 		return fault.New(fault.InvalidBackup, "the backup's header does not fit what is in it")
@@ -210,7 +207,7 @@ func (s *Server) mayRestore(store *state.Store, header backup.Header, force bool
 // replace replaces the state by a restored one. No leadership's routines run meanwhile, so nobody is given a shard between
 // the state that the restored one succeeds and the one that it becomes.
 func (s *Server) replace(ctx context.Context, store *state.Store, how client.RestoreOptions) (changes state.Changes, err error) {
-	term, err := askRaft(ctx, s, func(n *node) (uint64, error) { return n.CurrentTerm(), nil })
+	term, err := s.node.Term(ctx)
 	if err != nil {
 		return changes, err
 	}
@@ -222,8 +219,8 @@ func (s *Server) replace(ctx context.Context, store *state.Store, how client.Res
 	if err != nil {
 		return changes, err
 	}
-	changes, err = store.Succeed(s.machine.fsm.Store(),
-		state.Restoration{Generation: s.cfg.IDs.New(), Stored: stored, ReviveKeys: how.ReviveKeys})
+	changes, err = store.Succeed(s.node.Store(),
+		state.Restoration{Generation: s.config.IDs.New(), Stored: stored, ReviveKeys: how.ReviveKeys})
 	if err != nil {
 		return changes, fault.Wrap(fault.InvalidBackup, err, "%v", err)
 	}
@@ -250,21 +247,21 @@ func (s *Server) install(ctx context.Context, store *state.Store, term uint64) e
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			return fmt.Errorf("controlplane: restore: %w", err)
 		}
-		s.cfg.Point("raft.before_restore")
+		s.config.Point("raft.before_restore")
 		// Not within ctx: once Raft reads the file it must be there.
-		_, err := askRaft(s.life, s, func(n *node) (struct{}, error) {
+		_, err := node.Ask(s.node.Life(), s.node, func(n *node.Raft) (struct{}, error) {
 			if n.CurrentTerm() != term {
 				return struct{}{}, raft.ErrLeadershipLost
 			}
 			return struct{}{}, n.Restore(meta, file, 0)
 		})
 		if err == nil {
-			s.cfg.Point("raft.after_restore")
+			s.config.Point("raft.after_restore")
 		}
 		if err == nil || try == restoreTries || errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipLost) {
 			return err
 		}
-		if !s.pause(ctx, restoreGap) {
+		if !clock.Pause(ctx, s.config.Clock, restoreGap) {
 			return err
 		}
 	}
@@ -286,8 +283,8 @@ func (s *Server) aside(ctx context.Context, work func() error) error {
 		return <-done
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.life.Done():
-		return errStopping
+	case <-s.node.Life().Done():
+		return node.ErrStopping
 	}
 }
 
@@ -328,13 +325,13 @@ func (s *Server) restoreThere(ctx context.Context, file spool, header backup.Hea
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return none, fmt.Errorf("controlplane: restore: %w", err)
 	}
-	upload, offset := s.cfg.IDs.New(), int64(0)
+	upload, offset := s.config.IDs.New(), int64(0)
 	part := make([]byte, partBytes)
 	for {
 		count, err := io.ReadFull(file, part)
 		if count > 0 {
 			sent := restorePart{Upload: upload, Offset: offset, Data: part[:count]}
-			if err := s.forward(ctx, methodRestorePart, sent, &nothing{}); err != nil {
+			if err := s.forward(ctx, methodRestorePart, sent, &node.Nothing{}); err != nil {
 				return none, err
 			}
 			offset += int64(count)
@@ -376,33 +373,33 @@ func (u *uploads) forget() {
 	u.id, u.size = ids.ID{}, 0
 }
 
-func (s *Server) serveRestorePart(_ context.Context, _ identity.Peer, part restorePart) (nothing, error) {
+func (s *Server) serveRestorePart(_ context.Context, _ identity.Peer, part restorePart) (node.Nothing, error) {
 	if s.leading.Load() == nil {
-		return nothing{}, raft.ErrNotLeader
+		return node.Nothing{}, raft.ErrNotLeader
 	}
-	u, now := &s.uploads, s.cfg.Clock.Now()
+	u, now := &s.uploads, s.config.Clock.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.id != part.Upload {
 		if !u.id.IsZero() && now.Sub(u.last) < uploadIdle {
-			return nothing{}, fault.New(fault.Unavailable, "another backup is being restored")
+			return node.Nothing{}, fault.New(fault.Unavailable, "another backup is being restored")
 		}
 		u.forget()
 		file, err := s.spool()
 		if err != nil {
-			return nothing{}, err
+			return node.Nothing{}, err
 		}
 		u.id, u.file = part.Upload, file
 	}
 	u.last = now
 	if part.Offset > u.size {
-		return nothing{}, fault.New(fault.InvalidRequest, "a part of the backup is missing")
+		return node.Nothing{}, fault.New(fault.InvalidRequest, "a part of the backup is missing")
 	}
 	if _, err := u.file.WriteAt(part.Data, part.Offset); err != nil {
-		return nothing{}, fmt.Errorf("controlplane: restore: %w", err)
+		return node.Nothing{}, fmt.Errorf("controlplane: restore: %w", err)
 	}
 	u.size = max(u.size, part.Offset+int64(len(part.Data)))
-	return nothing{}, nil
+	return node.Nothing{}, nil
 }
 
 func (s *Server) serveRestore(ctx context.Context, _ identity.Peer, r restoreRequest) (client.Restored, error) {

@@ -32,8 +32,8 @@ func backupOf(t *testing.T, s *running) []byte {
 
 func TestBackupIsRestored(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	s := serve(t, cfg)
+	config := testConfig(t, t.TempDir())
+	s := serve(t, config)
 	openCustomer(t, s, "ann")
 	file := backupOf(t, s)
 	openCustomer(t, s, "bob")
@@ -46,20 +46,20 @@ func TestBackupIsRestored(t *testing.T) {
 	if view.Customer("ann") == nil || view.Customer("bob") != nil {
 		t.Fatal("the state is not that of the backup")
 	}
-	if view.Cluster().ID != before.Cluster().ID || view.Node(cfg.Node) == nil {
+	if view.Cluster().ID != before.Cluster().ID || view.Node(config.Node) == nil {
 		t.Fatal("the cluster's own records are not kept")
 	}
 	openCustomer(t, s, "bob")
 	s.stop()
-	if fresh(t, serve(t, cfg)).Customer("bob") == nil {
+	if fresh(t, serve(t, config)).Customer("bob") == nil {
 		t.Fatal("what was written after the restore is lost")
 	}
 }
 
 func TestWrongBackupsAreRefused(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	s := serve(t, cfg)
+	config := testConfig(t, t.TempDir())
+	s := serve(t, config)
 	openCustomer(t, s, "ann")
 	file := backupOf(t, s)
 	other := serve(t, testConfig(t, t.TempDir()))
@@ -93,7 +93,7 @@ func TestWrongBackupsAreRefused(t *testing.T) {
 	if view.Customer("bob") == nil || view.Customer("ann") != nil || view.Cluster().ID != own {
 		t.Fatal("another cluster's backup is not what is there after it was forced")
 	}
-	if left, err := filepath.Glob(filepath.Join(cfg.Dir, spoolPattern)); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(config.Dir, spoolPattern)); err != nil || len(left) > 0 {
 		t.Fatalf("files are left: %v, %v", left, err)
 	}
 }
@@ -159,7 +159,7 @@ func TestRestoreUnderLoad(t *testing.T) {
 	r.sameState()
 	r.until("all are registered", func() bool { return r.registered() == "a api b c" })
 	for name, node := range r.nodes {
-		if node.View().Node(name).Boot != node.cfg.Boot {
+		if node.View().Node(name).Boot != node.config.Boot {
 			t.Errorf("%s is not registered with this start", name)
 		}
 	}
@@ -168,22 +168,22 @@ func TestRestoreUnderLoad(t *testing.T) {
 // What a restore must not bring back: who fetched what, and numbers of dispatches that were used since.
 func TestRestoreKeepsWhoFetchesWhat(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	s := serve(t, cfg)
+	config := testConfig(t, t.TempDir())
+	s := serve(t, config)
 	file := backupOf(t, s)
-	beat := client.Heartbeat{Node: cfg.Node, Boot: cfg.Boot}
+	beat := client.Heartbeat{Node: config.Node, Boot: config.Boot}
 	if _, err := s.Heartbeat(patient(t), beat); err != nil {
 		t.Fatal(err)
 	}
 	before, led := fresh(t, s), s.leading.Load()
-	if before.Shard(0).Owner != cfg.Node {
+	if before.Shard(0).Owner != config.Node {
 		t.Fatalf("nobody has shard 0: %+v", before.Shard(0))
 	}
 	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for ctx := patient(t); s.leading.Load() == nil || s.leading.Load() == led; {
-		if !s.pause(ctx, time.Millisecond) {
+		if !clock.Pause(ctx, s.config.Clock, time.Millisecond) {
 			t.Fatal("nobody leads")
 		}
 	}
@@ -234,19 +234,19 @@ func TestOneUploadAtATime(t *testing.T) {
 
 func TestRemovedNodeIsForgotten(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	s := serve(t, cfg)
+	config := testConfig(t, t.TempDir())
+	s := serve(t, config)
 	gone := command.RegisterNodePayload{Name: "gone", Boot: ids.ID{7}, Roles: []string{"fetcher"}}
-	if _, err := s.propose(patient(t), cfg.IDs.New(), gone, nil); err != nil {
+	if _, err := s.propose(patient(t), config.IDs.New(), gone, nil); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{cfg.Node: "node_alive", "nobody": "not_found"} {
+	for name, want := range map[string]string{config.Node: "node_alive", "nobody": "not_found"} {
 		if err := s.Operator().RemoveNode(patient(t), name); codeOf(err) != want {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
 	stale := command.RemoveNodePayload{Name: "gone", Boot: ids.ID{6}}
-	if _, err := s.propose(patient(t), cfg.IDs.New(), stale, nil); err != nil || fresh(t, s).Node("gone") == nil {
+	if _, err := s.propose(patient(t), config.IDs.New(), stale, nil); err != nil || fresh(t, s).Node("gone") == nil {
 		t.Fatalf("an earlier start's removal took the node away: %v", err)
 	}
 	if err := s.Operator().RemoveNode(patient(t), "gone"); err != nil || fresh(t, s).Node("gone") != nil {
@@ -259,19 +259,19 @@ func TestRemovedNodeIsForgotten(t *testing.T) {
 func TestOpenRunEndsExactAfterARestore(t *testing.T) {
 	t.Parallel()
 	const links = 300
-	cfg := testConfig(t, t.TempDir())
-	cfg.Window, cfg.MarkerEvery = 8, 50*time.Millisecond
-	s := serve(t, cfg)
-	customer, scraper := prepare(t, s, cfg)
-	job := launch(t, s, cfg, customer, scraper, links)
-	fetchAll(t, s, cfg, 0)
+	config := testConfig(t, t.TempDir())
+	config.Window, config.MarkerEvery = 8, 50*time.Millisecond
+	s := serve(t, config)
+	customer, scraper := prepare(t, s, config)
+	job := launch(t, s, config, customer, scraper, links)
+	fetchAll(t, s, config, 0)
 	until := func(what string, ok func(*client.View) bool) *client.View {
 		t.Helper()
 		for ctx := patient(t); ; {
 			if view := fresh(t, s); ok(view) {
 				return view
 			}
-			if !s.pause(ctx, time.Millisecond) {
+			if !clock.Pause(ctx, s.config.Clock, time.Millisecond) {
 				t.Fatalf("never: %s; %+v", what, s.View().Job(job))
 			}
 		}
@@ -298,19 +298,19 @@ func TestOpenRunEndsExactAfterARestore(t *testing.T) {
 // TestWhatAKilledProcessLeftIsRemoved: Raft itself never removes a snapshot that it was writing.
 func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	half := filepath.Join(cfg.Dir, raftFolder, "snapshots", "2-42-1700000000000.tmp")
+	config := testConfig(t, t.TempDir())
+	half := filepath.Join(config.Dir, "raft", "snapshots", "2-42-1700000000000.tmp")
 	if err := os.MkdirAll(half, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{filepath.Join(half, "state.bin"), filepath.Join(cfg.Dir, "restore-1.tmp")} {
+	for _, file := range []string{filepath.Join(half, "state.bin"), filepath.Join(config.Dir, "restore-1.tmp")} {
 		if err := os.WriteFile(file, []byte("half of a state"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	serve(t, cfg)
-	for _, pattern := range []string{spoolPattern, halfSnapshots} {
-		if left, err := filepath.Glob(filepath.Join(cfg.Dir, pattern)); err != nil || len(left) > 0 {
+	serve(t, config)
+	for _, pattern := range []string{spoolPattern, "raft/snapshots/*.tmp"} {
+		if left, err := filepath.Glob(filepath.Join(config.Dir, pattern)); err != nil || len(left) > 0 {
 			t.Errorf("files are left: %v, %v", left, err)
 		}
 	}
@@ -320,12 +320,12 @@ func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 // that removes it is stopped in the middle. Lists stay as long.
 func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	store, at := cfg.Store.(*lists), clock.NewManual(time.Now())
-	cfg.Clock = at
-	s := serve(t, cfg)
-	customer, scraper := prepare(t, s, cfg)
-	kept := launch(t, s, cfg, customer, scraper, 3)
+	config := testConfig(t, t.TempDir())
+	store, at := config.Store.(*lists), clock.NewManual(time.Now())
+	config.Clock = at
+	s := serve(t, config)
+	customer, scraper := prepare(t, s, config)
+	kept := launch(t, s, config, customer, scraper, 3)
 	end := func(job ids.ID) {
 		t.Helper()
 		if _, err := s.Do(patient(t), client.StopRun{Customer: customer, Job: job}, nil); err != nil {
@@ -334,13 +334,13 @@ func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 	}
 	end(kept)
 	file := backupOf(t, s)
-	undone := launch(t, s, cfg, customer, scraper, 3)
+	undone := launch(t, s, config, customer, scraper, 3)
 	list := fresh(t, s).Job(undone).List
 	store.mu.Lock()
 	store.records[undone] = map[model.Unit]model.Receipt{{}: {}}
 	store.mu.Unlock()
 	restored, err := s.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{})
-	if err != nil || restored.Changes.Undone != 1 || restored.Until < at.Now().Add(cfg.RestoreGrace-time.Minute).UnixMilli() {
+	if err != nil || restored.Changes.Undone != 1 || restored.Until < at.Now().Add(config.RestoreGrace-time.Minute).UnixMilli() {
 		t.Fatalf("%+v, %v", restored, err)
 	}
 	if jobs := fresh(t, s).UndoneIn(fresh(t, s).Scraper(scraper).Group); len(jobs) != 1 || jobs[0] != undone {
@@ -358,7 +358,7 @@ func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 	if emptied() || !store.has(list) {
 		t.Fatal("something went within the grace")
 	}
-	at.Advance(cfg.RestoreGrace)
+	at.Advance(config.RestoreGrace)
 	until(t, "the rows' end", func() bool { at.Advance(time.Minute); return emptied() && !store.has(list) })
 	until(t, "the note's end", func() bool { at.Advance(time.Second); return fresh(t, s).UndoneRun(undone) == nil })
 	if fresh(t, s).Job(kept) == nil || store.emptied[kept] {

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/fsm"
-	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -17,14 +17,14 @@ var _ client.Client = caller{}
 
 // Do implements client.Client.
 func (c caller) Do(ctx context.Context, payload command.Payload, call *client.Call) (any, error) {
-	id := c.s.cfg.IDs.New()
+	id := c.s.config.IDs.New()
 	_, claims := payload.(command.ClaimCallPayload)
 	var under *command.Call
 	if call != nil {
 		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request,
 			Ticket: call.Ticket}
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.s.cfg.patience)
+	ctx, cancel := context.WithTimeout(ctx, c.s.config.patience)
 	defer cancel()
 	result, err := c.s.propose(ctx, id, payload, under)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c caller) Do(ctx context.Context, payload command.Payload, call *client.Ca
 }
 
 // View implements client.Client.
-func (c caller) View() *client.View { return c.s.machine.fsm.Store().View() }
+func (c caller) View() *client.View { return c.s.node.View() }
 
 // Fresh implements client.Client.
 func (c caller) Fresh(ctx context.Context) (*client.View, error) { return c.s.fresh(ctx) }
@@ -57,7 +57,7 @@ func (c caller) Fresh(ctx context.Context) (*client.View, error) { return c.s.fr
 // Settle implements client.Client.
 func (c caller) Settle(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error {
 	err := c.s.settle(receipts, func(payload command.Payload) (fsm.Result, error) {
-		return c.s.propose(ctx, c.s.cfg.IDs.New(), payload, nil)
+		return c.s.propose(ctx, c.s.config.IDs.New(), payload, nil)
 	})
 	if err != nil || len(markers) == 0 {
 		return err
@@ -67,8 +67,8 @@ func (c caller) Settle(ctx context.Context, receipts []model.Receipt, markers []
 		return nil
 	}
 	// One attempt is enough: a marker is of one leadership, and one that does not arrive is replaced by the next.
-	if err := c.s.forward(ctx, methodMarkers, returned{Markers: markers}, &nothing{}); err != nil {
-		c.s.cfg.Logger.Debug("markers did not reach the leader", "markers", len(markers), "error", err)
+	if err := c.s.forward(ctx, methodMarkers, returned{Markers: markers}, &node.Nothing{}); err != nil {
+		c.s.config.Logger.Debug("markers did not reach the leader", "markers", len(markers), "error", err)
 	}
 	return nil
 }
@@ -79,28 +79,4 @@ func (c caller) Heartbeat(ctx context.Context, heartbeat client.Heartbeat) (clie
 }
 
 // Status implements client.Client.
-func (c caller) Status(context.Context) (client.Status, error) { return c.s.status() }
-
-// status describes the cluster as this node sees it, leader or not.
-func (s *Server) status() (client.Status, error) {
-	store := s.machine.fsm.Store()
-	view := store.View()
-	index, _ := store.Progress()
-	status := client.Status{Node: s.cfg.Node, Roles: s.cfg.Roles, Applied: index,
-		Commands: s.machine.fsm.Applied(), OpenJobs: len(view.OpenJobs()), Out: store.OutTotal()}
-	status.Pages, status.PageErrors = s.metrics.settled()
-	for _, shard := range view.Shards() {
-		status.Shards++
-		if shard.Owner != "" {
-			status.Owned++
-		}
-	}
-	n, err := s.gate.enter()
-	if err != nil {
-		return status, fault.Wrap(fault.Unavailable, err, "")
-	}
-	defer s.gate.leave()
-	_, leader := n.LeaderWithID()
-	status.Leader, status.Term = string(leader), n.CurrentTerm()
-	return status, nil
-}
+func (c caller) Status(context.Context) (client.Status, error) { return c.s.node.Status() }

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/internal/timekeeper"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
@@ -29,7 +30,7 @@ type clocks struct {
 
 // reading looks at this node's clock.
 func (s *Server) reading() timekeeper.Reading {
-	now := s.cfg.Clock.Now()
+	now := s.config.Clock.Now()
 	return timekeeper.Reading{Wall: now.Round(0), Elapsed: now.Sub(s.clocks.began)}
 }
 
@@ -40,7 +41,7 @@ func (s *Server) stamp() int64 {
 		return stamp.UnixMilli()
 	}
 	// Raft has made it the leader and its leadership has not begun: the state's own time stands, if there is any.
-	if _, known := s.machine.fsm.Store().Progress(); known > 0 {
+	if _, known := s.node.Store().Progress(); known > 0 {
 		return 0
 	}
 	return now.Wall.UnixMilli()
@@ -49,7 +50,7 @@ func (s *Server) stamp() int64 {
 // beginTime begins a leadership's time where that of the state is.
 func (s *Server) beginTime() {
 	var at time.Time
-	if _, now := s.machine.fsm.Store().Progress(); now > 0 {
+	if _, now := s.node.Store().Progress(); now > 0 {
 		at = time.UnixMilli(now)
 	}
 	s.clocks.keeper.Begin(s.reading(), at)
@@ -64,7 +65,7 @@ func (l *leadership) awaitSafeTime(ctx context.Context) (now time.Time, ok bool)
 		if now, ok := l.s.safeTime(); ok {
 			return now, true
 		}
-		if !l.s.pause(ctx, safeEvery) {
+		if !clock.Pause(ctx, l.s.config.Clock, safeEvery) {
 			return time.Time{}, false
 		}
 	}
@@ -72,9 +73,9 @@ func (l *leadership) awaitSafeTime(ctx context.Context) (now time.Time, ok bool)
 
 // compareAlone compares the clocks where there is nobody to ask.
 func (s *Server) compareAlone() {
-	if n, err := s.gate.enter(); err == nil {
-		alone := n.alone()
-		s.gate.leave()
+	if n, err := s.node.Enter(); err == nil {
+		alone := n.Alone()
+		s.node.Leave()
 		if alone {
 			s.noteClocks(s.clocks.keeper.Hear(s.reading(), 1, nil), nil)
 		}
@@ -85,10 +86,7 @@ func (s *Server) compareAlone() {
 // is: whoever has a fetcher's certificate must not.
 func (l *leadership) compareClocks(ctx context.Context) error {
 	for {
-		configuration, err := askRaft(ctx, l.s, func(n *node) (raft.ConfigurationFuture, error) {
-			future := n.GetConfiguration()
-			return future, future.Error()
-		})
+		servers, _, err := l.s.node.Servers(ctx)
 		if err != nil {
 			return err
 		}
@@ -96,15 +94,15 @@ func (l *leadership) compareClocks(ctx context.Context) error {
 		for _, node := range l.view().Nodes() {
 			ask[node.Name] = node.Address
 		}
-		for _, server := range configuration.Configuration().Servers {
+		for _, server := range servers {
 			if server.Suffrage == raft.Voter {
 				votes[string(server.ID)] = true
 				ask[string(server.ID)] = string(server.Address)
 			}
 		}
-		delete(ask, l.s.cfg.Node)
+		delete(ask, l.s.config.Node)
 		l.compare(ctx, ask, votes)
-		if !l.s.pause(ctx, compareEvery) {
+		if !clock.Pause(ctx, l.s.config.Clock, compareEvery) {
 			return nil
 		}
 	}
@@ -113,7 +111,7 @@ func (l *leadership) compareClocks(ctx context.Context) error {
 // compare asks nodes for their time, all at once, and settles what time it is.
 func (l *leadership) compare(ctx context.Context, ask map[string]string, votes map[string]bool) {
 	asked := l.s.reading()
-	answers := l.s.statuses(ctx, ask)
+	answers := l.s.node.Statuses(ctx, ask)
 	var witnesses []timekeeper.Witness
 	now := l.s.reading()
 	// An answer is of some time in between, which is a few seconds at most.
@@ -146,10 +144,10 @@ func (s *Server) noteClocks(found timekeeper.Findings, others map[string]time.Du
 	}
 	c.told = text
 	if text == "" {
-		s.cfg.Logger.Info("the clocks agree again")
+		s.config.Logger.Info("the clocks agree again")
 		return
 	}
-	s.cfg.Logger.Warn(text, "verdict", found.Verdict, "clock", found.Clock.Round(time.Second),
+	s.config.Logger.Warn(text, "verdict", found.Verdict, "clock", found.Clock.Round(time.Second),
 		"state", found.State.Round(time.Second))
 }
 
@@ -182,7 +180,7 @@ func (s *Server) measureClocks(to *telemetry.Metrics) {
 		c := &s.clocks
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		seen = compared{found: c.found, nodes: map[string]time.Duration{s.cfg.Node: c.found.Clock}}
+		seen = compared{found: c.found, nodes: map[string]time.Duration{s.config.Node: c.found.Clock}}
 		for name, off := range c.others {
 			seen.nodes[name] = off + c.found.Clock
 		}

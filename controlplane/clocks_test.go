@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/timekeeper"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/testkit/skew"
@@ -23,7 +24,7 @@ func (w wrong) Now() time.Time { return time.Now().Add(w.by) }
 
 // stateTime is a node's state time less the time that it is.
 func stateTime(r *running) time.Duration {
-	_, now := r.machine.fsm.Store().Progress()
+	_, now := r.node.Store().Progress()
 	return time.Until(time.UnixMilli(now))
 }
 
@@ -47,7 +48,7 @@ func TestALeaderWithAWrongClockStampsByTheOthers(t *testing.T) {
 	c.configs[1].Clock = wrong{by: by}
 	c.start(1)
 	c.ready(1)
-	c.lead(func(n *node) error {
+	c.lead(func(n *node.Raft) error {
 		if n.State() == raft.Leader && c.leader() == 1 {
 			return nil
 		}
@@ -73,10 +74,10 @@ func TestALeaderWithAWrongClockStampsByTheOthers(t *testing.T) {
 
 func TestTheClockOfALoneNodeThatJumps(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
+	config := testConfig(t, t.TempDir())
 	offset := filepath.Join(t.TempDir(), "offset")
-	cfg.Clock = skew.FromEnv(func(string) string { return offset })
-	s := serve(t, cfg)
+	config.Clock = skew.FromEnv(func(string) string { return offset })
+	s := serve(t, config)
 	openCustomer(t, s, "ann")
 	if _, ok := s.safeTime(); !ok {
 		t.Error("a node that is alone does not believe its clock")
@@ -84,7 +85,7 @@ func TestTheClockOfALoneNodeThatJumps(t *testing.T) {
 	if err := skew.Set(offset, 90*24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the jump", func() bool { return time.Until(cfg.Clock.Now().Round(0)) > time.Hour })
+	until(t, "the jump", func() bool { return time.Until(config.Clock.Now().Round(0)) > time.Hour })
 	openCustomer(t, s, "bob")
 	if off := stateTime(s); off > time.Minute {
 		t.Errorf("state time went %v ahead", off)
@@ -101,11 +102,11 @@ func TestTheClockOfALoneNodeThatJumps(t *testing.T) {
 // A node that stood still for days begins where its clock is: there is nobody to ask.
 func TestTimeAfterALongPause(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	cfg.Clock = wrong{by: -48 * time.Hour}
-	serve(t, cfg).stop()
-	cfg.Clock = clock.System{}
-	s := serve(t, cfg)
+	config := testConfig(t, t.TempDir())
+	config.Clock = wrong{by: -48 * time.Hour}
+	serve(t, config).stop()
+	config.Clock = clock.System{}
+	s := serve(t, config)
 	openCustomer(t, s, "ann")
 	if off := stateTime(s); off < -time.Minute {
 		t.Errorf("state time is %v behind", -off)
@@ -117,14 +118,14 @@ func TestTimeAfterALongPause(t *testing.T) {
 
 func TestIdleStateTimeFollowsTheClock(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
+	config := testConfig(t, t.TempDir())
 	manual := clock.NewManual(time.Now())
-	cfg.Clock = manual
-	s := serve(t, cfg)
-	_, before := s.machine.fsm.Store().Progress()
+	config.Clock = manual
+	s := serve(t, config)
+	_, before := s.node.Store().Progress()
 	until(t, "a stamp", func() bool {
 		manual.Advance(10 * time.Second)
-		_, now := s.machine.fsm.Store().Progress()
+		_, now := s.node.Store().Progress()
 		return now-before >= 2*time.Minute.Milliseconds()
 	})
 }
@@ -133,21 +134,21 @@ func TestIdleStateTimeFollowsTheClock(t *testing.T) {
 // an empty state there is no time that could stand, and what was made in 1970 would have expired a moment later.
 func TestTheFirstCommandOfAllHasATime(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	s, err := New(cfg)
+	config := testConfig(t, t.TempDir())
+	s, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := cfg.Clock.Now().UnixMilli()
+	began := config.Clock.Now().UnixMilli()
 	stamp := s.stamp()
 	if stamp < began {
 		t.Fatalf("the first stamp is %d, want %d or later", stamp, began)
 	}
-	data, err := s.machine.fsm.Encode(cfg.IDs.New(), stamp, command.TickPayload{}, nil)
+	data, err := s.node.FSM().Encode(config.IDs.New(), stamp, command.TickPayload{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.machine.fsm.Apply(1, data)
+	s.node.FSM().Apply(1, data)
 	if next := s.stamp(); next != 0 {
 		t.Errorf("the next stamp is %d: the state's own time is to stand until the leadership has begun", next)
 	}

@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -41,9 +42,10 @@ func TestEveryNodeWritesAndReads(t *testing.T) {
 		if err != nil || status.Leader != c.configs[c.leader()].Node || status.Node != c.configs[n].Node || status.Shards != testShards {
 			t.Fatalf("node %d: status %+v, %v", n, status, err)
 		}
-		told, err := c.at(0).statusOf(patient(t), c.configs[n].Cluster.Listen)
-		if err != nil || told.Status.Node != c.configs[n].Node || told.LastIndex == 0 || told.LastTerm == 0 {
-			t.Fatalf("node %d says of itself %+v, %v", n, told, err)
+		name := c.configs[n].Node
+		told, heard := c.at(0).node.Statuses(patient(t), map[string]string{name: c.configs[n].Cluster.Listen})[name]
+		if !heard || told.Status.Node != c.configs[n].Node || told.LastIndex == 0 || told.LastTerm == 0 {
+			t.Fatalf("node %d says of itself %+v", n, told)
 		}
 	}
 	for _, record := range fresh(t, c.at(4)).Nodes() {
@@ -71,7 +73,7 @@ func TestIdempotencyHoldsBetweenNodes(t *testing.T) {
 		t.Fatalf("at another node: %+v, want %+v, replayed %v, %v", two, one, second.Replayed, err)
 	}
 	claim := &client.Call{Customer: "ann", Operation: "run", Key: "k", Request: 1}
-	boot := c.at(1).cfg.Boot
+	boot := c.at(1).config.Boot
 	if _, err := c.at(1).Do(ctx, client.ClaimCall{List: ids.ID{9}, Node: "node-1", Boot: boot}, claim); err != nil {
 		t.Fatal(err)
 	}
@@ -101,10 +103,10 @@ func TestWriteOfUnknownOutcome(t *testing.T) {
 		return call, err
 	}
 	slow := c.at(3)
-	slow.cfg.patience = 2 * time.Second
-	slow.machine.between.Lock() // this node applies nothing any more
+	slow.config.patience = 2 * time.Second
+	goOn := slow.node.Between() // this node applies nothing any more
 	_, err := adjust(7)
-	slow.machine.between.Unlock()
+	goOn()
 	if fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("without an answer: %v", err)
 	}
@@ -120,7 +122,7 @@ func TestWriteOfUnknownOutcome(t *testing.T) {
 	for n := range 3 {
 		c.net.mend(c.configs[n].Node)
 	}
-	slow.cfg.patience = time.Minute
+	slow.config.patience = time.Minute
 	for _, amount := range []int64{7, 5} {
 		call, err := adjust(amount)
 		if err != nil || amount == 7 && !call.Replayed {
@@ -136,16 +138,16 @@ func TestFetchersHoldShardsThroughAnyNode(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 1)
 	r := c.at(3)
-	beat := client.Heartbeat{Node: r.cfg.Node, Boot: r.cfg.Boot}
+	beat := client.Heartbeat{Node: r.config.Node, Boot: r.config.Boot}
 	for ctx := patient(t); ; {
 		leases, err := r.Heartbeat(ctx, beat)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(leases.Hold) == testShards && leases.For == r.cfg.Lease {
+		if len(leases.Hold) == testShards && leases.For == r.config.Lease {
 			break
 		}
-		if !r.pause(ctx, time.Millisecond) {
+		if !clock.Pause(ctx, r.config.Clock, time.Millisecond) {
 			t.Fatalf("leases %+v", leases)
 		}
 	}
@@ -178,7 +180,7 @@ func TestLateHeartbeatsAreRefused(t *testing.T) {
 	leader, node := c.at(0), c.configs[1].Node
 	send := func(order uint64) error {
 		_, err := leader.heartbeatHere(patient(t), beat{Order: order,
-			Heartbeat: client.Heartbeat{Node: node, Boot: c.at(1).cfg.Boot}})
+			Heartbeat: client.Heartbeat{Node: node, Boot: c.at(1).config.Boot}})
 		return err
 	}
 	for _, step := range []struct {
@@ -194,9 +196,9 @@ func TestLateHeartbeatsAreRefused(t *testing.T) {
 func TestRolesDecideWhatIsForwarded(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 0)
-	cfg := c.config("f-1", identity.Fetcher)
-	cfg.Log, cfg.Store = c.configs[0].Log, c.store
-	c.configs, c.running = append(c.configs, cfg), append(c.running, nil)
+	config := c.config("f-1", identity.Fetcher)
+	config.Log, config.Store = c.configs[0].Log, c.store
+	c.configs, c.running = append(c.configs, config), append(c.running, nil)
 	c.start(1)
 	c.add(1, false)
 	c.ready(1)
@@ -216,7 +218,7 @@ func TestRolesDecideWhatIsForwarded(t *testing.T) {
 	if _, calls := c.at(0).Refused(); calls != 6 {
 		t.Errorf("%d refused calls are counted, want 6", calls)
 	}
-	if _, err := r.Heartbeat(ctx, client.Heartbeat{Node: "f-1", Boot: r.cfg.Boot}); err != nil {
+	if _, err := r.Heartbeat(ctx, client.Heartbeat{Node: "f-1", Boot: r.config.Boot}); err != nil {
 		t.Error(err)
 	}
 }
@@ -279,19 +281,19 @@ func TestIdentityMustFit(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 0)
 	for want, change := range map[string]func(*Config){
-		"that of node":                       func(cfg *Config) { cfg.Node = "other" },
-		"does not have the role":             func(cfg *Config) { cfg.Roles = identity.Roles() },
-		"Identity is missing":                func(cfg *Config) { cfg.Cluster.Identity = nil },
-		"Cluster.Listen":                     func(cfg *Config) { cfg.Cluster.Listen = "7400" },
-		"Cluster.Advertise":                  func(cfg *Config) { cfg.Cluster.Advertise = ":7400" },
-		"Bootstrap needs the role":           func(cfg *Config) { cfg.Roles, cfg.Cluster.Bootstrap = []string{"fetcher"}, true },
-		"certificate expired":                func(cfg *Config) { cfg.Clock = later{cfg.Clock} },
-		"bind: cannot assign requested addr": func(cfg *Config) { cfg.Cluster.Listen = "192.0.2.1:7400" },
+		"that of node":                       func(config *Config) { config.Node = "other" },
+		"does not have the role":             func(config *Config) { config.Roles = identity.Roles() },
+		"Identity is missing":                func(config *Config) { config.Cluster.Identity = nil },
+		"Cluster.Listen":                     func(config *Config) { config.Cluster.Listen = "7400" },
+		"Cluster.Advertise":                  func(config *Config) { config.Cluster.Advertise = ":7400" },
+		"Bootstrap needs the role":           func(config *Config) { config.Roles, config.Cluster.Bootstrap = []string{"fetcher"}, true },
+		"certificate expired":                func(config *Config) { config.Clock = later{config.Clock} },
+		"bind: cannot assign requested addr": func(config *Config) { config.Cluster.Listen = "192.0.2.1:7400" },
 	} {
-		cfg := c.config("f-1", identity.Fetcher)
-		cfg.Log, cfg.Store = c.configs[0].Log, c.store
-		change(&cfg)
-		s, err := New(cfg)
+		config := c.config("f-1", identity.Fetcher)
+		config.Log, config.Store = c.configs[0].Log, c.store
+		change(&config)
+		s, err := New(config)
 		if err == nil {
 			err = s.Run(t.Context())
 		}
@@ -319,7 +321,7 @@ func TestStateIsTheSameOnEveryNode(t *testing.T) {
 	work.Wait()
 	latecomer := c.config("late", identity.Fetcher)
 	latecomer.Log, latecomer.Store = c.configs[0].Log, c.store
-	c.lead(func(n *node) error { return n.Snapshot().Error() })
+	c.lead(func(n *node.Raft) error { return n.Snapshot().Error() })
 	c.configs, c.running = append(c.configs, latecomer), append(c.running, nil)
 	c.start(5)
 	c.add(5, false)
@@ -345,7 +347,7 @@ func (c *nodes) sameHash() {
 			}
 			return
 		}
-		if !c.at(0).pause(ctx, 5*time.Millisecond) {
+		if !clock.Pause(ctx, c.at(0).config.Clock, 5*time.Millisecond) {
 			c.t.Fatalf("the nodes do not come to one index: %v", indexes)
 		}
 	}
@@ -358,18 +360,18 @@ func randomCommands(t *testing.T, r *running, random *rand.Rand, count int) {
 		var payload command.Payload
 		switch random.IntN(6) {
 		case 0:
-			payload = client.OpenCustomer{Customer: ref, Entry: r.cfg.IDs.New()}
+			payload = client.OpenCustomer{Customer: ref, Entry: r.config.IDs.New()}
 		case 1:
-			payload = client.AdjustWallet{Customer: ref, Entry: r.cfg.IDs.New(), Amount: 1 + random.Int64N(100)}
+			payload = client.AdjustWallet{Customer: ref, Entry: r.config.IDs.New(), Amount: 1 + random.Int64N(100)}
 		case 2:
-			id := r.cfg.IDs.New()
+			id := r.config.IDs.New()
 			payload = client.MintKey{ID: id, Customer: ref, Prefix: id.String()[8:15], Scope: model.ScopeUser}
 		case 3:
-			payload = client.PutGroup{Create: true, ID: r.cfg.IDs.New(), Customer: ref, Name: fmt.Sprint(random.IntN(9))}
+			payload = client.PutGroup{Create: true, ID: r.config.IDs.New(), Customer: ref, Name: fmt.Sprint(random.IntN(9))}
 		case 4:
 			payload = client.PutPrices{Rows: DefaultPrices()}
 		case 5:
-			payload = command.SettlePayload{Receipts: []model.Receipt{{Job: r.cfg.IDs.New()}}}
+			payload = command.SettlePayload{Receipts: []model.Receipt{{Job: r.config.IDs.New()}}}
 		}
 		_, err := r.Do(ctx, payload, nil)
 		if code := fault.CodeOf(err); code == fault.Unavailable || code == fault.Internal || code == fault.ScopeRejected {
@@ -386,7 +388,7 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 	openCustomer(t, c.at(3), "before")
 	var meta *raft.SnapshotMeta
 	path := t.TempDir() + "/backup"
-	c.lead(func(n *node) error {
+	c.lead(func(n *node.Raft) error {
 		snapshot := n.Snapshot()
 		if err := snapshot.Error(); err != nil {
 			return err
@@ -410,7 +412,7 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 	c.kill(3)
 	c.start(3) // another boot than the backup knows
 	c.ready(3)
-	c.lead(func(n *node) error {
+	c.lead(func(n *node.Raft) error {
 		in, err := os.Open(path)
 		if err != nil {
 			return err
@@ -429,14 +431,14 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 		t.Fatal("the leadership goes on over another state")
 	}
 	for ctx := patient(t); ; {
-		if record := fresh(t, c.at(0)).Node("node-3"); record != nil && record.Boot == c.at(3).cfg.Boot {
+		if record := fresh(t, c.at(0)).Node("node-3"); record != nil && record.Boot == c.at(3).config.Boot {
 			break
 		}
-		if !c.at(0).pause(ctx, 5*time.Millisecond) {
+		if !clock.Pause(ctx, c.at(0).config.Clock, 5*time.Millisecond) {
 			t.Fatal("a node that the backup does not know does not register again")
 		}
 	}
-	beat := client.Heartbeat{Node: "node-3", Boot: c.at(3).cfg.Boot}
+	beat := client.Heartbeat{Node: "node-3", Boot: c.at(3).config.Boot}
 	if leases, err := c.at(3).Heartbeat(patient(t), beat); err != nil || leases.For == 0 {
 		t.Fatalf("no lease after a restore: %+v, %v", leases, err)
 	}
@@ -452,11 +454,11 @@ func TestStoppingLeadersHandOver(t *testing.T) {
 	r := c.at(3)
 	for what, ask := range map[string]func() error{
 		"Do": func() error {
-			return second(r.Do(patient(t), client.OpenCustomer{Customer: r.cfg.IDs.New().String()}, nil))
+			return second(r.Do(patient(t), client.OpenCustomer{Customer: r.config.IDs.New().String()}, nil))
 		},
 		"Fresh": func() error { return second(r.Fresh(patient(t))) },
 		"Heartbeat": func() error {
-			return second(r.Heartbeat(patient(t), client.Heartbeat{Node: r.cfg.Node, Boot: r.cfg.Boot}))
+			return second(r.Heartbeat(patient(t), client.Heartbeat{Node: r.config.Node, Boot: r.config.Boot}))
 		},
 		"Settle": func() error {
 			return r.Settle(patient(t), []model.Receipt{{Job: ids.ID{1}}}, []model.Marker{{Leader: 1}})
@@ -477,7 +479,7 @@ func TestStoppingLeadersHandOver(t *testing.T) {
 	}
 	for range 3 {
 		for c.leader() < 0 {
-			c.at(3).pause(patient(t), time.Millisecond)
+			clock.Pause(patient(t), c.at(3).config.Clock, time.Millisecond)
 		}
 		n := c.leader()
 		r := c.at(n)

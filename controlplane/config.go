@@ -16,6 +16,8 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/leader"
+	"shoal.dev/shoal/controlplane/internal/node"
+	"shoal.dev/shoal/controlplane/internal/quorum"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
@@ -102,18 +104,27 @@ type Config struct {
 	// What only tests set: how long commands of the API are tried, how nodes without a Cluster speak and who votes at first,
 	// how nodes of one are dialled, and the newest version of the cluster that a node knows.
 	patience  time.Duration
-	transport voting
+	transport node.Voting
 	voters    []raft.Server
 	dial      func(ctx context.Context, address string) (net.Conn, error)
 	newest    uint32
 }
 
+// Cluster is how a node speaks with the other nodes of its cluster.
+type Cluster = node.Cluster
+
+// Autopilot says when nodes become voters, and when those that are gone are removed. Zero values have defaults.
+type Autopilot = quorum.Config
+
 // Snapshots says when the Raft log is cut.
-type Snapshots struct {
-	Entries uint64        // a snapshot is taken when so many entries are newer than the last one
-	Keep    uint64        // entries kept behind a snapshot, for followers that lag
-	Every   time.Duration // how often that is looked at
-}
+type Snapshots = node.Snapshots
+
+const (
+	// MinElectionTimeout is what elections are given on healthy disks, and bounds Config.ElectionTimeout.
+	MinElectionTimeout = node.MinElectionTimeout
+	// MaxElectionTimeout bounds how long an election is given, however slow the disks are. Raft waits once to twice as long.
+	MaxElectionTimeout = node.MaxElectionTimeout
+)
 
 // Defaults is a configuration in which only the node itself, its log, its row store and the address functions are
 // missing.
@@ -180,7 +191,15 @@ func (c *Config) check() error {
 	need(c.RestoreGrace >= 0, "RestoreGrace is below 0")
 	need(c.Snapshots.Entries > 0 && c.Snapshots.Every > 0, "Snapshots is incomplete")
 	if c.Cluster != nil {
-		errs = append(errs, c.Cluster.check(c.Node, c.Roles))
+		errs = append(errs, c.Cluster.Check(c.Node, c.Roles))
 	}
 	return errors.Join(errs...)
+}
+
+// forNode is what Raft needs to know.
+func (c *Config) forNode() node.Config {
+	return node.Config{Dir: c.Dir, Name: c.Node, Boot: c.Boot, Roles: c.Roles, Version: c.Version, Capacity: c.Capacity,
+		Newest: c.newest, Clock: c.Clock, IDs: c.IDs, Snapshots: c.Snapshots, ElectionTimeout: c.ElectionTimeout,
+		Point: c.Point, BeforeWrite: c.BeforeWrite, Logger: c.Logger, Metrics: c.Metrics, Cluster: c.Cluster,
+		Transport: c.transport, Voters: c.voters, Dial: c.dial}
 }

@@ -98,10 +98,8 @@ func diverge(t *testing.T, c *nodes, differs int) bool {
 	t.Helper()
 	var stores []*state.Store
 	for i := range 3 {
-		m := c.at(i).machine
-		m.between.Lock()
-		defer m.between.Unlock()
-		stores = append(stores, m.fsm.Store())
+		defer c.at(i).node.Between()()
+		stores = append(stores, c.at(i).node.Store())
 	}
 	index, now := stores[0].Progress()
 	for _, store := range stores {

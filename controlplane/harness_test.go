@@ -186,14 +186,14 @@ func newLog(t testing.TB) stream.Log {
 
 func testConfig(t testing.TB, dir string) Config {
 	t.Helper()
-	cfg := Defaults()
-	cfg.Dir, cfg.Node, cfg.Roles, cfg.Capacity = dir, "one", []string{"controlplane", "fetcher"}, 1
-	cfg.Shards, cfg.Log, cfg.Store = testShards, newLog(t), newLists()
-	cfg.HostRate, cfg.MaxHostRate = 0, 0
-	cfg.HostOf, cfg.ShardOf = model.HostOf, func(host string) int { return len(host) % testShards }
-	cfg.Logger = slog.New(slog.DiscardHandler)
-	cfg.Boot = cfg.IDs.New()
-	return cfg
+	config := Defaults()
+	config.Dir, config.Node, config.Roles, config.Capacity = dir, "one", []string{"controlplane", "fetcher"}, 1
+	config.Shards, config.Log, config.Store = testShards, newLog(t), newLists()
+	config.HostRate, config.MaxHostRate = 0, 0
+	config.HostOf, config.ShardOf = model.HostOf, func(host string) int { return len(host) % testShards }
+	config.Logger = slog.New(slog.DiscardHandler)
+	config.Boot = config.IDs.New()
+	return config
 }
 
 // running is a server under test.
@@ -204,9 +204,9 @@ type running struct {
 }
 
 // start runs a server until stop, or the test's end.
-func start(t testing.TB, cfg Config) *running {
+func start(t testing.TB, config Config) *running {
 	t.Helper()
-	s, err := New(cfg)
+	s, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,9 +227,9 @@ func start(t testing.TB, cfg Config) *running {
 }
 
 // serve starts a server and waits until it is ready.
-func serve(t testing.TB, cfg Config) *running {
+func serve(t testing.TB, config Config) *running {
 	t.Helper()
-	r := start(t, cfg)
+	r := start(t, config)
 	select {
 	case <-r.Ready():
 	case <-patient(t).Done():

@@ -39,7 +39,7 @@ func (s *Server) heartbeatHere(ctx context.Context, b beat) (client.Leases, erro
 	// After the beat arrived: a leader deposed meanwhile must not lend what it lost.
 	index, err := s.confirmHere(ctx)
 	if err == nil {
-		err = s.machine.waitFor(ctx, s.life, index)
+		err = s.node.WaitFor(ctx, index)
 	}
 	if err != nil {
 		return client.Leases{}, err

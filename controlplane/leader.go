@@ -19,6 +19,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/shards"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -76,8 +77,8 @@ func (s *Server) lead(ctx context.Context) error {
 	if err != nil || cluster == nil {
 		return err
 	}
-	if cluster.Shards != s.cfg.Shards {
-		return fmt.Errorf("the cluster was created with %d shards, this node is set to %d", cluster.Shards, s.cfg.Shards)
+	if cluster.Shards != s.config.Shards {
+		return fmt.Errorf("the cluster was created with %d shards, this node is set to %d", cluster.Shards, s.config.Shards)
 	}
 	if !s.addPrices(ctx) {
 		return nil
@@ -85,12 +86,12 @@ func (s *Server) lead(ctx context.Context) error {
 	s.beginTime() // what earlier leaders stamped is applied now
 	s.compareAlone()
 	l := s.adopt(ctx, term, began)
-	s.cfg.Logger.Info("leading", "term", term)
+	s.config.Logger.Info("leading", "term", term)
 	s.leading.Store(l)
-	s.nextReign() // who waits for a leader to begin need wait no longer
+	s.node.LeaderChanged() // who waits for a leader to begin need wait no longer
 	defer func() {
 		s.leading.CompareAndSwap(l, nil)
-		s.machine.fsm.Observe(nil)
+		s.node.FSM().Observe(nil)
 	}()
 	l.work(ctx)
 	return nil
@@ -99,17 +100,16 @@ func (s *Server) lead(ctx context.Context) error {
 // settleIn has a command of its own term applied, and thereby everything of earlier terms, and returns both. It is a
 // command, not a barrier, because other nodes wait for the index of what is committed, and a barrier is never applied.
 func (s *Server) settleIn(ctx context.Context) (term, index uint64, ok bool) {
-	id := s.cfg.IDs.New()
-	current := func(n *node) (uint64, error) { return n.CurrentTerm(), nil }
+	id := s.config.IDs.New()
 	err := s.retry(ctx, func() (err error) {
-		if term, err = askRaft(ctx, s, current); err != nil {
+		if term, err = s.node.Term(ctx); err != nil {
 			return err
 		}
 		s.beginTime()
 		if index, err = s.append(ctx, id, command.TickPayload{}, nil); err != nil {
 			return err
 		}
-		if now, err := askRaft(ctx, s, current); err != nil || now != term {
+		if now, err := s.node.Term(ctx); err != nil || now != term {
 			return errors.Join(raft.ErrLeadershipLost, err)
 		}
 		return nil
@@ -121,21 +121,21 @@ func (s *Server) settleIn(ctx context.Context) (term, index uint64, ok bool) {
 // out what came of it. It fails when log or row store are another cluster's: two that work on them would take each other's
 // tasks and pages.
 func (s *Server) createCluster(ctx context.Context) (*state.Cluster, error) {
-	view := func() *state.View { return s.machine.fsm.Store().View() }
+	view := func() *state.View { return s.node.View() }
 	if cluster := view().Cluster(); cluster != nil {
 		return cluster, nil
 	}
-	id, err := s.clusterID()
+	id, err := s.node.ClusterID()
 	if err != nil {
 		return nil, err
 	}
 	if claimed, err := s.claim(ctx, id); err != nil || !claimed {
 		return nil, err
 	}
-	secret := s.cfg.IDs.New()
-	first := command.CreateClusterPayload{ID: id, Shards: s.cfg.Shards, FreeGrant: s.cfg.FreeGrant,
-		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: s.cfg.Prices,
-		Log: s.cfg.Services.Log, Rows: s.cfg.Services.Rows, Version: s.cfg.newest}
+	secret := s.config.IDs.New()
+	first := command.CreateClusterPayload{ID: id, Shards: s.config.Shards, FreeGrant: s.config.FreeGrant,
+		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: s.config.Prices,
+		Log: s.config.Services.Log, Rows: s.config.Services.Rows, Version: s.config.newest}
 	if _, err := s.proposeHere(ctx, first); err != nil {
 		return nil, nil //nolint:nilerr // leadership is over, or ends
 	}
@@ -145,25 +145,25 @@ func (s *Server) createCluster(ctx context.Context) (*state.Cluster, error) {
 // claim marks log and row store as the cluster's, as often as it takes; not claimed: ctx ended. It fails when they are
 // another cluster's.
 func (s *Server) claim(ctx context.Context, cluster ids.ID) (claimed bool, err error) {
-	if s.cfg.Services.Claim == nil {
+	if s.config.Services.Claim == nil {
 		return true, nil
 	}
 	for {
-		err := s.cfg.Services.Claim(ctx, cluster, s.cfg.Services.Rebind)
+		err := s.config.Services.Claim(ctx, cluster, s.config.Services.Rebind)
 		if err == nil || fault.CodeOf(err) == fault.OtherServices {
 			return err == nil, err
 		}
-		if !s.pause(ctx, time.Second) {
+		if !clock.Pause(ctx, s.config.Clock, time.Second) {
 			return false, nil
 		}
-		s.cfg.Logger.Warn("log and row store are not marked as this cluster's yet", "error", err)
+		s.config.Logger.Warn("log and row store are not marked as this cluster's yet", "error", err)
 	}
 }
 
 // addPrices gives the price table the rows that no version of it ever had: those of endpoints that are newer than the
 // cluster. A row that was taken away stays away. Not ok: leadership is over.
 func (s *Server) addPrices(ctx context.Context) (ok bool) {
-	view := s.machine.fsm.Store().View()
+	view := s.node.View()
 	current := view.CurrentPrices()
 	known := map[string]bool{}
 	for version := uint32(1); version <= current.Version; version++ {
@@ -174,7 +174,7 @@ func (s *Server) addPrices(ctx context.Context) (ok bool) {
 		}
 	}
 	rows := slices.Clone(current.Rows)
-	for _, row := range s.cfg.Prices {
+	for _, row := range s.config.Prices {
 		if !known[row.RowKey] {
 			rows = append(rows, row)
 		}
@@ -192,16 +192,15 @@ func (s *Server) adopt(ctx context.Context, term, began uint64) *leadership {
 	l := &leadership{s: s, ctx: ctx, term: term, began: began, returned: make(chan model.Marker, maxReturned), planNow: newSignal(),
 		planLater: newSignal(), publishNow: newSignal(), finishNow: newSignal(), assignNow: newSignal(),
 		markNow: newSignal(), marksWanted: map[uint16]struct{}{}}
-	store := s.machine.fsm.Store
-	view := func() *state.View { return store().View() }
-	s.machine.between.Lock()
-	defer s.machine.between.Unlock()
-	l.dispatcher = dispatch.New(dispatch.Config{Leader: began, Newest: store().LastDispatch(), Shards: int(s.cfg.Shards), Window: s.cfg.Window,
-		HostOf: s.cfg.HostOf, ShardOf: s.cfg.ShardOf, DomainOf: s.cfg.DomainOf, Pace: s.cfg.pace, Now: s.cfg.Clock.Now, View: view})
-	l.tracker = shards.New(shards.Config{Lease: s.cfg.Lease, EndWithin: l.endWithin, Now: s.cfg.Clock.Now})
-	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: s.cfg.Store,
-		Log: s.cfg.Log, IDs: s.cfg.IDs, NowMicros: func() int64 { return s.cfg.Clock.Now().UnixMicro() },
-		Spare: s.spares, Point: s.cfg.Point, Counts: &s.metrics.steps, Tracer: s.cfg.Tracer}
+	store := s.node.Store
+	view := s.node.View
+	defer s.node.Between()()
+	l.dispatcher = dispatch.New(dispatch.Config{Leader: began, Newest: store().LastDispatch(), Shards: int(s.config.Shards), Window: s.config.Window,
+		HostOf: s.config.HostOf, ShardOf: s.config.ShardOf, DomainOf: s.config.DomainOf, Pace: s.config.pace, Now: s.config.Clock.Now, View: view})
+	l.tracker = shards.New(shards.Config{Lease: s.config.Lease, EndWithin: l.endWithin, Now: s.config.Clock.Now})
+	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: s.config.Store,
+		Log: s.config.Log, IDs: s.config.IDs, NowMicros: func() int64 { return s.config.Clock.Now().UnixMicro() },
+		Spare: s.spares, Point: s.config.Point, Counts: &s.metrics.steps, Tracer: s.config.Tracer}
 	for _, job := range view().OpenJobs() {
 		store().ReadRun(job.ID, func(run *state.Run) {
 			if run != nil {
@@ -209,7 +208,7 @@ func (s *Server) adopt(ctx context.Context, term, began uint64) *leadership {
 			}
 		})
 	}
-	s.machine.fsm.Observe(l.observe)
+	s.node.FSM().Observe(l.observe)
 	return l
 }
 
@@ -311,9 +310,9 @@ func (l *leadership) heartbeat(beat client.Heartbeat) (client.Leases, error) {
 // endWithin is how long after its lease's end a fetcher may be at work. Those of cluster version 1 finish what they ask.
 func (l *leadership) endWithin() time.Duration {
 	if l.view().ClusterVersion() < 2 {
-		return max(l.s.cfg.FetchDeadline, l.s.cfg.EndWithin)
+		return max(l.s.config.FetchDeadline, l.s.config.EndWithin)
 	}
-	return l.s.cfg.EndWithin
+	return l.s.config.EndWithin
 }
 
 // assign proposes the changes of owners that are due.
@@ -335,7 +334,7 @@ func (l *leadership) reassign() error {
 	return err
 }
 
-func (l *leadership) view() *state.View { return l.s.machine.fsm.Store().View() }
+func (l *leadership) view() *state.View { return l.s.node.View() }
 
 // held says whether somebody reads a shard's tasks.
 func (l *leadership) held(view *state.View, shard int) bool {
@@ -364,8 +363,8 @@ func (l *leadership) keep(ctx context.Context, name string, routine func(context
 			return
 		}
 		l.s.metrics.routines.WithLabelValues(name).Inc()
-		l.s.cfg.Logger.Warn("a routine of the leader failed and goes on", "routine", name, "error", err)
-		if !l.s.pause(ctx, time.Second) {
+		l.s.config.Logger.Warn("a routine of the leader failed and goes on", "routine", name, "error", err)
+		if !clock.Pause(ctx, l.s.config.Clock, time.Second) {
 			return
 		}
 	}

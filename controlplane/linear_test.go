@@ -122,7 +122,7 @@ func (h *historian) act(in op) {
 	out, err := h.do(r, in)
 	until := time.Since(h.begun).Nanoseconds()
 	if err != nil {
-		if fault.CodeOf(err) != fault.Unavailable || r.life.Err() == nil {
+		if fault.CodeOf(err) != fault.Unavailable || r.node.Life().Err() == nil {
 			h.t.Errorf("node %d: %+v: %v", h.node, in, err)
 		}
 		if in.kind == "read" {
@@ -139,7 +139,7 @@ func (h *historian) do(r *running, in op) (outcome, error) {
 	ctx := patient(h.t)
 	switch in.kind {
 	case "add":
-		entry, err := client.Do[client.Entry](ctx, r, client.AdjustWallet{Customer: in.customer, Entry: r.cfg.IDs.New(),
+		entry, err := client.Do[client.Entry](ctx, r, client.AdjustWallet{Customer: in.customer, Entry: r.config.IDs.New(),
 			Amount: in.amount}, nil)
 		return outcome{balance: entry.BalanceAfter, entries: entry.Sequence}, err
 	case "mint":

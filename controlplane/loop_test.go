@@ -9,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -17,7 +18,7 @@ import (
 
 // fetchAll plays the other roles: it holds the shards, answers each task with one delivered page, stores it and settles
 // it. It drops the first drop tasks of each shard, as a log would that was lost.
-func fetchAll(t *testing.T, r *running, cfg Config, drop int) {
+func fetchAll(t *testing.T, r *running, config Config, drop int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
@@ -25,7 +26,7 @@ func fetchAll(t *testing.T, r *running, cfg Config, drop int) {
 	readers := map[uint16]stream.Reader{}
 	var holding []client.ShardEpoch
 	beat := func() {
-		leases, err := r.Heartbeat(ctx, client.Heartbeat{Node: cfg.Node, Boot: cfg.Boot, Holding: holding})
+		leases, err := r.Heartbeat(ctx, client.Heartbeat{Node: config.Node, Boot: config.Boot, Holding: holding})
 		if err != nil {
 			return
 		}
@@ -33,7 +34,7 @@ func fetchAll(t *testing.T, r *running, cfg Config, drop int) {
 			if readers[hold.Shard] != nil {
 				continue
 			}
-			reader, err := cfg.Log.Tail(stream.Tasks, int(hold.Shard))
+			reader, err := config.Log.Tail(stream.Tasks, int(hold.Shard))
 			if err != nil {
 				return
 			}
@@ -41,14 +42,14 @@ func fetchAll(t *testing.T, r *running, cfg Config, drop int) {
 			holding = append(holding, hold)
 			work.Go(func() {
 				defer func() { _ = reader.Close() }()
-				answer(ctx, r, cfg.Store.(*lists), reader, drop)
+				answer(ctx, r, config.Store.(*lists), reader, drop)
 			})
 		}
 	}
 	beat()
 	beat()
 	work.Go(func() {
-		for r.pause(ctx, cfg.Lease/3) {
+		for clock.Pause(ctx, r.config.Clock, config.Lease/3) {
 			beat()
 		}
 	})
@@ -85,13 +86,13 @@ func answer(ctx context.Context, r *running, store *lists, reader stream.Reader,
 }
 
 // prepare makes a customer with money, a group and a scraper.
-func prepare(t *testing.T, r *running, cfg Config) (customer string, scraper ids.ID) {
+func prepare(t *testing.T, r *running, config Config) (customer string, scraper ids.ID) {
 	t.Helper()
 	ctx, customer := patient(t), "ann"
-	group, scraper := cfg.IDs.New(), cfg.IDs.New()
+	group, scraper := config.IDs.New(), config.IDs.New()
 	for _, payload := range []command.Payload{
-		client.OpenCustomer{Customer: customer, Entry: cfg.IDs.New()},
-		client.AdjustWallet{Customer: customer, Entry: cfg.IDs.New(), Amount: 1_000_000_000},
+		client.OpenCustomer{Customer: customer, Entry: config.IDs.New()},
+		client.AdjustWallet{Customer: customer, Entry: config.IDs.New(), Amount: 1_000_000_000},
 		client.PutGroup{Create: true, ID: group, Customer: customer, Name: "g", DataTable: "g", StartType: "MANUAL"},
 		client.PutScraper{Create: true, ID: scraper, Customer: customer, Group: group,
 			Spec: model.Scraper{Name: "s", Type: model.SingleProduct}},
@@ -103,15 +104,15 @@ func prepare(t *testing.T, r *running, cfg Config) (customer string, scraper ids
 	return customer, scraper
 }
 
-func launch(t *testing.T, r *running, cfg Config, customer string, scraper ids.ID, links int) ids.ID {
+func launch(t *testing.T, r *running, config Config, customer string, scraper ids.ID, links int) ids.ID {
 	t.Helper()
-	list := cfg.IDs.New()
+	list := config.IDs.New()
 	urls := make([]string, links)
 	for i := range urls {
 		urls[i] = fmt.Sprintf("https://host%0*d.example/%d", i%7, 0, i)
 	}
-	cfg.Store.(*lists).add(list, urls...)
-	launched, err := client.Do[client.Launched](patient(t), r, client.LaunchRun{Job: cfg.IDs.New(), Entry: cfg.IDs.New(),
+	config.Store.(*lists).add(list, urls...)
+	launched, err := client.Do[client.Launched](patient(t), r, client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(),
 		Customer: customer, Scraper: scraper, List: list, Links: uint32(links), Tiers: model.TiersOf(model.Plain)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -140,13 +141,13 @@ func TestRunIsDispatchedSettledAndClosed(t *testing.T) {
 	t.Parallel()
 	for name, drop := range map[string]int{"nothing lost": 0, "tasks lost": 3} {
 		t.Run(name, func(t *testing.T) {
-			cfg := testConfig(t, t.TempDir())
-			cfg.MarkerEvery = 50 * time.Millisecond
-			r := serve(t, cfg)
-			customer, scraper := prepare(t, r, cfg)
-			fetchAll(t, r, cfg, drop)
+			config := testConfig(t, t.TempDir())
+			config.MarkerEvery = 50 * time.Millisecond
+			r := serve(t, config)
+			customer, scraper := prepare(t, r, config)
+			fetchAll(t, r, config, drop)
 			const links = 500
-			job := finished(t, r, launch(t, r, cfg, customer, scraper, links))
+			job := finished(t, r, launch(t, r, config, customer, scraper, links))
 			if job.State != model.Completed || job.Delivered != links || job.Items != links {
 				t.Fatalf("run ended %s with %d pages, %d rows; want %d", job.State, job.Delivered, job.Items, links)
 			}
@@ -165,33 +166,33 @@ func TestRunWithoutAListEnds(t *testing.T) {
 	t.Parallel()
 	for name, restarted := range map[string]bool{"the same leader": false, "another leader": true} {
 		t.Run(name, func(t *testing.T) {
-			cfg := testConfig(t, t.TempDir())
-			cfg.Window, cfg.MarkerEvery = 8, 50*time.Millisecond
-			r := serve(t, cfg)
-			customer, scraper := prepare(t, r, cfg)
-			lost := launch(t, r, cfg, customer, scraper, 20_000) // more than is read at once
+			config := testConfig(t, t.TempDir())
+			config.Window, config.MarkerEvery = 8, 50*time.Millisecond
+			r := serve(t, config)
+			customer, scraper := prepare(t, r, config)
+			lost := launch(t, r, config, customer, scraper, 20_000) // more than is read at once
 			for ctx := patient(t); ; {
-				if status, err := r.Status(ctx); err == nil && status.Out == cfg.Window {
+				if status, err := r.Status(ctx); err == nil && status.Out == config.Window {
 					break
 				}
-				if !r.pause(ctx, time.Millisecond) {
+				if !clock.Pause(ctx, r.config.Clock, time.Millisecond) {
 					t.Fatal("nothing goes out")
 				}
 			}
 			if restarted {
 				r.stop()
 			}
-			if err := cfg.Store.DropList(t.Context(), r.View().Job(lost).List); err != nil {
+			if err := config.Store.DropList(t.Context(), r.View().Job(lost).List); err != nil {
 				t.Fatal(err)
 			}
 			if restarted {
-				r = serve(t, cfg)
+				r = serve(t, config)
 			}
-			fetchAll(t, r, cfg, 0)
+			fetchAll(t, r, config, 0)
 			if job := finished(t, r, lost); job.State != model.Stopped {
 				t.Errorf("it ended %s", job.State)
 			}
-			if job := finished(t, r, launch(t, r, cfg, customer, scraper, 20)); job.State != model.Completed || job.Delivered != 20 {
+			if job := finished(t, r, launch(t, r, config, customer, scraper, 20)); job.State != model.Completed || job.Delivered != 20 {
 				t.Errorf("another run ended %s with %d pages", job.State, job.Delivered)
 			}
 		})

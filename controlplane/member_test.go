@@ -111,7 +111,7 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 	r.until("every voter knows the voters", func() bool {
 		return serversOf(r.nodes["b"]) == "a* b* c* d" && serversOf(r.nodes["c"]) == "a* b* c* d"
 	})
-	dead := r.leader().cfg.Node
+	dead := r.leader().config.Node
 	r.kill(dead)
 	alive := slices.DeleteFunc([]string{"a*", "b*", "c*", "d*"}, func(name string) bool { return name == dead+"*" })
 	r.untilServers(strings.Join(alive, " "))
@@ -172,9 +172,9 @@ func TestOneClusterIsFounded(t *testing.T) {
 		r := newReef(t)
 		addresses := []string{freeAddress(t), freeAddress(t), freeAddress(t)}
 		for i, name := range []string{"a", "b", "c"} {
-			cfg := r.config(name, identity.Roles(), addresses...)
-			cfg.Cluster.Bootstrap, cfg.Cluster.GossipListen = true, addresses[i]
-			r.begin(cfg)
+			config := r.config(name, identity.Roles(), addresses...)
+			config.Cluster.Bootstrap, config.Cluster.GossipListen = true, addresses[i]
+			r.begin(config)
 		}
 		for _, node := range r.nodes {
 			r.ready(node)
@@ -234,10 +234,10 @@ func TestFounderThatLostItsDataJoins(t *testing.T) {
 	openCustomer(t, r.nodes["a"], "ann")
 	r.stop("a")
 	r.until("somebody else leads", func() bool { return r.leader() != nil })
-	cfg := r.configs["a"]
-	cfg.Dir = t.TempDir()
-	cfg.Cluster.Join = r.gossip()
-	node := r.begin(cfg)
+	config := r.configs["a"]
+	config.Dir = t.TempDir()
+	config.Cluster.Join = r.gossip()
+	node := r.begin(config)
 	r.ready(node)
 	if fresh(t, node).Customer("ann") == nil {
 		t.Fatal("the founder made another cluster")
@@ -263,19 +263,19 @@ func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
 	r.kill("c")
 	r.restart("b")
 	forgetful := &journal{}
-	cfg := r.configs["c"]
-	cfg.Dir, cfg.Cluster.Listen, cfg.Cluster.Join = t.TempDir(), r.listening["c"], r.gossip()
-	cfg.Logger = slog.New(slog.NewTextHandler(forgetful, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	c := r.begin(cfg)
+	config := r.configs["c"]
+	config.Dir, config.Cluster.Listen, config.Cluster.Join = t.TempDir(), r.listening["c"], r.gossip()
+	config.Logger = slog.New(slog.NewTextHandler(forgetful, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	c := r.begin(config)
 	r.until("b has asked c for its vote", func() bool { return forgetful.count("a server is turned away") >= 3 })
-	n, err := c.gate.enter()
+	n, err := c.node.Enter()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.leader() != nil || n.CurrentTerm() != 0 || n.LastIndex() != 0 {
 		t.Errorf("%v leads, and c is in term %d, at index %d", r.leader(), n.CurrentTerm(), n.LastIndex())
 	}
-	c.gate.leave()
+	c.node.Leave()
 	r.restart("a")
 	r.ready(c)
 	r.untilServers("a* b* c*")
@@ -310,7 +310,7 @@ func TestSecondNodeOfANameIsNotAdmitted(t *testing.T) {
 		t.Fatal("the second node of a name is ready")
 	default:
 	}
-	if record := fresh(t, r.nodes["a"]).Node("f"); record == nil || record.Boot != f.cfg.Boot {
+	if record := fresh(t, r.nodes["a"]).Node("f"); record == nil || record.Boot != f.config.Boot {
 		t.Fatal("the second node has registered in the first one's place")
 	}
 }
@@ -324,9 +324,9 @@ func TestOlderBinaryIsNotAdmitted(t *testing.T) {
 	r.until("the version is active", func() bool { return fresh(t, a).ClusterVersion() == command.Newest })
 	why := fmt.Sprintf("version %d of the cluster is active", command.Newest)
 	for _, role := range []string{identity.Fetcher, controlPlane} {
-		cfg := r.config("older-"+role, []string{role}, r.gossip()...)
-		cfg.newest = command.Newest - 1
-		older, err := New(cfg)
+		config := r.config("older-"+role, []string{role}, r.gossip()...)
+		config.newest = command.Newest - 1
+		older, err := New(config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,13 +343,13 @@ func TestNodeLeavesWhenItStops(t *testing.T) {
 	r.autopilot.NonvoterGrace = time.Hour
 	r.found("a")
 	for _, name := range []string{"b", "c"} {
-		cfg := r.config(name, []string{controlPlane}, r.gossip()...)
-		cfg.Cluster.LeaveOnStop = true
-		r.ready(r.begin(cfg))
+		config := r.config(name, []string{controlPlane}, r.gossip()...)
+		config.Cluster.LeaveOnStop = true
+		r.ready(r.begin(config))
 	}
-	cfg := r.config("f", []string{identity.Fetcher}, r.gossip()...)
-	cfg.Cluster.LeaveOnStop = true
-	r.ready(r.begin(cfg))
+	config := r.config("f", []string{identity.Fetcher}, r.gossip()...)
+	config.Cluster.LeaveOnStop = true
+	r.ready(r.begin(config))
 	r.untilServers("a* b* c* f")
 	r.stop("f")
 	r.untilServers("a* b* c*")
@@ -371,9 +371,9 @@ func TestNodeLeavesUnheard(t *testing.T) {
 	founder := r.config("a", identity.Roles())
 	founder.Cluster.Bootstrap, founder.dial = true, raft.dialer("a")
 	r.ready(r.begin(founder))
-	cfg := r.config("f", []string{identity.Fetcher}, r.gossip()...)
-	cfg.Cluster.LeaveOnStop = true
-	r.ready(r.begin(cfg))
+	config := r.config("f", []string{identity.Fetcher}, r.gossip()...)
+	config.Cluster.LeaveOnStop = true
+	r.ready(r.begin(config))
 	raft.name(r.listening["f"], "f")
 	r.untilServers("a* f")
 	raft.cut("") // connections that were dialled before it had a name

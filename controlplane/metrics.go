@@ -1,96 +1,33 @@
 package controlplane
 
 import (
-	"io"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"shoal.dev/shoal/controlplane/internal/command"
-	"shoal.dev/shoal/controlplane/internal/fsm"
 	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/state"
-	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// metrics are what a node counts as it goes. What it holds is read when somebody asks (samples.go).
+// metrics are what a node counts as it leads, over all its leaderships.
 type metrics struct {
-	clock                         clock.Clock
-	proposals, applies, snapshots prometheus.Observer // seconds
-	snapshotBytes                 prometheus.Gauge
-	writes                        prometheus.Observer // seconds
-	leaders, moves                prometheus.Counter
-	routines, closed, elections   *prometheus.CounterVec
-
-	seeing sync.Mutex
-	seen   leaderOf // the newest
-
-	steps                     leader.Counts
-	delivered, errored, other atomic.Uint64 // pages settled
+	moves            prometheus.Counter
+	routines, closed *prometheus.CounterVec
+	steps            leader.Counts
 }
 
-func newMetrics(cfg *Config) *metrics {
-	to := cfg.Metrics
-	m := &metrics{
-		clock: cfg.Clock,
-		proposals: to.Histogram("shoal_controlplane_propose_seconds",
-			"Time from a command's way into the leader's log until it is applied there.", telemetry.FastSeconds),
-		applies: to.Histogram("shoal_controlplane_apply_seconds", "Time of the state machine with one command.",
-			telemetry.FastSeconds),
-		snapshots: to.Histogram("shoal_controlplane_snapshot_seconds", "Time to write a snapshot.",
-			telemetry.SlowSeconds),
-		snapshotBytes: to.Gauge("shoal_controlplane_snapshot_bytes", "Size of the newest snapshot that was written."),
-		writes: to.Histogram("shoal_controlplane_raft_write_seconds",
-			"Time of one synced write of Raft's log, term or vote to the disk.", telemetry.FastSeconds),
-		elections: to.Counters("shoal_controlplane_elections_total", "Elections that this node began, by how they ended.",
-			"outcome"),
-		leaders: to.Counter("shoal_controlplane_leader_changes_total", "Leaderships that this node has seen begin."),
-		moves:   to.Counter("shoal_controlplane_shard_moves_total", "Shards that this node as leader gave to another owner."),
+func newMetrics(to *telemetry.Metrics) *metrics {
+	return &metrics{
+		moves: to.Counter("shoal_controlplane_shard_moves_total", "Shards that this node as leader gave to another owner."),
 		routines: to.Counters("shoal_controlplane_routine_failures_total",
 			"Failures of the leader's routines, which go on after a while.", "routine"),
 		closed: to.Counters("shoal_controlplane_runs_closed_total", "Runs that this node as leader closed, by their end.",
 			"outcome"),
 	}
-	for _, outcome := range []string{electionWon, electionLost} {
-		m.elections.WithLabelValues(outcome) // 0 is seen, too
-	}
-	return m
-}
-
-func (m *metrics) now() time.Time { return m.clock.Now() }
-
-func (m *metrics) since(began time.Time) float64 { return m.clock.Now().Sub(began).Seconds() }
-
-// proposed notes a command that went through this node's log.
-func (m *metrics) proposed(began time.Time) { m.proposals.Observe(m.since(began)) }
-
-// applied notes a command, on the state machine's goroutine.
-func (m *metrics) applied(result fsm.Result, began time.Time) {
-	m.applies.Observe(m.since(began))
-	if settled, ok := result.Value.(command.Settled); ok {
-		m.delivered.Add(uint64(settled.Delivered))
-		m.errored.Add(uint64(settled.Errored))
-		m.other.Add(uint64(settled.Other))
-	}
-}
-
-// settled are the pages settled since the start, and those of them that are errors.
-func (m *metrics) settled() (pages, errored uint64) {
-	errored = m.errored.Load()
-	return m.delivered.Load() + errored, errored
-}
-
-// snapshot notes a snapshot that was written.
-func (m *metrics) snapshot(bytes int64, began time.Time) {
-	m.snapshots.Observe(m.since(began))
-	m.snapshotBytes.Set(float64(bytes))
 }
 
 // assigned notes shards that have changed hands: their epoch has gone up.
@@ -102,38 +39,9 @@ func (m *metrics) assigned(view *state.View, changes []command.ShardChange) {
 	}
 }
 
-// electionEnded counts an election that this node began.
-func (m *metrics) electionEnded(outcome string) { m.elections.WithLabelValues(outcome).Inc() }
-
-// leaderChanges counts what Raft tells of leaders. It keeps nothing that Raft would have to wait for.
-func (m *metrics) leaderChanges() *raft.Observer {
-	return raft.NewObserver(nil, false, func(o *raft.Observation) bool {
-		if seen, changed := o.Data.(raft.LeaderObservation); changed {
-			m.sawLeader(leaderOf{seen.LeaderID, o.Raft.CurrentTerm()})
-		}
-		return false
-	})
-}
-
-// leaderOf is a leader, "" when there is none, and its term.
-type leaderOf struct {
-	node raft.ServerID
-	term uint64
-}
-
-// sawLeader counts each leadership once, however often this node loses sight of it.
-func (m *metrics) sawLeader(now leaderOf) {
-	m.seeing.Lock()
-	defer m.seeing.Unlock()
-	if now.node != "" && now != m.seen {
-		m.seen = now
-		m.leaders.Inc()
-	}
-}
-
 // runClosed logs and counts a run that the leader closed.
 func (s *Server) runClosed(id ids.ID) {
-	job := s.machine.fsm.Store().View().Job(id)
+	job := s.node.View().Job(id)
 	if job == nil || !job.Closed {
 		return
 	}
@@ -142,19 +50,6 @@ func (s *Server) runClosed(id ids.ID) {
 		outcome = strings.ToLower(string(job.Reason))
 	}
 	s.metrics.closed.WithLabelValues(outcome).Inc()
-	s.cfg.Logger.Info("run closed", "job", job.ID, "outcome", outcome, "pages", job.Pages, "delivered", job.Delivered,
+	s.config.Logger.Info("run closed", "job", job.ID, "outcome", outcome, "pages", job.Pages, "delivered", job.Delivered,
 		"errors", job.Errors, "items", job.Items)
-}
-
-// countedWriter counts what is written.
-type countedWriter struct {
-	to    io.Writer
-	bytes int64
-}
-
-// Write implements io.Writer.
-func (w *countedWriter) Write(p []byte) (int, error) {
-	n, err := w.to.Write(p)
-	w.bytes += int64(n)
-	return n, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/node"
 )
 
 // nodes is a cluster under test: nodes of one authority that speak TLS over loopback.
@@ -45,9 +46,9 @@ func newNodes(t testing.TB, voters, others int) *nodes {
 		if n < voters {
 			name, roles = fmt.Sprint("voter-", n), append(roles, identity.ControlPlane)
 		}
-		cfg := c.config(name, roles...)
-		cfg.Log, cfg.Store, cfg.Cluster.Bootstrap = log, c.store, n == 0
-		c.configs = append(c.configs, cfg)
+		config := c.config(name, roles...)
+		config.Log, config.Store, config.Cluster.Bootstrap = log, c.store, n == 0
+		c.configs = append(c.configs, config)
 		c.running = append(c.running, nil)
 		c.start(n)
 	}
@@ -71,16 +72,16 @@ func (c *nodes) config(name string, roles ...string) Config {
 	}
 	address := freeAddress(c.t)
 	c.net.name(address, name)
-	cfg := testConfig(c.t, c.t.TempDir())
-	cfg.Node, cfg.Roles = name, roles
+	config := testConfig(c.t, c.t.TempDir())
+	config.Node, config.Roles = name, roles
 	if !slices.Contains(roles, identity.Fetcher) {
-		cfg.Capacity = 0
+		config.Capacity = 0
 	}
-	cfg.Cluster = &Cluster{Identity: i, Listen: address}
-	cfg.Lease, cfg.EndWithin = time.Second, time.Second
-	cfg.dial = c.net.dialer(name)
-	cfg.BeforeWrite = func() { <-time.After(time.Duration(c.writes.Load())) }
-	return cfg
+	config.Cluster = &Cluster{Identity: i, Listen: address}
+	config.Lease, config.EndWithin = time.Second, time.Second
+	config.dial = c.net.dialer(name)
+	config.BeforeWrite = func() { <-time.After(time.Duration(c.writes.Load())) }
+	return config
 }
 
 // handedOut counts the ports that tests of this process were given.
@@ -104,9 +105,9 @@ func freeAddress(t testing.TB) string {
 }
 
 func (c *nodes) start(n int) {
-	cfg := c.configs[n]
-	cfg.Boot = cfg.IDs.New()
-	r := start(c.t, cfg)
+	config := c.configs[n]
+	config.Boot = config.IDs.New()
+	r := start(c.t, config)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running[n] = r
@@ -143,7 +144,7 @@ func (c *nodes) ready(n int) {
 func (c *nodes) add(n int, votes bool) {
 	c.t.Helper()
 	id, address := raft.ServerID(c.configs[n].Node), raft.ServerAddress(c.configs[n].Cluster.Listen)
-	c.lead(func(leader *node) error {
+	c.lead(func(leader *node.Raft) error {
 		if votes {
 			return leader.AddVoter(id, address, 0, 0).Error()
 		}
@@ -152,16 +153,16 @@ func (c *nodes) add(n int, votes bool) {
 }
 
 // lead has whoever leads do something, until it works.
-func (c *nodes) lead(ask func(*node) error) {
+func (c *nodes) lead(ask func(*node.Raft) error) {
 	c.t.Helper()
 	ctx := patient(c.t)
 	for {
 		for n := range c.configs {
 			r := c.at(n)
-			if r == nil || !r.leads() {
+			if r == nil || !r.node.Leads() {
 				continue
 			}
-			_, err := askRaft(ctx, r.Server, func(n *node) (struct{}, error) { return struct{}{}, ask(n) })
+			_, err := node.Ask(ctx, r.node, func(n *node.Raft) (struct{}, error) { return struct{}{}, ask(n) })
 			if err == nil {
 				return
 			}

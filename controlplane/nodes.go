@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -27,38 +28,27 @@ func (c caller) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
 		nodes, err = c.s.nodesHere(asking)
 		if errors.Is(err, raft.ErrNotLeader) {
 			nodes = nil
-			err = c.s.forward(asking, methodNodes, nothing{}, &nodes)
+			err = c.s.forward(asking, methodNodes, node.Nothing{}, &nodes)
 		}
 		return err
 	})
 	switch {
 	case err == nil || asking.Err() == nil || ctx.Err() != nil:
 		return nodes, err
-	case c.s.leader() != "":
+	case c.s.node.Leader() != "":
 		return nil, fault.Wrap(fault.Unavailable, err, "the control plane's leader does not answer")
 	}
 	return c.s.nodesAlone(ctx)
 }
 
-// leader is the node that leads, as far as this node knows; "" for none.
-func (s *Server) leader() string {
-	n, err := s.gate.enter()
-	if err != nil {
-		return ""
-	}
-	defer s.gate.leave()
-	_, leader := n.LeaderWithID()
-	return string(leader)
-}
-
 // nodesAlone describes the nodes while there is no leader, by what this node knows: its copy of the state, Raft's servers
 // and who gossips.
 func (s *Server) nodesAlone(ctx context.Context) ([]client.NodeStatus, error) {
-	suffrages, err := s.suffrages(ctx)
+	suffrages, err := s.node.Suffrages(ctx)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "the control plane has no leader")
 	}
-	view := s.machine.fsm.Store().View()
+	view := s.node.View()
 	owned := map[string]int{}
 	for _, shard := range view.Shards() {
 		owned[shard.Owner]++
@@ -66,7 +56,7 @@ func (s *Server) nodesAlone(ctx context.Context) ([]client.NodeStatus, error) {
 	list := make([]client.NodeStatus, 0, len(view.Nodes()))
 	for _, node := range view.Nodes() {
 		list = append(list, client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version,
-			Capacity: node.Capacity, Tiers: tiersOf(node), Boot: node.Boot, Draining: node.Draining, State: s.presence(node.Name),
+			Capacity: node.Capacity, Tiers: tiersOf(node), Boot: node.Boot, Draining: node.Draining, State: s.node.Presence(node.Name),
 			Shards: owned[node.Name], HeardMillis: -1, Suffrage: suffrages[node.Name]})
 	}
 	return list, nil
@@ -87,12 +77,12 @@ func (s *Server) nodesHere(ctx context.Context) ([]client.NodeStatus, error) {
 // nodes describes the registered nodes by their heartbeats, the assignment, Raft, what the cluster's members see and what
 // they say of themselves.
 func (l *leadership) nodes(ctx context.Context) ([]client.NodeStatus, error) {
-	suffrages, err := l.s.suffrages(ctx)
+	suffrages, err := l.s.node.Suffrages(ctx)
 	if err != nil {
 		return nil, err
 	}
 	view := l.view()
-	applied, _ := l.s.machine.fsm.Store().Progress()
+	applied, _ := l.s.node.Store().Progress()
 	shards := view.Shards()
 	list := make([]client.NodeStatus, 0, len(view.Nodes()))
 	ask := map[string]string{}
@@ -101,19 +91,19 @@ func (l *leadership) nodes(ctx context.Context) ([]client.NodeStatus, error) {
 			Tiers: tiersOf(node), Boot: node.Boot, Draining: node.Draining, Suffrage: suffrages[node.Name]}
 		l.tracker.Describe(node, shards, &status)
 		status.GoneMillis = l.goneFor(node.Name)
-		presence := l.s.presence(node.Name)
+		presence := l.s.node.Presence(node.Name)
 		if status.State == "" {
 			status.State = presence
 		}
-		if presence != client.NodeFailed && node.Name != l.s.cfg.Node { // who is gone would use up the others' time
+		if presence != client.NodeFailed && node.Name != l.s.config.Node { // who is gone would use up the others' time
 			ask[node.Name] = node.Address
 		}
 		list = append(list, status)
 	}
 	asking, cancel := context.WithTimeout(ctx, lagPatience)
 	defer cancel()
-	answers := l.s.statuses(asking, ask)
-	answers[l.s.cfg.Node] = answered{nodeStatus: nodeStatus{Status: client.Status{Applied: applied}}}
+	answers := l.s.node.Statuses(asking, ask)
+	answers[l.s.config.Node] = node.Answer{Report: node.Report{Status: client.Status{Applied: applied}}}
 	for at := range list {
 		if answer, heard := answers[list[at].Name]; heard {
 			lag := applied - min(applied, answer.Status.Applied)
@@ -133,7 +123,7 @@ func (l *leadership) goneFor(node string) *int64 {
 	if !ok {
 		return nil
 	}
-	millis := l.s.cfg.Clock.Now().Sub(since).Milliseconds()
+	millis := l.s.config.Clock.Now().Sub(since).Milliseconds()
 	return &millis
 }
 
@@ -143,37 +133,4 @@ func tiersOf(node *client.Node) model.TierSet {
 		return 0
 	}
 	return node.Tiers | model.TiersOf(model.Plain)
-}
-
-// onlyThis is what a node knows of the others' life when no members tell it: nothing.
-func onlyThis(name string) func(string) client.NodeState {
-	return func(node string) client.NodeState {
-		if node == name {
-			return client.NodeAlive
-		}
-		return client.NodeUnknown
-	}
-}
-
-// suffrages are what the nodes are in Raft, as this leader sees it.
-func (s *Server) suffrages(ctx context.Context) (map[string]client.Suffrage, error) {
-	return askRaft(ctx, s, func(n *node) (map[string]client.Suffrage, error) {
-		future := n.GetConfiguration()
-		if err := future.Error(); err != nil {
-			return nil, err
-		}
-		found := map[string]client.Suffrage{}
-		_, leader := n.LeaderWithID()
-		for _, server := range future.Configuration().Servers {
-			switch {
-			case server.ID == leader:
-				found[string(server.ID)] = client.RaftLeader
-			case server.Suffrage == raft.Voter:
-				found[string(server.ID)] = client.RaftVoter
-			default:
-				found[string(server.ID)] = client.RaftNonvoter
-			}
-		}
-		return found, nil
-	})
 }

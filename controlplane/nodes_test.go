@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -137,7 +138,7 @@ func TestLag(t *testing.T) {
 			if err == nil && at >= 0 && holds(nodes[at].Lag) {
 				return
 			}
-			if !c.at(asker).pause(ctx, 5*time.Millisecond) {
+			if !clock.Pause(ctx, c.at(asker).config.Clock, 5*time.Millisecond) {
 				t.Fatalf("%s: %+v, %v", what, nodes, err)
 			}
 		}
@@ -151,9 +152,7 @@ func TestLag(t *testing.T) {
 		until("all keep up", n, none)
 	}
 
-	between := &c.at(still).machine.between
-	between.Lock() // it applies nothing any more
-	goOn := sync.OnceFunc(between.Unlock)
+	goOn := sync.OnceFunc(c.at(still).node.Between()) // it applies nothing any more
 	defer goOn()
 	for n := range uint64(3) {
 		openCustomer(t, c.at(asker), fmt.Sprint("customer-", n))

@@ -9,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/fsm"
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -17,13 +18,11 @@ import (
 const (
 	// maxCommandBytes bounds an encoded command: Raft sends entries whole, among its heartbeats.
 	maxCommandBytes = 512 << 10
-	enqueuePatience = 5 * time.Second
 	minRetry        = 5 * time.Millisecond
 	maxRetry        = 100 * time.Millisecond
 )
 
 var (
-	errNoWay    = fault.New(fault.Unavailable, "no leader can be reached from this node")
 	errStopped  = fault.New(fault.Unavailable, "this node is stopping")
 	errTooLarge = fault.New(fault.PayloadTooLarge, "the command has more than %d bytes", maxCommandBytes)
 	// errPassedOver: a snapshot brought the state, and what the command gave was not seen.
@@ -44,20 +43,20 @@ func (s *Server) propose(ctx context.Context, id ids.ID, payload command.Payload
 
 // proposeHere is propose by the leader's own steps: they are never sent to another leader, which has its own.
 func (s *Server) proposeHere(ctx context.Context, payload command.Payload) (fsm.Result, error) {
-	id := s.cfg.IDs.New()
+	id := s.config.IDs.New()
 	return s.proposeBy(ctx, id, payload, nil, func() (uint64, error) { return s.append(ctx, id, payload, nil) })
 }
 
 // proposeBy has the command appended until it is known to be applied, and waits until it is applied here.
 func (s *Server) proposeBy(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call,
 	appended func() (index uint64, err error)) (fsm.Result, error) {
-	results, forget := s.machine.expect(id)
+	results, forget := s.node.Expect(id)
 	defer forget()
 	var result fsm.Result
 	err := s.retry(ctx, func() error {
 		index, err := appended()
 		if err == nil {
-			err = s.machine.waitFor(ctx, s.life, index)
+			err = s.node.WaitFor(ctx, index)
 		}
 		select {
 		case result = <-results: // whatever became of the answer
@@ -74,30 +73,22 @@ func (s *Server) proposeBy(ctx context.Context, id ids.ID, payload command.Paylo
 
 // append has Raft append a command here, and returns its index when it is applied. It is one attempt.
 func (s *Server) append(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (uint64, error) {
-	if !s.leads() {
+	if !s.node.Leads() {
 		return 0, raft.ErrNotLeader
 	}
-	data, err := s.machine.fsm.Encode(id, s.stamp(), payload, call)
+	data, err := s.node.FSM().Encode(id, s.stamp(), payload, call)
 	if err != nil {
 		return 0, err
 	}
 	if len(data) > maxCommandBytes {
 		return 0, errTooLarge
 	}
-	return askRaft(ctx, s, func(n *node) (uint64, error) {
-		began := s.metrics.now()
-		future := n.Apply(data, enqueuePatience)
-		if err := future.Error(); err != nil {
-			return 0, err
-		}
-		s.metrics.proposed(began)
-		return future.Index(), nil
-	})
+	return s.node.Append(ctx, data)
 }
 
 // appendThere has the leader append a command. It is one attempt.
 func (s *Server) appendThere(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (uint64, error) {
-	body, err := s.machine.fsm.EncodePayload(payload)
+	body, err := s.node.FSM().EncodePayload(payload)
 	if err != nil {
 		return 0, err
 	}
@@ -112,26 +103,26 @@ func (s *Server) appendThere(ctx context.Context, id ids.ID, payload command.Pay
 // retry asks until there is an answer, ctx ends or the error is a coded one, which is final.
 func (s *Server) retry(ctx context.Context, ask func() error) error {
 	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
-		tenure := s.tenure()
+		led := s.node.LeaderContext()
 		err := ask()
 		var final *fault.Error
 		switch {
 		case err == nil || errors.As(err, &final):
 			return err
-		case errors.Is(err, errStopping) || s.life.Err() != nil:
+		case errors.Is(err, node.ErrStopping) || s.node.Life().Err() != nil:
 			return errStopped
 		}
 		if ctx.Err() == nil {
 			select {
 			case <-ctx.Done():
-			case <-tenure.Done():
+			case <-led.Done():
 				wait = minRetry
-			case <-s.cfg.Clock.After(wait):
+			case <-s.config.Clock.After(wait):
 			}
 		}
 		if ctx.Err() != nil {
 			text := "the outcome is not known yet; ask again"
-			if errors.Is(err, errLeaderless) {
+			if errors.Is(err, node.ErrLeaderless) {
 				text = "the control plane has no leader; " + text
 			}
 			return fault.Wrap(fault.Unavailable, errors.Join(ctx.Err(), err), "%s", text)
@@ -156,4 +147,26 @@ func (s *Server) settle(receipts []model.Receipt, propose func(command.Payload) 
 		return err
 	}
 	return result.Err
+}
+
+const (
+	// forwardPatience is how long one attempt to have the leader do something may take. A leader that is gone is noticed
+	// sooner: attempts end when this node hears of another one, or loses its own.
+	forwardPatience = 5 * time.Second
+	// olderLeader is said while a cluster is being upgraded: its next leader may know the command.
+	olderLeader = "the cluster is being upgraded: its leader does not know this yet"
+)
+
+// forward has the leader do something, when that is another node. Its errors are plain, unless the leader gave a coded
+// one: the outcome is not known then.
+func (s *Server) forward(ctx context.Context, method string, request, answer any) error {
+	return s.forwardFor(ctx, forwardPatience, method, request, answer)
+}
+
+func (s *Server) forwardFor(ctx context.Context, patience time.Duration, method string, request, answer any) error {
+	err := s.node.CallLeader(ctx, patience, method, request, answer)
+	if fault.CodeOf(err) == fault.NotSupported { // a leader of an older version knows neither the command nor the method
+		err = fault.Wrap(fault.Unavailable, err, olderLeader)
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
@@ -19,11 +20,11 @@ func (s *Server) fresh(ctx context.Context) (*state.View, error) {
 		if errors.Is(err, raft.ErrNotLeader) {
 			index, err = s.confirmThere(ctx)
 		}
-		if err == nil && !s.cfg.single() {
-			err = s.machine.waitFor(ctx, s.life, index)
+		if err == nil && !s.node.Single() {
+			err = s.node.WaitFor(ctx, index)
 		}
 		if err == nil {
-			view = s.machine.fsm.Store().View()
+			view = s.node.View()
 		}
 		return err
 	})
@@ -32,34 +33,34 @@ func (s *Server) fresh(ctx context.Context) (*state.View, error) {
 
 // confirmHere is an index that the leader, which this node must be, has confirmed since the call.
 func (s *Server) confirmHere(ctx context.Context) (uint64, error) {
-	if !s.leads() {
+	if !s.node.Leads() {
 		return 0, raft.ErrNotLeader
 	}
 	if index, ok := s.confirmedAlone(); ok {
 		return index, nil
 	}
-	return s.here.confirm(ctx, func() (uint64, error) { return askRaft(s.life, s, s.confirmedIndex) })
+	return s.here.confirm(ctx, func() (uint64, error) { return node.Ask(s.node.Life(), s.node, s.confirmedIndex) })
 }
 
 // confirmedAlone is confirmedIndex of the only voter, which is all the majority there is: while it is that and leads, nobody
 // else has been elected. Raft would say the same, behind the entries that it is writing to disk. The order of the looks
 // matters: whoever becomes a voter does so on the routine of Raft that would vote for it.
 func (s *Server) confirmedAlone() (index uint64, ok bool) {
-	n, err := s.gate.enter()
+	n, err := s.node.Enter()
 	if err != nil {
 		return 0, false
 	}
-	defer s.gate.leave()
+	defer s.node.Leave()
 	l := s.leading.Load()
 	index = n.CommitIndex()
-	return index, l != nil && n.alone() && n.State() == raft.Leader && n.CurrentTerm() == l.term
+	return index, l != nil && n.Alone() && n.State() == raft.Leader && n.CurrentTerm() == l.term
 }
 
 // confirmThere is an index that the leader, which is another node, has confirmed since the call.
 func (s *Server) confirmThere(ctx context.Context) (uint64, error) {
 	return s.there.confirm(ctx, func() (uint64, error) {
 		var at position
-		err := s.forward(s.life, methodConfirm, nothing{}, &at)
+		err := s.forward(s.node.Life(), methodConfirm, node.Nothing{}, &at)
 		return at.Index, err
 	})
 }
@@ -67,7 +68,7 @@ func (s *Server) confirmThere(ctx context.Context) (uint64, error) {
 // confirmedIndex is an index at or above that of every command applied anywhere before the call. The commit index is
 // that in the term in which this node led all along, once an entry of that term is committed, which a leadership begins
 // with.
-func (s *Server) confirmedIndex(n *node) (uint64, error) {
+func (s *Server) confirmedIndex(n *node.Raft) (uint64, error) {
 	l := s.leading.Load()
 	if l == nil || n.CurrentTerm() != l.term {
 		return 0, raft.ErrNotLeader

@@ -85,28 +85,28 @@ func (r *reef) config(name string, roles []string, join ...string) Config {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	cfg := testConfig(r.t, r.t.TempDir())
-	cfg.Node, cfg.Roles, cfg.Log, cfg.Store = name, roles, r.log, r.store
+	config := testConfig(r.t, r.t.TempDir())
+	config.Node, config.Roles, config.Log, config.Store = name, roles, r.log, r.store
 	if !slices.Contains(roles, identity.Fetcher) {
-		cfg.Capacity = 0
+		config.Capacity = 0
 	}
-	cfg.Logger = slog.New(slog.NewTextHandler(r.journal, nil)).With("by", name)
-	cfg.Cluster = &Cluster{Identity: own, Listen: "127.0.0.1:0", GossipListen: "127.0.0.1:0", Join: join, Probe: testProbe,
+	config.Logger = slog.New(slog.NewTextHandler(r.journal, nil)).With("by", name)
+	config.Cluster = &Cluster{Identity: own, Listen: "127.0.0.1:0", GossipListen: "127.0.0.1:0", Join: join, Probe: testProbe,
 		Autopilot: r.autopilot}
-	return cfg
+	return config
 }
 
 // begin starts a node and does not wait for it.
-func (r *reef) begin(cfg Config) *running {
+func (r *reef) begin(config Config) *running {
 	r.t.Helper()
-	cfg.Boot = cfg.IDs.New()
-	node := start(r.t, cfg)
-	r.nodes[cfg.Node], r.configs[cfg.Node] = node, cfg
-	r.until(cfg.Node+" runs", func() bool {
-		n, err := node.gate.enter()
+	config.Boot = config.IDs.New()
+	node := start(r.t, config)
+	r.nodes[config.Node], r.configs[config.Node] = node, config
+	r.until(config.Node+" runs", func() bool {
+		n, err := node.node.Enter()
 		if err == nil {
-			r.listening[cfg.Node] = n.port.Address()
-			node.gate.leave()
+			r.listening[config.Node] = n.Port.Address()
+			node.node.Leave()
 		}
 		return err == nil
 	})
@@ -124,9 +124,9 @@ func (r *reef) add(name string, roles ...string) *running {
 // found starts a first node and waits until it is ready.
 func (r *reef) found(name string) *running {
 	r.t.Helper()
-	cfg := r.config(name, identity.Roles())
-	cfg.Cluster.Bootstrap = true
-	node := r.begin(cfg)
+	config := r.config(name, identity.Roles())
+	config.Cluster.Bootstrap = true
+	node := r.begin(config)
 	r.ready(node)
 	return node
 }
@@ -138,7 +138,7 @@ func (r *reef) ready(node *running) {
 	case <-patient(r.t).Done():
 		r.journal.mu.Lock()
 		defer r.journal.mu.Unlock()
-		r.t.Fatalf("%s does not become ready\n%s", node.cfg.Node, r.journal.text.String())
+		r.t.Fatalf("%s does not become ready\n%s", node.config.Node, r.journal.text.String())
 	}
 }
 
@@ -146,9 +146,9 @@ func (r *reef) ready(node *running) {
 func (r *reef) gossip() []string {
 	var addresses []string
 	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
-		if n, err := r.nodes[name].gate.enter(); err == nil {
-			addresses = append(addresses, n.members.Self().Gossip.String())
-			r.nodes[name].gate.leave()
+		if n, err := r.nodes[name].node.Enter(); err == nil {
+			addresses = append(addresses, n.Members.Self().Gossip.String())
+			r.nodes[name].node.Leave()
 		}
 	}
 	return addresses
@@ -158,17 +158,17 @@ func (r *reef) gossip() []string {
 func (r *reef) kill(name string) {
 	r.t.Helper()
 	node := r.nodes[name]
-	n, err := node.gate.enter()
+	n, err := node.node.Enter()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if err := n.members.Close(); err != nil {
+	if err := n.Members.Close(); err != nil {
 		r.t.Error(err)
 	}
 	if err := n.Shutdown().Error(); err != nil {
 		r.t.Error(err)
 	}
-	node.gate.leave()
+	node.node.Leave()
 	node.stop()
 	delete(r.nodes, name)
 }
@@ -184,12 +184,12 @@ func (r *reef) stop(name string) {
 // and address (updateLastAppended). The name stays what it is, so that nothing comes of it.
 func (r *reef) restart(name string) *running {
 	r.t.Helper()
-	cfg := r.configs[name]
-	cfg.Cluster.Join = r.gossip()
+	config := r.configs[name]
+	config.Cluster.Join = r.gossip()
 	if testing.Short() {
-		cfg.Cluster.Listen = r.listening[name]
+		config.Cluster.Listen = r.listening[name]
 	}
-	return r.begin(cfg)
+	return r.begin(config)
 }
 
 // until waits for a condition.
@@ -226,11 +226,11 @@ func (r *reef) servers() string {
 
 // serversOf are Raft's as a node has them.
 func serversOf(node *running) string {
-	n, err := node.gate.enter()
+	n, err := node.node.Enter()
 	if err != nil {
 		return ""
 	}
-	defer node.gate.leave()
+	defer node.node.Leave()
 	var list []string
 	for _, server := range n.GetConfiguration().Configuration().Servers {
 		name := string(server.ID)

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -16,7 +17,7 @@ func (o operator) RemoveNode(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	servers, err := askRaft(ctx, o.s, func(n *node) (raft.Configuration, error) {
+	servers, err := node.Ask(ctx, o.s.node, func(n *node.Raft) (raft.Configuration, error) {
 		future := n.GetConfiguration()
 		return future.Configuration(), future.Error()
 	})
@@ -53,20 +54,20 @@ func (o operator) RemoveNode(ctx context.Context, name string) error {
 	case record == nil:
 		return nil // it is being removed
 	}
-	_, err = o.s.propose(ctx, o.s.cfg.IDs.New(), command.RemoveNodePayload{Name: name, Boot: record.Boot}, nil)
+	_, err = o.s.propose(ctx, o.s.config.IDs.New(), command.RemoveNodePayload{Name: name, Boot: record.Boot}, nil)
 	return err
 }
 
 // there are the nodes that gossip.
 func (o operator) there() (map[string]bool, error) {
-	n, err := o.s.gate.enter()
+	n, err := o.s.node.Enter()
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "")
 	}
-	defer o.s.gate.leave()
-	there := map[string]bool{o.s.cfg.Node: true}
-	if n.members != nil {
-		for _, member := range n.members.Members() {
+	defer o.s.node.Leave()
+	there := map[string]bool{o.s.config.Node: true}
+	if n.Members != nil {
+		for _, member := range n.Members.Members() {
 			there[member.Name] = true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -48,10 +49,10 @@ func (l *leadership) plan(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			case <-l.planNow:
-			case <-l.s.cfg.Clock.After(bulkPlanGap - l.s.cfg.Clock.Now().Sub(last)):
+			case <-l.s.config.Clock.After(bulkPlanGap - l.s.config.Clock.Now().Sub(last)):
 			}
 		}
-		if !l.s.pause(ctx, planGap-l.s.cfg.Clock.Now().Sub(last)) {
+		if !clock.Pause(ctx, l.s.config.Clock, planGap-l.s.config.Clock.Now().Sub(last)) {
 			return nil
 		}
 		read, err := l.steps.Read(ctx)
@@ -60,7 +61,7 @@ func (l *leadership) plan(ctx context.Context) error {
 			return err
 		}
 		if extended {
-			last = l.s.cfg.Clock.Now()
+			last = l.s.config.Clock.Now()
 		}
 		if read || extended {
 			l.planLater.raise()
@@ -78,7 +79,7 @@ func (l *leadership) publish(ctx context.Context) error {
 		case <-l.publishNow:
 		}
 		view, full := l.view(), false
-		for shard := range int(l.s.cfg.Shards) {
+		for shard := range int(l.s.config.Shards) {
 			if !l.held(view, shard) {
 				continue
 			}
@@ -90,7 +91,7 @@ func (l *leadership) publish(ctx context.Context) error {
 		}
 		l.planLater.raise()
 		if full {
-			if !l.s.pause(ctx, fullGap) {
+			if !clock.Pause(ctx, l.s.config.Clock, fullGap) {
 				return nil
 			}
 			l.publishNow.raise()
@@ -100,7 +101,7 @@ func (l *leadership) publish(ctx context.Context) error {
 
 // mark sends markers: to all shards every so often, to a shard that has just been taken at once.
 func (l *leadership) mark(ctx context.Context) error {
-	due := l.s.cfg.Clock.After(l.s.cfg.MarkerEvery)
+	due := l.s.config.Clock.After(l.s.config.MarkerEvery)
 	for {
 		all := false
 		select {
@@ -109,14 +110,14 @@ func (l *leadership) mark(ctx context.Context) error {
 		case <-l.markNow:
 		case <-due:
 			all = true
-			due = l.s.cfg.Clock.After(l.s.cfg.MarkerEvery)
+			due = l.s.config.Clock.After(l.s.config.MarkerEvery)
 		}
 		l.marksMu.Lock()
 		wanted := l.marksWanted
 		l.marksWanted = map[uint16]struct{}{}
 		l.marksMu.Unlock()
 		view := l.view()
-		for shard := range int(l.s.cfg.Shards) {
+		for shard := range int(l.s.config.Shards) {
 			if _, asked := wanted[uint16(shard)]; (!all && !asked) || !l.held(view, shard) {
 				continue
 			}
@@ -153,7 +154,7 @@ func (l *leadership) finish(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-l.finishNow:
-		case <-l.s.cfg.Clock.After(finishEvery): // what a restore had spared
+		case <-l.s.config.Clock.After(finishEvery): // what a restore had spared
 		}
 		_, err := l.steps.GiveBack(ctx)
 		if err == nil {
@@ -173,7 +174,7 @@ func (l *leadership) assignWhenDue(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-l.assignNow:
-		case <-l.s.cfg.Clock.After(l.tracker.Due(view.Nodes(), view.Shards())):
+		case <-l.s.config.Clock.After(l.tracker.Due(view.Nodes(), view.Shards())):
 		}
 		if err := l.assign(); err != nil {
 			return err
@@ -183,7 +184,7 @@ func (l *leadership) assignWhenDue(ctx context.Context) error {
 
 // expire lets state time remove what has come due.
 func (l *leadership) expire(ctx context.Context) error {
-	for l.s.pause(ctx, expireEvery) {
+	for clock.Pause(ctx, l.s.config.Clock, expireEvery) {
 		for due := l.behind(); due || l.due(); due = false {
 			if _, err := l.propose(ctx, command.TickPayload{}); err != nil {
 				return err
@@ -196,7 +197,7 @@ func (l *leadership) expire(ctx context.Context) error {
 // behind says whether nothing has moved state time for a while: it is kept near the clocks, so that the next leader can
 // tell a pause from a clock that is wrong.
 func (l *leadership) behind() bool {
-	_, now := l.s.machine.fsm.Store().Progress()
+	_, now := l.s.node.Store().Progress()
 	return l.s.stamp()-now >= behindMost.Milliseconds()
 }
 
@@ -217,7 +218,7 @@ func (l *leadership) due() bool {
 func (l *leadership) dropOrphans(ctx context.Context) error {
 	boot := time.Time{}
 	if nodes := l.view().Nodes(); len(nodes) <= 1 {
-		boot = time.Unix(l.s.cfg.Boot.Seconds(), 0)
+		boot = time.Unix(l.s.config.Boot.Seconds(), 0)
 	}
 	for {
 		now, ok := l.awaitSafeTime(ctx)
@@ -228,7 +229,7 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 		if !boot.IsZero() {
 			before = boot
 		}
-		lists, err := l.s.cfg.Store.AllLists(ctx)
+		lists, err := l.s.config.Store.AllLists(ctx)
 		if err != nil {
 			return fmt.Errorf("list the link lists: %w", err)
 		}
@@ -252,11 +253,11 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 			if made >= before.Unix() || made < view.Cluster().ID.Seconds() || view.JobOfList(list.ID) != nil || view.ClaimOfList(list.ID) != nil {
 				continue
 			}
-			if err := l.s.cfg.Store.DropList(ctx, list.ID); err != nil {
+			if err := l.s.config.Store.DropList(ctx, list.ID); err != nil {
 				return fmt.Errorf("drop link list %s: %w", list.ID, err)
 			}
 		}
-		if !l.s.pause(ctx, orphansEvery) {
+		if !clock.Pause(ctx, l.s.config.Clock, orphansEvery) {
 			return nil
 		}
 		boot = time.Time{}
@@ -266,7 +267,7 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 // spares says whether what is stored of a run beyond its ledger stays: it was launched before the cut of the newest restore,
 // whose grace is not over.
 func (s *Server) spares(job *state.Job) bool {
-	cluster := s.machine.fsm.Store().View().Cluster()
+	cluster := s.node.View().Cluster()
 	return cluster.Generation != nil && job.Queued <= cluster.Generation.CutTime && s.inGrace(cluster)
 }
 
@@ -292,18 +293,18 @@ func (l *leadership) dropUndone(ctx context.Context) error {
 				break
 			}
 			for _, job := range jobs {
-				l.s.cfg.Point("leader.before_drop")
-				if err := l.s.cfg.Store.DeleteJob(ctx, job, true); err != nil {
+				l.s.config.Point("leader.before_drop")
+				if err := l.s.config.Store.DeleteJob(ctx, job, true); err != nil {
 					return fmt.Errorf("delete what is stored of run %s, which a restore undid: %w", job, err)
 				}
 			}
-			l.s.cfg.Point("leader.before_forget")
+			l.s.config.Point("leader.before_forget")
 			if _, err := l.propose(ctx, command.ForgetUndonePayload{Jobs: jobs}); err != nil {
 				return err
 			}
-			l.s.cfg.Point("leader.after_forget")
+			l.s.config.Point("leader.after_forget")
 		}
-		if !l.s.pause(ctx, undoneEvery) {
+		if !clock.Pause(ctx, l.s.config.Clock, undoneEvery) {
 			return nil
 		}
 	}
@@ -315,10 +316,10 @@ func (l *leadership) dropTrial(ctx context.Context, job *state.Job, now time.Tim
 	if !job.Closed || job.Finished > now.Add(-trialKept).UnixMilli() {
 		return nil
 	}
-	if err := l.s.cfg.Store.DeleteJob(ctx, job.ID, false); err != nil {
+	if err := l.s.config.Store.DeleteJob(ctx, job.ID, false); err != nil {
 		return fmt.Errorf("delete the rows of trial %s: %w", job.ID, err)
 	}
-	if err := l.s.cfg.Store.DropList(ctx, job.List); err != nil {
+	if err := l.s.config.Store.DropList(ctx, job.List); err != nil {
 		return fmt.Errorf("drop the link list of trial %s: %w", job.ID, err)
 	}
 	return nil
@@ -331,10 +332,10 @@ func (l *leadership) expireRows(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		if err := l.s.cfg.Store.Expire(ctx, now.Add(-rowstore.Expiry)); err != nil {
+		if err := l.s.config.Store.Expire(ctx, now.Add(-rowstore.Expiry)); err != nil {
 			return fmt.Errorf("expire rows: %w", err)
 		}
-		if !l.s.pause(ctx, expireRowsEvery) {
+		if !clock.Pause(ctx, l.s.config.Clock, expireRowsEvery) {
 			return nil
 		}
 	}

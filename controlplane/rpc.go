@@ -5,18 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"sync"
-	"time"
 
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
-	"shoal.dev/shoal/controlplane/internal/membership"
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/port"
-	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -26,32 +22,27 @@ import (
 // the caller looks for the leader again.
 const (
 	methodPropose   = "propose"
-	methodAdmit     = "admit"
 	methodConfirm   = "confirm"
 	methodHeartbeat = "heartbeat"
 	methodMarkers   = "markers"
 	methodNodes     = "nodes"
-	methodStatus    = "status"
 )
 
 // methods is the one table of calls, with the roles that may make them.
 func (s *Server) methods() map[string]port.Method {
 	methods := map[string]port.Method{
 		methodPropose:   port.Handle(s.servePropose),
-		methodAdmit:     port.Handle(s.serveAdmit, identity.ControlPlane),
 		methodConfirm:   port.Handle(s.serveConfirm),
 		methodHeartbeat: port.Handle(s.serveHeartbeat, identity.Fetcher),
 		methodMarkers:   port.Handle(s.serveMarkers, identity.Billing),
 		methodNodes:     port.Handle(s.serveNodes, identity.APIServer, identity.Billing),
-		methodStatus:    port.Handle(s.serveStatus),
 	}
+	maps.Copy(methods, s.node.Methods())
 	maps.Copy(methods, s.restoreMethods())
 	return methods
 }
 
 type (
-	nothing struct{}
-
 	// proposal is a command on its way to the leader, who stamps it.
 	proposal struct {
 		ID     ids.ID         `cbor:"1,keyasint"`
@@ -68,46 +59,10 @@ type (
 	returned struct {
 		Markers []model.Marker `cbor:"1,keyasint"`
 	}
-
-	// admission tells one start of a node that it may take part in Raft.
-	admission struct {
-		Boot ids.ID `cbor:"1,keyasint"`
-	}
-
-	// nodeStatus is what a node says of itself.
-	nodeStatus struct {
-		Status    client.Status `cbor:"1,keyasint"`
-		LastTerm  uint64        `cbor:"2,keyasint"` // of the newest entry in its log
-		LastIndex uint64        `cbor:"3,keyasint"`
-		Silence   time.Duration `cbor:"4,keyasint"`           // since it heard of the leader; 0 on the leader
-		Servers   []string      `cbor:"5,keyasint,omitempty"` // of Raft, as it knows them
-		Clock     int64         `cbor:"6,keyasint,omitempty"` // its clock, Unix milliseconds; 0: a version that does not tell
-		Applies   uint32        `cbor:"7,keyasint,omitempty"` // the cluster version up to which it can apply commands; 0: 1
-		// Gossips is what the node gossips; nil: it does not, or is of a version that does not tell.
-		Gossips *membership.Info `cbor:"8,keyasint,omitempty"`
-		// Digests are the newest of its copy of the state, at most 4; none: a version that does not tell.
-		Digests []state.Digest `cbor:"9,keyasint,omitempty"`
-		Active  uint32         `cbor:"10,keyasint,omitempty"` // the cluster's version, as its copy of the state has it; 0: 1
-	}
-
-	// answered is what a node says of itself, and who it is by its certificate.
-	answered struct {
-		nodeStatus
-		from identity.Peer
-	}
-
-	// statusQuestion asks a node for its status.
-	statusQuestion struct {
-		// Stands is what the digest of the node's copy of the state should be at an index; nil: nobody says.
-		Stands *state.Digest `cbor:"1,keyasint,omitempty"`
-	}
 )
 
-// olderLeader is said while a cluster is being upgraded: its next leader may know the command.
-const olderLeader = "the cluster is being upgraded: its leader does not know this yet"
-
 func (s *Server) servePropose(ctx context.Context, from identity.Peer, p proposal) (position, error) {
-	payload, err := s.machine.fsm.DecodePayload(p.Number, p.Body)
+	payload, err := s.node.FSM().DecodePayload(p.Number, p.Body)
 	if err != nil {
 		return position{}, fault.Wrap(fault.Unavailable, err, olderLeader)
 	}
@@ -161,21 +116,9 @@ func proposers() map[command.Number]string {
 	}
 }
 
-func (s *Server) serveConfirm(ctx context.Context, _ identity.Peer, _ nothing) (position, error) {
+func (s *Server) serveConfirm(ctx context.Context, _ identity.Peer, _ node.Nothing) (position, error) {
 	index, err := s.confirmHere(ctx)
 	return position{Index: index}, err
-}
-
-func (s *Server) serveAdmit(_ context.Context, _ identity.Peer, a admission) (nothing, error) {
-	if a.Boot != s.cfg.Boot {
-		return nothing{}, fault.New(fault.NotFound, "that start of node %q is over", s.cfg.Node)
-	}
-	n, err := s.gate.enter()
-	if err != nil {
-		return nothing{}, err
-	}
-	defer s.gate.leave()
-	return nothing{}, n.admit()
 }
 
 func (s *Server) serveHeartbeat(ctx context.Context, from identity.Peer, b beat) (client.Leases, error) {
@@ -185,110 +128,15 @@ func (s *Server) serveHeartbeat(ctx context.Context, from identity.Peer, b beat)
 	return s.heartbeatHere(ctx, b)
 }
 
-func (s *Server) serveMarkers(_ context.Context, _ identity.Peer, back returned) (nothing, error) {
+func (s *Server) serveMarkers(_ context.Context, _ identity.Peer, back returned) (node.Nothing, error) {
 	l := s.leading.Load()
 	if l == nil {
-		return nothing{}, raft.ErrNotLeader
+		return node.Nothing{}, raft.ErrNotLeader
 	}
 	l.takeBack(back.Markers)
-	return nothing{}, nil
+	return node.Nothing{}, nil
 }
 
-func (s *Server) serveNodes(ctx context.Context, _ identity.Peer, _ nothing) ([]client.NodeStatus, error) {
+func (s *Server) serveNodes(ctx context.Context, _ identity.Peer, _ node.Nothing) ([]client.NodeStatus, error) {
 	return s.nodesHere(ctx)
-}
-
-// statusHere is what this node says of itself.
-func (s *Server) statusHere() (nodeStatus, error) {
-	status, err := s.status()
-	if err != nil {
-		return nodeStatus{}, err
-	}
-	n, err := s.gate.enter()
-	if err != nil {
-		return nodeStatus{}, err
-	}
-	defer s.gate.leave()
-	answer := nodeStatus{Status: status, LastIndex: n.LastIndex(), Clock: s.cfg.Clock.Now().UnixMilli(), Applies: s.cfg.newest,
-		Digests: s.machine.fsm.Store().Digests(), Active: s.machine.fsm.Store().View().ClusterVersion()}
-	if n.State() != raft.Leader {
-		answer.Silence = max(time.Since(n.LastContact()), 1)
-	}
-	for _, server := range n.GetConfiguration().Configuration().Servers {
-		answer.Servers = append(answer.Servers, string(server.ID))
-	}
-	if n.members != nil {
-		own := n.members.Self()
-		answer.Gossips = &own.Info
-	}
-	answer.LastTerm, err = strconv.ParseUint(n.Stats()["last_log_term"], 10, 64)
-	return answer, err
-}
-
-// statusOf is what the node at an address says of itself.
-func (s *Server) statusOf(ctx context.Context, address string) (answer answered, err error) {
-	p, err := s.calling()
-	if err == nil {
-		answer.from, err = p.Ask(ctx, address, methodStatus, statusQuestion{}, &answer.nodeStatus)
-	}
-	return answer, err
-}
-
-const (
-	askAtOnce   = 16
-	askPatience = time.Second // for a node's answer
-)
-
-// statuses is what nodes, given by their names with their addresses, say of themselves. Those that do not answer in time,
-// or in whose place a node with another certificate does, are not in it.
-func (s *Server) statuses(ctx context.Context, nodes map[string]string) map[string]answered {
-	var (
-		work    sync.WaitGroup
-		mu      sync.Mutex
-		answers = map[string]answered{}
-		places  = make(chan struct{}, askAtOnce)
-	)
-	for name, address := range nodes {
-		places <- struct{}{}
-		work.Go(func() {
-			defer func() { <-places }()
-			patience, cancel := context.WithTimeout(ctx, askPatience)
-			defer cancel()
-			answer, err := s.statusOf(patience, address)
-			if err != nil {
-				return
-			}
-			if answer.from.Node != name {
-				s.cfg.Logger.Warn("another node answers at a node's address", "node", name, "address", address, "answers", answer.from.Node)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			answers[name] = answer
-		})
-	}
-	work.Wait()
-	return answers
-}
-
-// callAt calls the node at an address.
-func (s *Server) callAt(ctx context.Context, address, method string, request, answer any) error {
-	p, err := s.calling()
-	if err != nil {
-		return err
-	}
-	return p.Call(ctx, address, method, request, answer)
-}
-
-// calling is what this node calls others with.
-func (s *Server) calling() (*port.Port, error) {
-	n, err := s.gate.enter()
-	if err != nil {
-		return nil, err
-	}
-	s.gate.leave() // a call is none of Raft's
-	if n.port == nil {
-		return nil, errNoWay
-	}
-	return n.port, nil
 }

@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/membership"
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -29,7 +30,7 @@ func TestGoldenMessages(t *testing.T) {
 		message any
 		empty   any
 	}{
-		{"nothing", &nothing{}, &nothing{}},
+		{"nothing", &node.Nothing{}, &node.Nothing{}},
 		{"proposal", &proposal{ID: ids.ID{1}, Number: command.MintKey, Body: []byte{0xa0}, Call: call}, &proposal{}},
 		{"position", &position{Index: 300}, &position{}},
 		{"returned", &returned{Markers: []model.Marker{{Leader: 2, Shard: 3, Number: 4}}}, &returned{}},
@@ -37,11 +38,11 @@ func TestGoldenMessages(t *testing.T) {
 			Holding: []client.ShardEpoch{{Shard: 1, Epoch: 9}}}}, &beat{}},
 		{"leases", &client.Leases{For: 10 * time.Second, Hold: []client.ShardEpoch{{Shard: 1, Epoch: 9, Newest: 70}},
 			Release: []client.ShardEpoch{{Shard: 2, Epoch: 8}}}, &client.Leases{}},
-		{"nodeStatus", &nodeStatus{Status: client.Status{Node: "f-1", Roles: []string{"fetcher"}, Leader: "cp-1", Term: 2,
+		{"nodeStatus", &node.Report{Status: client.Status{Node: "f-1", Roles: []string{"fetcher"}, Leader: "cp-1", Term: 2,
 			Applied: 3, Commands: 4, Shards: 5, Owned: 6, OpenJobs: 7, Out: 8}, LastTerm: 2, LastIndex: 9, Silence: 10, Servers: []string{"cp-1"}},
-			&nodeStatus{}},
-		{"nodeStatus since 2", &nodeStatus{Clock: 11, Applies: 2, Active: 2, Gossips: &membership.Info{Roles: []string{"fetcher"}, Address: "h:1",
-			Boot: ids.ID{2}, Leaving: true, Empty: true}}, &nodeStatus{}},
+			&node.Report{}},
+		{"nodeStatus since 2", &node.Report{Clock: 11, Applies: 2, Active: 2, Gossips: &membership.Info{Roles: []string{"fetcher"}, Address: "h:1",
+			Boot: ids.ID{2}, Leaving: true, Empty: true}}, &node.Report{}},
 	}
 	const path = "testdata/messages.golden"
 	c := codec.New()

@@ -1,116 +1,24 @@
 package controlplane
 
 import (
-	"os"
-	"path/filepath"
-	"sync"
 	"time"
-
-	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/internal/dispatch"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// countEvery is how often the records of the state are counted at most: it visits all of them.
-const countEvery = time.Minute
-
 // measure declares what is read when somebody asks.
 func (s *Server) measure(to *telemetry.Metrics) {
-	s.measureRaft(to)
 	s.measureSteps(to)
 	s.measureWindow(to)
 	s.measureMoney(to)
 	s.measureShards(to)
-	s.measureRefusals(to)
 	s.measureClocks(to)
-	s.measureDigests(to)
-	objects := &objects{s: s}
-	telemetry.NewSamples(func() (map[string]int, bool) { return objects.count(), true }).
-		Gauges("shoal_controlplane_state_objects", "Records of this node's copy of the state, counted once a minute.",
-			[]string{"table"}, func(counts map[string]int, emit func(float64, ...string)) {
-				for table, n := range counts {
-					emit(float64(n), table)
-				}
-			}).
-		Declare(to)
-}
-
-// raftSample is Raft at one moment.
-type raftSample struct {
-	commit, applied, term uint64
-	entries               uint64
-	version               uint32 // of the cluster
-	leads, led            bool
-	voters, others        int
-	logBytes              int64
-}
-
-func (s *Server) sampleRaft() (sample raftSample, ok bool) {
-	n, err := s.gate.enter()
-	if err != nil {
-		return sample, false
-	}
-	defer s.gate.leave()
-	_, leader := n.LeaderWithID()
-	sample = raftSample{commit: n.CommitIndex(), term: n.CurrentTerm(), leads: n.State() == raft.Leader, led: leader != ""}
-	if first, err := n.logs.FirstIndex(); err == nil && first > 0 {
-		sample.entries = n.LastIndex() - first + 1
-	}
-	for _, server := range n.GetConfiguration().Configuration().Servers {
-		if server.Suffrage == raft.Voter {
-			sample.voters++
-		} else {
-			sample.others++
-		}
-	}
-	if info, err := os.Stat(filepath.Join(s.cfg.Dir, "raft", "log.db")); err == nil {
-		sample.logBytes = info.Size()
-	}
-	store := s.machine.fsm.Store()
-	sample.applied, _ = store.Progress()
-	sample.version, _ = store.ClusterVersion()
-	return sample, true
-}
-
-func (s *Server) measureRaft(to *telemetry.Metrics) {
-	telemetry.NewSamples(s.sampleRaft).
-		Gauge("shoal_controlplane_commit_index", "Newest entry of the log that a majority has, as this node knows it.",
-			func(r raftSample) float64 { return float64(r.commit) }).
-		Gauge("shoal_controlplane_applied_index", "Newest command applied to this node's copy of the state.",
-			func(r raftSample) float64 { return float64(r.applied) }).
-		Gauge("shoal_controlplane_term", "Term of Raft.", func(r raftSample) float64 { return float64(r.term) }).
-		Gauge("shoal_controlplane_cluster_version", "Version of the cluster that is active, as this node's copy of the state has it.",
-			func(r raftSample) float64 { return float64(r.version) }).
-		Gauge("shoal_controlplane_leading", "1 on the leader.", func(r raftSample) float64 { return truth(r.leads) }).
-		Gauge("shoal_controlplane_leader_known", "1 on nodes that know a leader.",
-			func(r raftSample) float64 { return truth(r.led) }).
-		Gauge("shoal_controlplane_voters", "Nodes that vote.", func(r raftSample) float64 { return float64(r.voters) }).
-		Gauge("shoal_controlplane_nonvoters", "Nodes with a copy of the state that do not vote.",
-			func(r raftSample) float64 { return float64(r.others) }).
-		Gauge("shoal_controlplane_log_entries", "Entries kept in this node's log.",
-			func(r raftSample) float64 { return float64(r.entries) }).
-		Gauge("shoal_controlplane_log_bytes", "Size of this node's log file.",
-			func(r raftSample) float64 { return float64(r.logBytes) }).
-		Declare(to)
-}
-
-func truth(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 func (s *Server) measureSteps(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (*metrics, bool) { return s.metrics, true }).
-		Counters("shoal_controlplane_settled_pages_total", "Pages settled in this node's copy of the state, by outcome.",
-			[]string{"outcome"}, func(m *metrics, emit func(float64, ...string)) {
-				emit(float64(m.delivered.Load()), "delivered")
-				emit(float64(m.errored.Load()), "errored")
-				emit(float64(m.other.Load()), "other")
-			}).
 		Counter("shoal_controlplane_tasks_published_total", "Tasks that the log took from this node as leader.",
 			func(m *metrics) float64 { return float64(m.steps.Published.Load()) }).
 		Counter("shoal_controlplane_tasks_refused_total", "Publications refused because a shard's log was full.",
@@ -123,20 +31,6 @@ func (s *Server) measureSteps(to *telemetry.Metrics) {
 			func(m *metrics) float64 { return float64(m.steps.Redispatched.Load()) }).
 		Counter("shoal_controlplane_attempts_exhausted_total", "Links given up after repeated losses.",
 			func(m *metrics) float64 { return float64(m.steps.Exhausted.Load()) }).
-		Declare(to)
-}
-
-// measureRefusals shows what other processes asked of this node's port and did not get.
-func (s *Server) measureRefusals(to *telemetry.Metrics) {
-	type refused struct{ connections, calls uint64 }
-	telemetry.NewSamples(func() (r refused, ok bool) {
-		r.connections, r.calls = s.Refused()
-		return r, true
-	}).
-		Counter("shoal_controlplane_refused_connections_total", "Connections that the node's port refused.",
-			func(r refused) float64 { return float64(r.connections) }).
-		Counter("shoal_controlplane_refused_calls_total", "Calls of other nodes that their roles do not allow.",
-			func(r refused) float64 { return float64(r.calls) }).
 		Declare(to)
 }
 
@@ -254,22 +148,4 @@ func (s *Server) measureShards(to *telemetry.Metrics) {
 				}
 			}).
 		Declare(to)
-}
-
-// objects remembers a count of the state's records.
-type objects struct {
-	s *Server
-
-	mu      sync.Mutex
-	counted time.Time
-	counts  map[string]int
-}
-
-func (o *objects) count() map[string]int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if now := o.s.cfg.Clock.Now(); o.counts == nil || now.Sub(o.counted) >= countEvery {
-		o.counts, o.counted = o.s.machine.fsm.Store().View().Counts(), now
-	}
-	return o.counts
 }

@@ -38,7 +38,7 @@ func TestSecurityDocumentNamesWhatCertificatesMay(t *testing.T) {
 			}
 		}
 		for number := range command.Number(most) {
-			payload, err := s.machine.fsm.DecodePayload(number, empty)
+			payload, err := s.node.FSM().DecodePayload(number, empty)
 			if err != nil {
 				continue // there is none
 			}

@@ -19,6 +19,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/fsm"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -52,17 +53,17 @@ func fresh(t *testing.T, c client.Client) *client.View {
 
 func TestStateOutlivesARestart(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	first := serve(t, cfg)
+	config := testConfig(t, t.TempDir())
+	first := serve(t, config)
 	opened := openCustomer(t, first, "ann")
 	first.stop()
 
-	view := fresh(t, serve(t, cfg))
+	view := fresh(t, serve(t, config))
 	if known := view.Customer("ann"); known == nil || *known != opened {
 		t.Fatalf("customer after a restart: %+v, want %+v", known, opened)
 	}
-	if got := view.Wallet("ann").Free; got != cfg.FreeGrant {
-		t.Fatalf("%d free requests, want %d", got, cfg.FreeGrant)
+	if got := view.Wallet("ann").Free; got != config.FreeGrant {
+		t.Fatalf("%d free requests, want %d", got, config.FreeGrant)
 	}
 	if view.Cluster().Shards != testShards || len(view.Shards()) != testShards {
 		t.Fatal("the cluster was not created with its shards")
@@ -72,23 +73,23 @@ func TestStateOutlivesARestart(t *testing.T) {
 // A cluster that is older than an endpoint gets its price; what an operator took away does not come back.
 func TestPricesOfNewEndpoints(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
+	config := testConfig(t, t.TempDir())
 	has := func(c client.Client, rowKey string) bool {
 		return slices.ContainsFunc(fresh(t, c).CurrentPrices().Rows, func(p model.Price) bool { return p.RowKey == rowKey })
 	}
 	contacts, render := model.EndpointRow(model.WebsiteContacts), model.Render.PriceRow()
-	older := cfg
-	older.Prices = cfg.Prices[:4]
+	older := config
+	older.Prices = config.Prices[:4]
 	serve(t, older).stop()
-	newer := serve(t, cfg)
+	newer := serve(t, config)
 	if !has(newer, contacts) || !has(newer, render) || fresh(t, newer).CurrentPrices().Version != 2 {
 		t.Fatalf("the prices are %+v", fresh(t, newer).CurrentPrices())
 	}
-	if _, err := newer.Do(patient(t), client.PutPrices{Rows: cfg.Prices[:1]}, nil); err != nil {
+	if _, err := newer.Do(patient(t), client.PutPrices{Rows: config.Prices[:1]}, nil); err != nil {
 		t.Fatal(err)
 	}
 	newer.stop()
-	if again := serve(t, cfg); has(again, contacts) || has(again, render) {
+	if again := serve(t, config); has(again, contacts) || has(again, render) {
 		t.Errorf("the prices are %+v", fresh(t, again).CurrentPrices())
 	}
 }
@@ -96,14 +97,14 @@ func TestPricesOfNewEndpoints(t *testing.T) {
 // What is on disk while the server works is what a kill leaves.
 func TestStateOutlivesAKill(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	first := serve(t, cfg)
+	config := testConfig(t, t.TempDir())
+	first := serve(t, config)
 	for n := range 50 {
 		openCustomer(t, first, fmt.Sprint(n))
 	}
-	killed := cfg
+	killed := config
 	killed.Dir = t.TempDir()
-	if err := os.CopyFS(killed.Dir, os.DirFS(cfg.Dir)); err != nil {
+	if err := os.CopyFS(killed.Dir, os.DirFS(config.Dir)); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(fresh(t, serve(t, killed)).Customers()); got != 50 {
@@ -113,10 +114,10 @@ func TestStateOutlivesAKill(t *testing.T) {
 
 func TestStateOutlivesSnapshots(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	cfg.Snapshots = Snapshots{Entries: 8, Keep: 2, Every: 5 * time.Millisecond}
+	config := testConfig(t, t.TempDir())
+	config.Snapshots = Snapshots{Entries: 8, Keep: 2, Every: 5 * time.Millisecond}
 	taken := make(chan struct{}, 1)
-	cfg.Point = func(name string) {
+	config.Point = func(name string) {
 		if name == "raft.after_snapshot" {
 			select {
 			case taken <- struct{}{}:
@@ -124,7 +125,7 @@ func TestStateOutlivesSnapshots(t *testing.T) {
 			}
 		}
 	}
-	first := serve(t, cfg)
+	first := serve(t, config)
 	for n := range 40 {
 		openCustomer(t, first, fmt.Sprint(n))
 	}
@@ -134,10 +135,10 @@ func TestStateOutlivesSnapshots(t *testing.T) {
 		t.Fatal("no snapshot was taken")
 	}
 	first.stop()
-	if files, err := filepath.Glob(filepath.Join(cfg.Dir, "raft", "snapshots", "*", "state.bin")); err != nil || len(files) == 0 {
+	if files, err := filepath.Glob(filepath.Join(config.Dir, "raft", "snapshots", "*", "state.bin")); err != nil || len(files) == 0 {
 		t.Fatalf("no snapshot is on disk: %v", err)
 	}
-	second := serve(t, cfg)
+	second := serve(t, config)
 	if got := len(fresh(t, second).Customers()); got != 40 {
 		t.Fatalf("%d customers after a restore, want 40", got)
 	}
@@ -146,9 +147,9 @@ func TestStateOutlivesSnapshots(t *testing.T) {
 
 func TestDirectoryIsOneProcessAtATime(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	serve(t, cfg)
-	second, err := New(cfg)
+	config := testConfig(t, t.TempDir())
+	serve(t, config)
+	second, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,22 +166,22 @@ func TestSettingsAreChecked(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Fatal("an empty configuration is taken")
 	}
-	cfg := testConfig(t, t.TempDir())
-	first := serve(t, cfg)
+	config := testConfig(t, t.TempDir())
+	first := serve(t, config)
 	first.stop()
-	cfg.Shards = testShards + 1
-	if _, err := New(cfg); err == nil {
+	config.Shards = testShards + 1
+	if _, err := New(config); err == nil {
 		t.Fatal("a number of shards that the log does not have is taken")
 	}
 }
 
 func TestCommandIDIsAppliedOnce(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	r := serve(t, cfg)
+	config := testConfig(t, t.TempDir())
+	r := serve(t, config)
 	openCustomer(t, r, "ann")
-	ctx, id := patient(t), cfg.IDs.New()
-	adjust := command.AdjustWalletPayload{Customer: "ann", Entry: cfg.IDs.New(), Amount: 100}
+	ctx, id := patient(t), config.IDs.New()
+	adjust := command.AdjustWalletPayload{Customer: "ann", Entry: config.IDs.New(), Amount: 100}
 	var results []fsm.Result
 	for range 2 {
 		result, err := r.propose(ctx, id, adjust, nil)
@@ -199,15 +200,15 @@ func TestCommandIDIsAppliedOnce(t *testing.T) {
 
 func TestClaimIsCompletedUnderItsTicket(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	r := serve(t, cfg)
-	customer, scraper := prepare(t, r, cfg)
+	config := testConfig(t, t.TempDir())
+	r := serve(t, config)
+	customer, scraper := prepare(t, r, config)
 	ctx := patient(t)
 	call := func() *client.Call {
 		return &client.Call{Customer: customer, Operation: "run", Key: "k", Request: 1}
 	}
-	mine, list := call(), cfg.IDs.New()
-	if answer, err := r.Do(ctx, client.ClaimCall{List: list, Node: cfg.Node, Boot: cfg.Boot}, mine); err != nil || answer != nil || mine.Replayed {
+	mine, list := call(), config.IDs.New()
+	if answer, err := r.Do(ctx, client.ClaimCall{List: list, Node: config.Node, Boot: config.Boot}, mine); err != nil || answer != nil || mine.Replayed {
 		t.Fatalf("claim: %v, %v, replayed %v", answer, err, mine.Replayed)
 	}
 	if claim := fresh(t, r).ClaimOfList(list); claim == nil {
@@ -220,11 +221,11 @@ func TestClaimIsCompletedUnderItsTicket(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine = call()
-	if _, err := r.Do(ctx, client.ClaimCall{List: list, Node: cfg.Node, Boot: cfg.Boot}, mine); err != nil {
+	if _, err := r.Do(ctx, client.ClaimCall{List: list, Node: config.Node, Boot: config.Boot}, mine); err != nil {
 		t.Fatalf("a claim after the release: %v", err)
 	}
-	cfg.Store.(*lists).add(list, "https://a.example/")
-	run := client.LaunchRun{Job: cfg.IDs.New(), Entry: cfg.IDs.New(), Customer: customer, Scraper: scraper, List: list,
+	config.Store.(*lists).add(list, "https://a.example/")
+	run := client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(), Customer: customer, Scraper: scraper, List: list,
 		Links: 1, Tiers: model.TiersOf(model.Plain)}
 	launched, err := client.Do[client.Launched](ctx, r, run, mine)
 	if err != nil || mine.Replayed {
@@ -238,11 +239,11 @@ func TestClaimIsCompletedUnderItsTicket(t *testing.T) {
 
 func TestOrphanedListsAreDropped(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	store := cfg.Store.(*lists)
-	first := serve(t, cfg)
-	customer, scraper := prepare(t, first, cfg)
-	launch(t, first, cfg, customer, scraper, 3)
+	config := testConfig(t, t.TempDir())
+	store := config.Store.(*lists)
+	first := serve(t, config)
+	customer, scraper := prepare(t, first, config)
+	launch(t, first, config, customer, scraper, 3)
 	first.stop()
 
 	madeIn := func(d time.Duration) ids.ID {
@@ -252,8 +253,8 @@ func TestOrphanedListsAreDropped(t *testing.T) {
 	for _, list := range []ids.ID{others, orphan, young} {
 		store.add(list, "https://a.example/")
 	}
-	cfg.Boot = madeIn(time.Minute)
-	serve(t, cfg)
+	config.Boot = madeIn(time.Minute)
+	serve(t, config)
 	for ctx := patient(t); store.has(orphan); {
 		select {
 		case <-ctx.Done():
@@ -269,12 +270,12 @@ func TestOrphanedListsAreDropped(t *testing.T) {
 // The rows and the list of a trial go once its caller has had the time to read them.
 func TestTrialsAreCleanedUp(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	store := cfg.Store.(*lists)
-	first := serve(t, cfg)
-	customer, scraper := prepare(t, first, cfg)
-	run := launch(t, first, cfg, customer, scraper, 3)
-	trial := client.LaunchRun{Job: cfg.IDs.New(), Entry: cfg.IDs.New(), Customer: customer, List: cfg.IDs.New(), Links: 1,
+	config := testConfig(t, t.TempDir())
+	store := config.Store.(*lists)
+	first := serve(t, config)
+	customer, scraper := prepare(t, first, config)
+	run := launch(t, first, config, customer, scraper, 3)
+	trial := client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(), Customer: customer, List: config.IDs.New(), Links: 1,
 		Tiers: model.TiersOf(model.Plain), Trial: &client.Trial{Source: model.SourcePreviewURL}}
 	store.add(trial.List, "https://a.example/")
 	if _, err := first.Do(patient(t), trial, nil); err != nil {
@@ -305,8 +306,8 @@ func TestTrialsAreCleanedUp(t *testing.T) {
 		}
 	}
 	first.stop()
-	cfg.Clock, cfg.Boot = later{cfg.Clock}, cfg.IDs.New()
-	serve(t, cfg)
+	config.Clock, config.Boot = later{config.Clock}, config.IDs.New()
+	serve(t, config)
 	for ctx := patient(t); store.has(trial.List); {
 		select {
 		case <-ctx.Done():
@@ -323,8 +324,8 @@ func TestTrialsAreCleanedUp(t *testing.T) {
 
 func TestLargeSettleIsSplit(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
-	r := serve(t, cfg)
+	config := testConfig(t, t.TempDir())
+	r := serve(t, config)
 	receipts := make([]model.Receipt, 4096)
 	for i := range receipts {
 		receipts[i] = model.Receipt{Job: ids.ID{1}, Unit: model.Unit{Seq: uint32(i)}, Outcome: model.Delivered,
@@ -354,13 +355,13 @@ func TestLeadershipMovesUnderProposals(t *testing.T) {
 						transports[j].Disconnect(transports[i].LocalAddr())
 					}
 				}
-				r.pause(t.Context(), 400*time.Millisecond)
+				clock.Pause(t.Context(), r.config.Clock, 400*time.Millisecond)
 				for j := range transports {
 					transports[i].Connect(transports[j].LocalAddr(), transports[j])
 					transports[j].Connect(transports[i].LocalAddr(), transports[i])
 				}
 			}
-			if !nodes[0].pause(t.Context(), 100*time.Millisecond) {
+			if !clock.Pause(t.Context(), nodes[0].config.Clock, 100*time.Millisecond) {
 				return
 			}
 			select {
@@ -392,7 +393,7 @@ func TestLeadershipMovesUnderProposals(t *testing.T) {
 				if w := r.View().Wallet(ref); w != nil && w.Available == rounds && w.Sequence == rounds+1 {
 					break
 				}
-				if !r.pause(ctx, 5*time.Millisecond) {
+				if !clock.Pause(ctx, r.config.Clock, 5*time.Millisecond) {
 					t.Fatalf("node %d: wallet %+v, want %d", i, r.View().Wallet(ref), rounds)
 				}
 			}
@@ -447,9 +448,9 @@ func cluster(t *testing.T, size int) ([]*running, []*raft.InmemTransport) {
 	}
 	var nodes []*running
 	for i := range size {
-		cfg := testConfig(t, t.TempDir())
-		cfg.Node, cfg.transport, cfg.voters = string(voters[i].ID), transports[i], voters
-		nodes = append(nodes, start(t, cfg))
+		config := testConfig(t, t.TempDir())
+		config.Node, config.transport, config.voters = string(voters[i].ID), transports[i], voters
+		nodes = append(nodes, start(t, config))
 	}
 	return nodes, transports
 }
@@ -485,7 +486,7 @@ func TestConfirmedAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	index, ok := alone.confirmedAlone()
-	if applied, _ := alone.machine.fsm.Store().Progress(); !ok || index < applied {
+	if applied, _ := alone.node.Store().Progress(); !ok || index < applied {
 		t.Errorf("the only voter confirms %d, %v; applied is %d", index, ok, applied)
 	}
 	l := alone.leading.Swap(nil)
@@ -508,16 +509,16 @@ func TestConfirmedAlone(t *testing.T) {
 // that.
 func TestFreshOfTheOnlyNode(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
+	config := testConfig(t, t.TempDir())
 	var held atomic.Bool
 	applying, apply := make(chan struct{}), make(chan struct{})
-	cfg.Point = func(name string) {
+	config.Point = func(name string) {
 		if name == "raft.before_apply" && held.CompareAndSwap(true, false) {
 			close(applying)
 			<-apply
 		}
 	}
-	r := serve(t, cfg)
+	r := serve(t, config)
 	held.Store(true)
 	done := make(chan error, 1)
 	go func() {

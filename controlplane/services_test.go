@@ -12,10 +12,10 @@ import (
 // What a node stores elsewhere would be charged and never be seen.
 func TestNodeOfOtherServicesEnds(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
+	config := testConfig(t, t.TempDir())
 	with := func(log, rows string, rebind bool) Config {
-		other := cfg
-		other.Boot, other.Services = cfg.IDs.New(), Services{Log: log, Rows: rows, Rebind: rebind}
+		other := config
+		other.Boot, other.Services = config.IDs.New(), Services{Log: log, Rows: rows, Rebind: rebind}
 		return other
 	}
 	serve(t, with("", "rows a", false)).stop() // the first says which they are
@@ -46,8 +46,8 @@ func TestNodeOfOtherServicesEnds(t *testing.T) {
 func TestServicesOfAnotherCluster(t *testing.T) {
 	t.Parallel()
 	var mark ids.ID
-	cfg := testConfig(t, t.TempDir())
-	cfg.Services = Services{Log: "kafka a", Rows: "rows a", Claim: func(_ context.Context, cluster ids.ID, take bool) error {
+	config := testConfig(t, t.TempDir())
+	config.Services = Services{Log: "kafka a", Rows: "rows a", Claim: func(_ context.Context, cluster ids.ID, take bool) error {
 		if mark.IsZero() || take {
 			mark = cluster
 		}
@@ -56,18 +56,18 @@ func TestServicesOfAnotherCluster(t *testing.T) {
 		}
 		return nil
 	}}
-	first := serve(t, cfg)
+	first := serve(t, config)
 	own := first.View().Cluster().ID
 	first.stop()
 	if mark != own {
 		t.Fatalf("the services are marked as %s's, the cluster is %s", mark, own)
 	}
-	second := cfg
+	second := config
 	second.Dir = t.TempDir()
-	ends := func(cfg Config) {
+	ends := func(config Config) {
 		t.Helper()
-		cfg.Boot = cfg.IDs.New()
-		server, err := New(cfg)
+		config.Boot = config.IDs.New()
+		server, err := New(config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,16 +84,16 @@ func TestServicesOfAnotherCluster(t *testing.T) {
 	if mark == own {
 		t.Error("the services were not taken over")
 	}
-	ends(cfg) // the first one's next start
+	ends(config) // the first one's next start
 }
 
 // A crash between the mark and the cluster must not leave a cluster that is a stranger to its own services.
 func TestClusterIDOutlivesACrash(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t, t.TempDir())
+	config := testConfig(t, t.TempDir())
 	ctx, cancel := context.WithCancel(patient(t))
 	var marked []ids.ID
-	cfg.Services.Claim = func(_ context.Context, cluster ids.ID, _ bool) error {
+	config.Services.Claim = func(_ context.Context, cluster ids.ID, _ bool) error {
 		marked = append(marked, cluster)
 		if len(marked) == 1 {
 			cancel()
@@ -101,14 +101,14 @@ func TestClusterIDOutlivesACrash(t *testing.T) {
 		}
 		return nil
 	}
-	server, err := New(cfg)
+	server, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := server.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	again := serve(t, cfg)
+	again := serve(t, config)
 	if id := again.View().Cluster().ID; len(marked) < 2 || marked[0] != id || marked[1] != id {
 		t.Errorf("marked as %v's, and the cluster is %s", marked, id)
 	}

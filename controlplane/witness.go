@@ -9,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/membership"
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/quorum"
 )
 
@@ -21,19 +22,19 @@ type witness map[string]membership.Info
 // something new of them. Of a server that does not answer nothing new is believed but, without a vote, that it leaves: it
 // may be there for others than the leader, and joins again. No other node is a member that does not answer.
 func (w witness) members(ctx context.Context, l *leadership, told []membership.Member, servers map[string]raft.Server) (
-	believed []quorum.Member, asked map[string]string, answers map[string]answered) {
+	believed []quorum.Member, asked map[string]string, answers map[string]node.Answer) {
 	asked = map[string]string{}
 	there := map[string]bool{}
 	for _, member := range told {
 		there[member.Name] = true
 		server, counted := servers[member.Name]
 		vote := counted && server.Suffrage == raft.Voter
-		if member.Name != l.s.cfg.Node && (vote || !counted || !w.confirms(member)) {
+		if member.Name != l.s.config.Node && (vote || !counted || !w.confirms(member)) {
 			asked[member.Name] = member.Address
 		}
 	}
 	maps.DeleteFunc(w, func(name string, _ membership.Info) bool { return !there[name] })
-	answers = l.s.statuses(ctx, asked)
+	answers = l.s.node.Statuses(ctx, asked)
 	for _, member := range told {
 		info, said := w.hear(l, member, answers)
 		server, counted := servers[member.Name]
@@ -41,7 +42,7 @@ func (w witness) members(ctx context.Context, l *leadership, told []membership.M
 		switch {
 		case said && (counted || info.Leaving || heard && l.applies(member.Name, answer)):
 			believed = append(believed, quorum.Member{Name: member.Name, Address: info.Address,
-				ControlPlane: isControlPlane(info.Roles), Leaving: info.Leaving, Empty: info.Empty, Boot: info.Boot})
+				ControlPlane: node.IsControlPlane(info.Roles), Leaving: info.Leaving, Empty: info.Empty, Boot: info.Boot})
 		case counted || !heard && member.Leaving: // it is there, and stays what it is
 			vote := counted && server.Suffrage == raft.Voter
 			believed = append(believed, quorum.Member{Name: member.Name, Address: string(server.Address), ControlPlane: vote,
@@ -52,10 +53,10 @@ func (w witness) members(ctx context.Context, l *leadership, told []membership.M
 }
 
 // hear is what a node says of itself, now or, without an answer, before; not ok: it has not confirmed what gossip says.
-func (w witness) hear(l *leadership, member membership.Member, answers map[string]answered) (info membership.Info, ok bool) {
+func (w witness) hear(l *leadership, member membership.Member, answers map[string]node.Answer) (info membership.Info, ok bool) {
 	answer, heard := answers[member.Name]
 	switch {
-	case member.Name == l.s.cfg.Node:
+	case member.Name == l.s.config.Node:
 		return member.Info, true
 	case !heard:
 		return w[member.Name], w.confirms(member)
@@ -67,7 +68,7 @@ func (w witness) hear(l *leadership, member membership.Member, answers map[strin
 	if info.Cluster != member.Cluster {
 		return info, false
 	}
-	info.Roles = slices.DeleteFunc(slices.Clone(info.Roles), func(role string) bool { return !answer.from.Has(role) })
+	info.Roles = slices.DeleteFunc(slices.Clone(info.Roles), func(role string) bool { return !answer.From.Has(role) })
 	w[member.Name] = info
 	return info, true
 }
@@ -77,14 +78,14 @@ func (w witness) confirms(member membership.Member) bool {
 	own, known := w[member.Name]
 	return known && own.Boot == member.Boot && own.Address == member.Address && own.Cluster == member.Cluster &&
 		own.Leaving == member.Leaving && own.Empty == member.Empty &&
-		slices.Contains(own.Roles, identity.ControlPlane) == isControlPlane(member.Roles)
+		slices.Contains(own.Roles, identity.ControlPlane) == node.IsControlPlane(member.Roles)
 }
 
 // applies says whether a node can apply the cluster's version: an older binary that joined would go on with another state.
-func (l *leadership) applies(name string, answer answered) bool {
+func (l *leadership) applies(name string, answer node.Answer) bool {
 	active, most := l.view().ClusterVersion(), max(answer.Applies, 1)
 	if most < active {
-		l.s.cfg.Logger.Warn("a node cannot join: its binary is older than the cluster's version", "node", name, "applies",
+		l.s.config.Logger.Warn("a node cannot join: its binary is older than the cluster's version", "node", name, "applies",
 			most, "active", active)
 	}
 	return most >= active

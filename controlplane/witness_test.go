@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"io"
 	"slices"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/membership"
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/quorum"
 )
 
@@ -23,14 +23,14 @@ func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 	r.add("f", identity.Fetcher)
 	r.untilServers("a* b f") // two votes bear no more than one
 	l := a.leading.Load()
-	n, err := a.gate.enter()
+	n, err := a.node.Enter()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.gate.leave()
+	defer a.node.Leave()
 	var truth []membership.Member
 	r.until("a knows that all have been admitted", func() bool {
-		truth = n.members.Members()
+		truth = n.Members.Members()
 		return len(truth) == 3 && !slices.ContainsFunc(truth, func(m membership.Member) bool { return m.Empty })
 	})
 	nowhere := freeAddress(t)
@@ -66,7 +66,7 @@ func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 			return m
 		},
 		"a voter has lost its log": func(m []membership.Member) []membership.Member {
-			m[1].Empty, m[1].Boot = true, a.cfg.IDs.New()
+			m[1].Empty, m[1].Boot = true, a.config.IDs.New()
 			return m
 		},
 		"a voter is where another node is": func(m []membership.Member) []membership.Member {
@@ -95,85 +95,19 @@ func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 		})
 	}
 	t.Run("a fetcher says itself that it is of the control plane", func(t *testing.T) {
-		f, err := r.nodes["f"].gate.enter()
+		f, err := r.nodes["f"].node.Enter()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.nodes["f"].gate.leave()
-		if err := f.members.Update(func(info *membership.Info) { info.Roles = identity.Roles() }); err != nil {
+		defer r.nodes["f"].node.Leave()
+		if err := f.Members.Update(func(info *membership.Info) { info.Roles = identity.Roles() }); err != nil {
 			t.Fatal(err)
 		}
 		got, _, answers := witness{}.members(t.Context(), l, truth, servers("a", "b", "f"))
-		if !isControlPlane(answers["f"].Gossips.Roles) || slices.ContainsFunc(got, func(m quorum.Member) bool {
+		if !node.IsControlPlane(answers["f"].Gossips.Roles) || slices.ContainsFunc(got, func(m quorum.Member) bool {
 			return m.Name == "f" && m.ControlPlane
 		}) {
 			t.Errorf("%+v", got)
 		}
 	})
-}
-
-// dialled notes the targets of what Raft sends.
-type dialled struct {
-	voting
-	to []string
-}
-
-func (d *dialled) note(to raft.ServerAddress) error {
-	d.to = append(d.to, string(to))
-	return nil
-}
-
-func (d *dialled) AppendEntries(_ raft.ServerID, to raft.ServerAddress, _ *raft.AppendEntriesRequest, _ *raft.AppendEntriesResponse) error {
-	return d.note(to)
-}
-
-func (d *dialled) InstallSnapshot(_ raft.ServerID, to raft.ServerAddress, _ *raft.InstallSnapshotRequest, _ *raft.InstallSnapshotResponse, _ io.Reader) error {
-	return d.note(to)
-}
-
-func (d *dialled) RequestVote(_ raft.ServerID, to raft.ServerAddress, _ *raft.RequestVoteRequest, _ *raft.RequestVoteResponse) error {
-	return d.note(to)
-}
-
-func (d *dialled) RequestPreVote(_ raft.ServerID, to raft.ServerAddress, _ *raft.RequestPreVoteRequest, _ *raft.RequestPreVoteResponse) error {
-	return d.note(to)
-}
-
-func (d *dialled) TimeoutNow(_ raft.ServerID, to raft.ServerAddress, _ *raft.TimeoutNowRequest, _ *raft.TimeoutNowResponse) error {
-	return d.note(to)
-}
-
-// Raft means nodes by name wherever they are, and voters with their role.
-func TestRaftNamesWhomItDials(t *testing.T) {
-	t.Parallel()
-	c := newNodes(t, 1, 0)
-	n, err := c.at(0).gate.enter()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.at(0).gate.leave()
-	sent := &dialled{}
-	transport := &named{voting: sent, where: func(id string) (string, bool) { return "now:1", id == "moved" }}
-	if err := transport.AppendEntries("voter-0", "old:1", nil, nil); err == nil {
-		t.Error("entries are sent by who does not know yet who votes")
-	}
-	transport.raft.Store(n.Raft)
-	for _, err := range []error{
-		transport.AppendEntries("voter-0", "old:1", nil, nil),
-		transport.AppendEntries("moved", "old:1", nil, nil),
-		transport.InstallSnapshot("voter-0", "old:1", nil, nil, nil),
-		transport.InstallSnapshot("node-0", "old:1", nil, nil, nil),
-		transport.RequestVote("moved", "old:1", nil, nil),
-		transport.RequestPreVote("node-0", "old:1", nil, nil),
-		transport.TimeoutNow("node-0", "old:1", nil, nil),
-	} {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	want := []string{"controlplane/voter-0@old:1", "/moved@now:1", "controlplane/voter-0@old:1", "/node-0@old:1",
-		"controlplane/moved@now:1", "controlplane/node-0@old:1", "controlplane/node-0@old:1"}
-	if diff := cmp.Diff(want, sent.to); diff != "" {
-		t.Error(diff)
-	}
 }

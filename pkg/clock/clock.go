@@ -3,6 +3,7 @@
 package clock
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -23,6 +24,16 @@ func (System) Now() time.Time { return time.Now() }
 
 // After is time.After.
 func (System) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// Pause waits; false when ctx ended.
+func Pause(ctx context.Context, c Clock, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-c.After(d):
+		return true
+	}
+}
 
 // Manual is a clock that moves only by Advance.
 type Manual struct {

@@ -1,4 +1,4 @@
-package controlplane
+package node
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package controlplane
+package node
 
 import (
 	"context"
@@ -113,7 +113,7 @@ func (m *machine) waitFor(ctx, life context.Context, index uint64) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-life.Done():
-			return errStopping
+			return ErrStopping
 		case <-moved:
 		}
 	}

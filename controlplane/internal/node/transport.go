@@ -1,4 +1,4 @@
-package controlplane
+package node
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 // addresses is believed no further than that: the certificate there has to name the node, and a voter's the role
 // controlplane.
 type named struct {
-	voting
+	Voting
 	where func(id string) (address string, there bool) // nil: where Raft's configuration has it
 	raft  atomic.Pointer[raft.Raft]                    // nil until it runs
 }
@@ -55,7 +55,7 @@ func (t *named) AppendEntries(id raft.ServerID, known raft.ServerAddress, reques
 	if err != nil {
 		return err
 	}
-	return t.voting.AppendEntries(id, to, request, response)
+	return t.Voting.AppendEntries(id, to, request, response)
 }
 
 // InstallSnapshot implements raft.Transport.
@@ -65,23 +65,23 @@ func (t *named) InstallSnapshot(id raft.ServerID, known raft.ServerAddress, requ
 	if err != nil {
 		return err
 	}
-	return t.voting.InstallSnapshot(id, to, request, response, data)
+	return t.Voting.InstallSnapshot(id, to, request, response, data)
 }
 
 // RequestVote implements raft.Transport.
 func (t *named) RequestVote(id raft.ServerID, known raft.ServerAddress, request *raft.RequestVoteRequest,
 	response *raft.RequestVoteResponse) error {
-	return t.voting.RequestVote(id, t.target(id, known, identity.ControlPlane), request, response)
+	return t.Voting.RequestVote(id, t.target(id, known, identity.ControlPlane), request, response)
 }
 
 // RequestPreVote implements raft.WithPreVote.
 func (t *named) RequestPreVote(id raft.ServerID, known raft.ServerAddress, request *raft.RequestPreVoteRequest,
 	response *raft.RequestPreVoteResponse) error {
-	return t.voting.RequestPreVote(id, t.target(id, known, identity.ControlPlane), request, response)
+	return t.Voting.RequestPreVote(id, t.target(id, known, identity.ControlPlane), request, response)
 }
 
 // TimeoutNow implements raft.Transport.
 func (t *named) TimeoutNow(id raft.ServerID, known raft.ServerAddress, request *raft.TimeoutNowRequest,
 	response *raft.TimeoutNowResponse) error {
-	return t.voting.TimeoutNow(id, t.target(id, known, identity.ControlPlane), request, response)
+	return t.Voting.TimeoutNow(id, t.target(id, known, identity.ControlPlane), request, response)
 }

@@ -1,4 +1,4 @@
-package controlplane
+package node
 
 import (
 	"context"
@@ -40,20 +40,19 @@ const (
 	appendsUnderWay = 1
 
 	lockPatience  = 3 * time.Second // for the process before to let go of the directory
-	stopPatience  = 2 * time.Second // for what Raft was asked before the shutdown
 	keepSnapshots = 2
 
 	raftFolder = "raft" // within Config.Dir
 )
 
-// node is Raft with its files.
-type node struct {
+// Raft is Raft as one start of a node runs it, with its files, its port and who else gossips.
+type Raft struct {
 	*raft.Raft
 	logs      *store
 	elections *elections
-	transport voting
-	port      *port.Port             // nil: the node is alone
-	members   *membership.Membership // nil: it does not gossip
+	transport Voting
+	Port      *port.Port             // nil: the node is alone
+	Members   *membership.Membership // nil: it does not gossip
 	belongs   belonging
 	known     bool // there was a log before this start
 	// open: what others ask in Raft's name is answered. A node that had a vote and lost its directory has forgotten what
@@ -61,61 +60,61 @@ type node struct {
 	open atomic.Bool
 }
 
-// openNode starts Raft over the files in dir, which one process at a time can have open, and which are for ever those of
+// openRaft starts Raft over the files in dir, which one process at a time can have open, and which are for ever those of
 // the node that used them first.
-func openNode(cfg *Config, machine *machine, at *port.Port) (*node, error) {
-	dir := filepath.Join(cfg.Dir, raftFolder)
+func openRaft(config Config, machine *machine, at *port.Port) (*Raft, error) {
+	dir := filepath.Join(config.Dir, raftFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
-	logger := raftLogger(cfg.Logger, slog.LevelInfo)
+	logger := raftLogger(config.Logger, slog.LevelInfo)
 	logs, err := raftboltdb.New(raftboltdb.Options{Path: filepath.Join(dir, "log.db"),
 		BoltOptions: &bbolt.Options{Timeout: lockPatience, NoFreelistSync: true}})
 	if err != nil {
 		if errors.Is(err, bbolt.ErrTimeout) {
-			return nil, fmt.Errorf("controlplane: %s is in use by another process", cfg.Dir)
+			return nil, fmt.Errorf("controlplane: %s is in use by another process", config.Dir)
 		}
 		return nil, fmt.Errorf("controlplane: open the log: %w", err)
 	}
-	n := &node{port: at, logs: &store{BoltStore: logs, before: cfg.BeforeWrite, clock: cfg.Clock,
+	r := &Raft{Port: at, logs: &store{BoltStore: logs, before: config.BeforeWrite, clock: config.Clock,
 		took: machine.metrics.writes.Observe}}
-	if err := ownDirectory(dir, cfg.Node, cfg.Cluster.name()); err != nil {
-		return nil, errors.Join(err, n.close())
+	if err := ownDirectory(dir, config.Name, config.Cluster.name()); err != nil {
+		return nil, errors.Join(err, r.close())
 	}
-	snapshots, err := n.look(dir, raftLogger(cfg.Logger, slog.LevelDebug)) // each step of each snapshot is news to it
+	snapshots, err := r.look(dir, raftLogger(config.Logger, slog.LevelDebug)) // each step of each snapshot is news to it
 	if err != nil {
-		return nil, errors.Join(err, n.close())
+		return nil, errors.Join(err, r.close())
 	}
-	n.open.Store(n.known || !cfg.Cluster.gossips())
-	if cfg.Cluster.gossips() {
-		if err := n.gossip(cfg, dir); err != nil {
-			return nil, errors.Join(err, n.close())
+	r.open.Store(r.known || !config.Cluster.Gossips())
+	if config.Cluster.Gossips() {
+		if err := r.gossip(config, dir); err != nil {
+			return nil, errors.Join(err, r.close())
 		}
 	}
-	settings := cfg.raftSettings(logger)
-	n.elections = &elections{least: settings.ElectionTimeout, slowest: n.logs.slowest, clock: cfg.Clock,
+	settings := config.raftSettings(logger)
+	r.elections = &elections{least: settings.ElectionTimeout, slowest: r.logs.slowest, clock: config.Clock,
 		ended: machine.metrics.electionEnded}
 	switch {
 	case at != nil:
-		n.transport = at.NewTransport(doorkeeper{at.Raft(), &n.open, cfg.Logger}, raft.NetworkTransportConfig{
+		r.transport = at.NewTransport(doorkeeper{at.Raft(), &r.open, config.Logger}, raft.NetworkTransportConfig{
 			MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience, Logger: logger})
-	case cfg.transport != nil:
-		n.transport = cfg.transport
+	case config.Transport != nil:
+		r.transport = config.Transport
 	default: // it speaks with nobody; its address is its name
-		_, n.transport = raft.NewInmemTransport(raft.ServerAddress(cfg.Node))
+		_, r.transport = raft.NewInmemTransport(raft.ServerAddress(config.Name))
 	}
-	if err := n.start(cfg, settings, machine, snapshots); err != nil {
-		return nil, errors.Join(err, n.close())
+	if err := r.start(config, settings, machine, snapshots); err != nil {
+		return nil, errors.Join(err, r.close())
 	}
-	return n, nil
+	return r, nil
 }
 
 // single says that there is this node and never another one.
-func (c *Config) single() bool { return c.Cluster == nil && c.transport == nil }
+func (c *Config) single() bool { return c.Cluster == nil && c.Transport == nil }
 
 func (c *Config) raftSettings(logger hclog.Logger) *raft.Config {
 	settings := raft.DefaultConfig()
-	settings.LocalID = raft.ServerID(c.Node)
+	settings.LocalID = raft.ServerID(c.Name)
 	settings.Logger = logger
 	settings.SnapshotThreshold = c.Snapshots.Entries
 	settings.TrailingLogs = c.Snapshots.Keep
@@ -133,12 +132,12 @@ func (c *Config) raftSettings(logger hclog.Logger) *raft.Config {
 }
 
 // look opens the snapshots and finds out whether there is a log.
-func (n *node) look(dir string, logger hclog.Logger) (raft.SnapshotStore, error) {
+func (r *Raft) look(dir string, logger hclog.Logger) (raft.SnapshotStore, error) {
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, logger)
 	if err != nil {
 		return nil, fmt.Errorf("controlplane: open the snapshots: %w", err)
 	}
-	n.known, err = raft.HasExistingState(n.logs, n.logs, snapshots)
+	r.known, err = raft.HasExistingState(r.logs, r.logs, snapshots)
 	if err != nil {
 		return nil, fmt.Errorf("controlplane: read the log: %w", err)
 	}
@@ -147,36 +146,36 @@ func (n *node) look(dir string, logger hclog.Logger) (raft.SnapshotStore, error)
 
 // start starts Raft. At its first start a node that is alone is the only voter; one that gossips founds a cluster, or waits
 // until the leader of one adds it (belong).
-func (n *node) start(cfg *Config, settings *raft.Config, machine raft.FSM, snapshots raft.SnapshotStore) (err error) {
-	if !n.known && !cfg.Cluster.gossips() && (cfg.Cluster == nil || cfg.Cluster.Bootstrap) {
-		first := raft.Configuration{Servers: cfg.voters}
+func (r *Raft) start(config Config, settings *raft.Config, machine raft.FSM, snapshots raft.SnapshotStore) (err error) {
+	if !r.known && !config.Cluster.Gossips() && (config.Cluster == nil || config.Cluster.Bootstrap) {
+		first := raft.Configuration{Servers: config.Voters}
 		if first.Servers == nil {
-			first.Servers = []raft.Server{{ID: settings.LocalID, Address: n.transport.LocalAddr()}}
+			first.Servers = []raft.Server{{ID: settings.LocalID, Address: r.transport.LocalAddr()}}
 		}
-		if err := raft.BootstrapCluster(settings, n.logs, n.logs, snapshots, n.transport, first); err != nil {
+		if err := raft.BootstrapCluster(settings, r.logs, r.logs, snapshots, r.transport, first); err != nil {
 			return fmt.Errorf("controlplane: create the log: %w", err)
 		}
 	}
-	peers := &named{voting: n.transport}
-	if n.members != nil {
-		peers.where = n.members.Address
+	peers := &named{Voting: r.transport}
+	if r.Members != nil {
+		peers.where = r.Members.Address
 	}
-	transport := &ballots{voting: n.transport, elections: n.elections}
-	if n.port != nil {
-		transport.voting = peers
+	transport := &ballots{Voting: r.transport, elections: r.elections}
+	if r.Port != nil {
+		transport.Voting = peers
 	}
-	if n.Raft, err = raft.NewRaft(settings, machine, n.logs, n.logs, snapshots, transport); err != nil {
+	if r.Raft, err = raft.NewRaft(settings, machine, r.logs, r.logs, snapshots, transport); err != nil {
 		return fmt.Errorf("controlplane: start raft: %w", err)
 	}
-	peers.raft.Store(n.Raft)
-	n.elections.watch(n.Raft)
+	peers.raft.Store(r.Raft)
+	r.elections.watch(r.Raft)
 	return nil
 }
 
-// alone says whether this node is the only voter.
-func (n *node) alone() bool {
+// Alone says whether this node is the only voter.
+func (r *Raft) Alone() bool {
 	voters := 0
-	for _, server := range n.GetConfiguration().Configuration().Servers {
+	for _, server := range r.GetConfiguration().Configuration().Servers {
 		if server.Suffrage == raft.Voter {
 			voters++
 		}
@@ -184,44 +183,44 @@ func (n *node) alone() bool {
 	return voters == 1
 }
 
-// handOver gives leadership to another voter, if this node has it and there is one. When nobody takes it an election will
+// HandOver gives leadership to another voter, if this node has it and there is one. When nobody takes it an election will
 // find somebody.
-func (n *node) handOver() {
-	if n.State() == raft.Leader && !n.alone() {
-		_ = n.LeadershipTransfer().Error()
+func (r *Raft) HandOver() {
+	if r.State() == raft.Leader && !r.Alone() {
+		_ = r.LeadershipTransfer().Error()
 	}
 }
 
 // stop ends Raft, and closes its files and the port.
-func (n *node) stop() error {
-	ended := n.Shutdown()
-	hungUp := n.hangUp() // Raft would wait for answers of nodes that are gone
-	return errors.Join(ended.Error(), hungUp, n.close())
+func (r *Raft) stop() error {
+	ended := r.Shutdown()
+	hungUp := r.hangUp() // Raft would wait for answers of nodes that are gone
+	return errors.Join(ended.Error(), hungUp, r.close())
 }
 
 // hangUp ends all connections with other nodes.
-func (n *node) hangUp() error {
+func (r *Raft) hangUp() error {
 	var err error
-	if streams, ok := n.transport.(interface{ CloseStreams() }); ok {
+	if streams, ok := r.transport.(interface{ CloseStreams() }); ok {
 		streams.CloseStreams()
 	}
-	if closer, ok := n.transport.(raft.WithClose); ok {
+	if closer, ok := r.transport.(raft.WithClose); ok {
 		err = closer.Close()
 	}
-	if n.port != nil {
-		err = errors.Join(err, n.port.Close())
+	if r.Port != nil {
+		err = errors.Join(err, r.Port.Close())
 	}
 	return err
 }
 
 // close closes what Raft worked on.
-func (n *node) close() error {
-	err := n.hangUp()
-	if n.members != nil {
+func (r *Raft) close() error {
+	err := r.hangUp()
+	if r.Members != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 		defer cancel()
-		_ = n.members.Leave(ctx) // if nobody hears it they find out
-		err = errors.Join(err, n.members.Close())
+		_ = r.Members.Leave(ctx) // if nobody hears it they find out
+		err = errors.Join(err, r.Members.Close())
 	}
-	return errors.Join(err, n.logs.Close())
+	return errors.Join(err, r.logs.Close())
 }

@@ -1,14 +1,11 @@
-package controlplane
+package node
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -40,19 +37,17 @@ type Cluster struct {
 	// LeaveOnStop has the node removed from the cluster when it stops; otherwise a stop is a restart. It suits fetchers
 	// that come and go with the load.
 	LeaveOnStop bool
-	Autopilot   Autopilot
+	Autopilot   quorum.Config
 }
 
-// Autopilot says when nodes become voters, and when those that are gone are removed. Zero values have defaults.
-type Autopilot = quorum.Config
+// pace is that of gossip.
+func (c *Cluster) pace() time.Duration { return cmp.Or(c.Probe, membership.DefaultProbe) }
 
-func (c *Cluster) probe() time.Duration { return cmp.Or(c.Probe, membership.DefaultProbe) }
+// Gossips says whether nodes find each other; without it Raft's servers are those that it is given.
+func (c *Cluster) Gossips() bool { return c != nil && c.GossipListen != "" }
 
-// gossips says whether nodes find each other; without it Raft's servers are those that it is given.
-func (c *Cluster) gossips() bool { return c != nil && c.GossipListen != "" }
-
-// check names every setting that is missing or out of range.
-func (c *Cluster) check(node string, roles []string) error {
+// Check names every setting that is missing or out of range.
+func (c *Cluster) Check(node string, roles []string) error {
 	if c.Identity == nil {
 		return errors.New("controlplane: Cluster.Identity is missing")
 	}
@@ -88,29 +83,4 @@ func (c *Cluster) name() string {
 		return ""
 	}
 	return c.Identity.Cluster
-}
-
-// ownerFile says whose a node's directory is.
-const ownerFile = "node"
-
-// ownDirectory ties a directory to the node that uses it first. Another node there would have that one's votes and log.
-func ownDirectory(dir, node, cluster string) error {
-	path := filepath.Join(dir, ownerFile)
-	mine := fmt.Sprintf("%s\n%s\n", node, cluster)
-	owner, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := os.WriteFile(path+".new", []byte(mine), 0o600); err != nil {
-			return fmt.Errorf("controlplane: %w", err)
-		}
-		if err := os.Rename(path+".new", path); err != nil {
-			return fmt.Errorf("controlplane: %w", err)
-		}
-		return nil
-	case err != nil:
-		return fmt.Errorf("controlplane: %w", err)
-	case string(owner) != mine:
-		return fmt.Errorf("controlplane: %s is that of another node (name, cluster: %q), and this is %q", dir, owner, mine)
-	}
-	return nil
 }

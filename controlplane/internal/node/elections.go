@@ -1,4 +1,4 @@
-package controlplane
+package node
 
 import (
 	"sync"
@@ -125,8 +125,8 @@ func (e *elections) patience() time.Duration {
 	return 2 * e.due()
 }
 
-// voting is a transport that can ask for votes and, before, poll for them. All of ours can.
-type voting interface {
+// Voting is a transport that can ask for votes and, before, poll for them. All of ours can.
+type Voting interface {
 	raft.Transport
 	raft.WithPreVote
 }
@@ -134,7 +134,7 @@ type voting interface {
 // ballots is a transport that asks for votes as long as they are of use. A voter answers when its vote is on disk, which
 // may take longer than streamPatience; asked again for the same vote, it gives the same answer.
 type ballots struct {
-	voting
+	Voting
 	elections *elections
 }
 
@@ -142,13 +142,13 @@ type ballots struct {
 func (b *ballots) RequestVote(id raft.ServerID, target raft.ServerAddress, request *raft.RequestVoteRequest,
 	response *raft.RequestVoteResponse) error {
 	b.elections.begun(request.Term)
-	return b.ask(func() error { return b.voting.RequestVote(id, target, request, response) })
+	return b.ask(func() error { return b.Voting.RequestVote(id, target, request, response) })
 }
 
 // RequestPreVote implements raft.WithPreVote.
 func (b *ballots) RequestPreVote(id raft.ServerID, target raft.ServerAddress, request *raft.RequestPreVoteRequest,
 	response *raft.RequestPreVoteResponse) error {
-	return b.ask(func() error { return b.voting.RequestPreVote(id, target, request, response) })
+	return b.ask(func() error { return b.Voting.RequestPreVote(id, target, request, response) })
 }
 
 // ask repeats a call that found no answer. One that was refused, or cut off, ends sooner than that.

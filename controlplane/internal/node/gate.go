@@ -1,4 +1,4 @@
-package controlplane
+package node
 
 import (
 	"context"
@@ -6,15 +6,16 @@ import (
 	"sync"
 )
 
+// Why a request does not reach Raft.
 var (
-	errNotStarted = errors.New("controlplane: not started yet")
-	errStopping   = errors.New("controlplane: this node is stopping")
+	ErrNotStarted = errors.New("controlplane: not started yet")
+	ErrStopping   = errors.New("controlplane: this node is stopping")
 )
 
 // gate lets requests reach Raft while it runs: a request that Raft takes while it shuts down would wait for ever.
 type gate struct {
 	mu     sync.Mutex
-	raft   *node
+	raft   *Raft
 	over   bool
 	inside int
 	empty  chan struct{} // closed when it is over and nobody is inside
@@ -23,10 +24,10 @@ type gate struct {
 func newGate() *gate { return &gate{empty: make(chan struct{})} }
 
 // open lets requests in.
-func (g *gate) open(n *node) {
+func (g *gate) open(r *Raft) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.raft = n
+	g.raft = r
 }
 
 // close lets nobody in any more. The channel is closed when all who were inside have left.
@@ -43,14 +44,14 @@ func (g *gate) close() <-chan struct{} {
 }
 
 // enter is Raft, until leave.
-func (g *gate) enter() (*node, error) {
+func (g *gate) enter() (*Raft, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.over:
-		return nil, errStopping
+		return nil, ErrStopping
 	case g.raft == nil:
-		return nil, errNotStarted
+		return nil, ErrNotStarted
 	}
 	g.inside++
 	return g.raft, nil
@@ -65,11 +66,16 @@ func (g *gate) leave() {
 	}
 }
 
-// askRaft asks Raft something that may take long, and waits no longer than ctx: what Raft was asked it may do all the
-// same.
-func askRaft[T any](ctx context.Context, s *Server, ask func(*node) (T, error)) (T, error) {
+// Enter is Raft, until Leave: it does not shut down meanwhile, unless that takes too long.
+func (n *Node) Enter() (*Raft, error) { return n.gate.enter() }
+
+// Leave ends what Enter began.
+func (n *Node) Leave() { n.gate.leave() }
+
+// Ask asks Raft something that may take long, and waits no longer than ctx: what Raft was asked it may do all the same.
+func Ask[T any](ctx context.Context, n *Node, ask func(*Raft) (T, error)) (T, error) {
 	var none T
-	n, err := s.gate.enter()
+	r, err := n.Enter()
 	if err != nil {
 		return none, err
 	}
@@ -79,8 +85,8 @@ func askRaft[T any](ctx context.Context, s *Server, ask func(*node) (T, error)) 
 	}
 	answered := make(chan answer, 1)
 	go func() { // Raft answers, or the shutdown makes it
-		defer s.gate.leave()
-		value, err := ask(n)
+		defer n.Leave()
+		value, err := ask(r)
 		answered <- answer{value, err}
 	}()
 	select {
@@ -88,7 +94,7 @@ func askRaft[T any](ctx context.Context, s *Server, ask func(*node) (T, error)) 
 		return a.value, a.err
 	case <-ctx.Done():
 		return none, ctx.Err()
-	case <-s.life.Done():
-		return none, errStopping
+	case <-n.life.Done():
+		return none, ErrStopping
 	}
 }

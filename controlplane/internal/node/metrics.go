@@ -1,0 +1,125 @@
+package node
+
+import (
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/fsm"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+// metrics are what a node counts as it goes. What it holds is read when somebody asks (samples.go).
+type metrics struct {
+	clock                         clock.Clock
+	proposals, applies, snapshots prometheus.Observer // seconds
+	snapshotBytes                 prometheus.Gauge
+	writes                        prometheus.Observer // seconds
+	leaders                       prometheus.Counter
+	elections                     *prometheus.CounterVec
+
+	seeing sync.Mutex
+	seen   leaderOf // the newest
+
+	delivered, errored, other atomic.Uint64 // pages settled
+}
+
+func newMetrics(config *Config) *metrics {
+	to := config.Metrics
+	m := &metrics{
+		clock: config.Clock,
+		proposals: to.Histogram("shoal_controlplane_propose_seconds",
+			"Time from a command's way into the leader's log until it is applied there.", telemetry.FastSeconds),
+		applies: to.Histogram("shoal_controlplane_apply_seconds", "Time of the state machine with one command.",
+			telemetry.FastSeconds),
+		snapshots: to.Histogram("shoal_controlplane_snapshot_seconds", "Time to write a snapshot.",
+			telemetry.SlowSeconds),
+		snapshotBytes: to.Gauge("shoal_controlplane_snapshot_bytes", "Size of the newest snapshot that was written."),
+		writes: to.Histogram("shoal_controlplane_raft_write_seconds",
+			"Time of one synced write of Raft's log, term or vote to the disk.", telemetry.FastSeconds),
+		elections: to.Counters("shoal_controlplane_elections_total", "Elections that this node began, by how they ended.",
+			"outcome"),
+		leaders: to.Counter("shoal_controlplane_leader_changes_total", "Leaderships that this node has seen begin."),
+	}
+	for _, outcome := range []string{electionWon, electionLost} {
+		m.elections.WithLabelValues(outcome) // 0 is seen, too
+	}
+	return m
+}
+
+func (m *metrics) now() time.Time { return m.clock.Now() }
+
+func (m *metrics) since(began time.Time) float64 { return m.clock.Now().Sub(began).Seconds() }
+
+// proposed notes a command that went through this node's log.
+func (m *metrics) proposed(began time.Time) { m.proposals.Observe(m.since(began)) }
+
+// applied notes a command, on the state machine's goroutine.
+func (m *metrics) applied(result fsm.Result, began time.Time) {
+	m.applies.Observe(m.since(began))
+	if settled, ok := result.Value.(command.Settled); ok {
+		m.delivered.Add(uint64(settled.Delivered))
+		m.errored.Add(uint64(settled.Errored))
+		m.other.Add(uint64(settled.Other))
+	}
+}
+
+// settled are the pages settled since the start, and those of them that are errors.
+func (m *metrics) settled() (pages, errored uint64) {
+	errored = m.errored.Load()
+	return m.delivered.Load() + errored, errored
+}
+
+// snapshot notes a snapshot that was written.
+func (m *metrics) snapshot(bytes int64, began time.Time) {
+	m.snapshots.Observe(m.since(began))
+	m.snapshotBytes.Set(float64(bytes))
+}
+
+// electionEnded counts an election that this node began.
+func (m *metrics) electionEnded(outcome string) { m.elections.WithLabelValues(outcome).Inc() }
+
+// leaderChanges counts what Raft tells of leaders. It keeps nothing that Raft would have to wait for.
+func (m *metrics) leaderChanges() *raft.Observer {
+	return raft.NewObserver(nil, false, func(o *raft.Observation) bool {
+		if seen, changed := o.Data.(raft.LeaderObservation); changed {
+			m.sawLeader(leaderOf{seen.LeaderID, o.Raft.CurrentTerm()})
+		}
+		return false
+	})
+}
+
+// leaderOf is a leader, "" when there is none, and its term.
+type leaderOf struct {
+	node raft.ServerID
+	term uint64
+}
+
+// sawLeader counts each leadership once, however often this node loses sight of it.
+func (m *metrics) sawLeader(now leaderOf) {
+	m.seeing.Lock()
+	defer m.seeing.Unlock()
+	if now.node != "" && now != m.seen {
+		m.seen = now
+		m.leaders.Inc()
+	}
+}
+
+// countedWriter counts what is written.
+type countedWriter struct {
+	to    io.Writer
+	bytes int64
+}
+
+// Write implements io.Writer.
+func (w *countedWriter) Write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}

@@ -1,0 +1,138 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+// countEvery is how often the records of the state are counted at most: it visits all of them.
+const countEvery = time.Minute
+
+// raftSample is Raft at one moment.
+type raftSample struct {
+	commit, applied, term uint64
+	entries               uint64
+	version               uint32 // of the cluster
+	leads, led            bool
+	voters, others        int
+	logBytes              int64
+}
+
+func (n *Node) sampleRaft() (sample raftSample, ok bool) {
+	r, err := n.Enter()
+	if err != nil {
+		return sample, false
+	}
+	defer n.Leave()
+	_, leader := r.LeaderWithID()
+	sample = raftSample{commit: r.CommitIndex(), term: r.CurrentTerm(), leads: r.State() == raft.Leader, led: leader != ""}
+	if first, err := r.logs.FirstIndex(); err == nil && first > 0 {
+		sample.entries = r.LastIndex() - first + 1
+	}
+	for _, server := range r.GetConfiguration().Configuration().Servers {
+		if server.Suffrage == raft.Voter {
+			sample.voters++
+		} else {
+			sample.others++
+		}
+	}
+	if info, err := os.Stat(filepath.Join(n.config.Dir, raftFolder, "log.db")); err == nil {
+		sample.logBytes = info.Size()
+	}
+	store := n.Store()
+	sample.applied, _ = store.Progress()
+	sample.version, _ = store.ClusterVersion()
+	return sample, true
+}
+
+func (n *Node) measureRaft(to *telemetry.Metrics) {
+	telemetry.NewSamples(n.sampleRaft).
+		Gauge("shoal_controlplane_commit_index", "Newest entry of the log that a majority has, as this node knows it.",
+			func(r raftSample) float64 { return float64(r.commit) }).
+		Gauge("shoal_controlplane_applied_index", "Newest command applied to this node's copy of the state.",
+			func(r raftSample) float64 { return float64(r.applied) }).
+		Gauge("shoal_controlplane_term", "Term of Raft.", func(r raftSample) float64 { return float64(r.term) }).
+		Gauge("shoal_controlplane_cluster_version", "Version of the cluster that is active, as this node's copy of the state has it.",
+			func(r raftSample) float64 { return float64(r.version) }).
+		Gauge("shoal_controlplane_leading", "1 on the leader.", func(r raftSample) float64 { return truth(r.leads) }).
+		Gauge("shoal_controlplane_leader_known", "1 on nodes that know a leader.",
+			func(r raftSample) float64 { return truth(r.led) }).
+		Gauge("shoal_controlplane_voters", "Nodes that vote.", func(r raftSample) float64 { return float64(r.voters) }).
+		Gauge("shoal_controlplane_nonvoters", "Nodes with a copy of the state that do not vote.",
+			func(r raftSample) float64 { return float64(r.others) }).
+		Gauge("shoal_controlplane_log_entries", "Entries kept in this node's log.",
+			func(r raftSample) float64 { return float64(r.entries) }).
+		Gauge("shoal_controlplane_log_bytes", "Size of this node's log file.",
+			func(r raftSample) float64 { return float64(r.logBytes) }).
+		Declare(to)
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// measureRefusals shows what other processes asked of this node's port and did not get.
+func (n *Node) measureRefusals(to *telemetry.Metrics) {
+	type refused struct{ connections, calls uint64 }
+	telemetry.NewSamples(func() (r refused, ok bool) {
+		r.connections, r.calls = n.Refused()
+		return r, true
+	}).
+		Counter("shoal_controlplane_refused_connections_total", "Connections that the node's port refused.",
+			func(r refused) float64 { return float64(r.connections) }).
+		Counter("shoal_controlplane_refused_calls_total", "Calls of other nodes that their roles do not allow.",
+			func(r refused) float64 { return float64(r.calls) }).
+		Declare(to)
+}
+
+// objects remembers a count of the state's records.
+type objects struct {
+	node *Node
+
+	mu      sync.Mutex
+	counted time.Time
+	counts  map[string]int
+}
+
+func (o *objects) count() map[string]int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now := o.node.config.Clock.Now(); o.counts == nil || now.Sub(o.counted) >= countEvery {
+		o.counts, o.counted = o.node.Store().View().Counts(), now
+	}
+	return o.counts
+}
+
+// measureObjects shows how many records of what kind the state has.
+func (n *Node) measureObjects(to *telemetry.Metrics) {
+	objects := &objects{node: n}
+	telemetry.NewSamples(func() (map[string]int, bool) { return objects.count(), true }).
+		Gauges("shoal_controlplane_state_objects", "Records of this node's copy of the state, counted once a minute.",
+			[]string{"table"}, func(counts map[string]int, emit func(float64, ...string)) {
+				for table, n := range counts {
+					emit(float64(n), table)
+				}
+			}).
+		Declare(to)
+}
+
+// measurePages shows the pages that were settled.
+func (n *Node) measurePages(to *telemetry.Metrics) {
+	telemetry.NewSamples(func() (*metrics, bool) { return n.metrics, true }).
+		Counters("shoal_controlplane_settled_pages_total", "Pages settled in this node's copy of the state, by outcome.",
+			[]string{"outcome"}, func(m *metrics, emit func(float64, ...string)) {
+				emit(float64(m.delivered.Load()), "delivered")
+				emit(float64(m.errored.Load()), "errored")
+				emit(float64(m.other.Load()), "other")
+			}).
+		Declare(to)
+}

@@ -75,17 +75,17 @@ func documents(t *testing.T) (names []string) {
 
 var identityServed = regexp.MustCompile(`shoal serve --identity (\S+)`)
 
-// TestDocumentedIdentitiesAreWhereTheyAreServedFrom types what the README tells an operator of a new cluster: the identities
+// TestDocumentedIdentitiesAreWhereTheyAreServedFrom types what a document tells an operator of a new cluster: the identities
 // that its nodes are started with are there then.
 func TestDocumentedIdentitiesAreWhereTheyAreServedFrom(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+	document, err := os.ReadFile("../../docs/cluster.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := newShell(t)
 	t.Chdir(t.TempDir())
 	served := 0
-	for line := range strings.Lines(string(readme)) {
+	for line := range strings.Lines(string(document)) {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
 		if len(words) > 2 && words[0] == "shoal" && words[1] == "cluster" && (words[2] == "init" || words[2] == "cert") {
@@ -99,6 +99,6 @@ func TestDocumentedIdentitiesAreWhereTheyAreServedFrom(t *testing.T) {
 		}
 	}
 	if served == 0 {
-		t.Error("the README serves no identity")
+		t.Error("the document serves no identity")
 	}
 }

@@ -34,20 +34,19 @@ func (s *Server) reading() timekeeper.Reading {
 	return timekeeper.Reading{Wall: now.Round(0), Elapsed: now.Sub(s.clocks.began)}
 }
 
-// stamp is the time for a command, Unix milliseconds.
-func (s *Server) stamp() int64 {
-	now := s.reading()
-	if stamp := s.clocks.keeper.Stamp(now); !stamp.IsZero() {
-		return stamp.UnixMilli()
+// stamp is the time for a command, Unix milliseconds; 0: the state's own time stands. Not known:
+// no leadership of this process has begun, and nothing is applied yet. That may be since there is
+// nothing, or since a node that has just started leads before it has read its log.
+func (s *Server) stamp() (stamp int64, known bool) {
+	if stamp := s.clocks.keeper.Stamp(s.reading()); !stamp.IsZero() {
+		return stamp.UnixMilli(), true
 	}
-	// Raft has made it the leader and its leadership has not begun: the state's own time stands, if there is any.
-	if _, known := s.node.Store().Progress(); known > 0 {
-		return 0
-	}
-	return now.Wall.UnixMilli()
+	_, now := s.node.Store().Progress()
+	return 0, now > 0
 }
 
-// beginTime begins a leadership's time where that of the state is.
+// beginTime begins a leadership's time where that of the state is. All that earlier leaders
+// committed has to be applied.
 func (s *Server) beginTime() {
 	var at time.Time
 	if _, now := s.node.Store().Progress(); now > 0 {

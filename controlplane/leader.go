@@ -73,6 +73,7 @@ func (s *Server) lead(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
+	s.beginTime() // what earlier leaders stamped is applied now
 	cluster, err := s.createCluster(ctx)
 	if err != nil || cluster == nil {
 		return err
@@ -83,7 +84,6 @@ func (s *Server) lead(ctx context.Context) error {
 	if !s.addPrices(ctx) {
 		return nil
 	}
-	s.beginTime() // what earlier leaders stamped is applied now
 	s.compareAlone()
 	l := s.adopt(ctx, term, began)
 	s.config.Logger.Info("leading", "term", term)
@@ -105,7 +105,6 @@ func (s *Server) settleIn(ctx context.Context) (term, index uint64, ok bool) {
 		if term, err = s.node.Term(ctx); err != nil {
 			return err
 		}
-		s.beginTime()
 		if index, err = s.append(ctx, id, command.TickPayload{}, nil); err != nil {
 			return err
 		}

@@ -76,7 +76,11 @@ func (s *Server) append(ctx context.Context, id ids.ID, payload command.Payload,
 	if !s.node.Leads() {
 		return 0, raft.ErrNotLeader
 	}
-	data, err := s.node.FSM().Encode(id, s.stamp(), payload, call)
+	stamp, known := s.stamp()
+	if !known && payload.Number() != command.Tick { // what settles a leadership in needs no time
+		return 0, raft.ErrNotLeader
+	}
+	data, err := s.node.FSM().Encode(id, stamp, payload, call)
 	if err != nil {
 		return 0, err
 	}

@@ -198,12 +198,14 @@ func (l *leadership) expire(ctx context.Context) error {
 // tell a pause from a clock that is wrong.
 func (l *leadership) behind() bool {
 	_, now := l.s.node.Store().Progress()
-	return l.s.stamp()-now >= behindMost.Milliseconds()
+	stamp, _ := l.s.stamp()
+	return stamp-now >= behindMost.Milliseconds()
 }
 
 // due says whether a claim or a stored result has expired.
 func (l *leadership) due() bool {
-	view, now, due := l.view(), l.s.stamp(), false
+	view, due := l.view(), false
+	now, _ := l.s.stamp()
 	view.ClaimsByExpiry(func(c *state.Claim) bool { due = c.Expires <= now; return false })
 	if !due {
 		view.ResultsByExpiry(func(r *state.StoredResult) bool { due = r.Expires <= now; return false })

@@ -106,7 +106,7 @@ func NewDaily(config DailyConfig) *Daily {
 // Run checks until ctx ends. It answers nil.
 func (d *Daily) Run(ctx context.Context) error {
 	d.remember()
-	for d.pause(ctx, lookEvery) {
+	for clock.Pause(ctx, d.config.Clock, lookEvery) {
 		if err := d.look(ctx); err != nil && ctx.Err() == nil {
 			d.config.Logger.Warn("billing: the recount stops here and goes on later", "error", err)
 		}
@@ -181,7 +181,7 @@ func (d *Daily) batch(ctx context.Context) error {
 		if err := d.count(ctx, &c, job); err != nil {
 			return err
 		}
-		if !d.pause(ctx, max(d.config.Clock.Now().Sub(began), leastPause)) {
+		if !clock.Pause(ctx, d.config.Clock, max(d.config.Clock.Now().Sub(began), leastPause)) {
 			return ctx.Err()
 		}
 	}
@@ -280,15 +280,5 @@ func (d *Daily) note() {
 	}
 	if err != nil {
 		d.config.Logger.Warn("billing: how far the recount is cannot be noted", "error", err)
-	}
-}
-
-// pause waits; false when ctx has ended.
-func (d *Daily) pause(ctx context.Context, wait time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-d.config.Clock.After(wait):
-		return ctx.Err() == nil
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
 )
@@ -232,10 +233,13 @@ func (b *Billing) settle(ctx context.Context, full *batch) error {
 	return nil
 }
 
+// settleAgain is how long a batch waits after failures; the nodes of the role do not come back in step.
+var settleAgain = retry.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
+
 // apply settles receipts and then hands on the markers behind them. Receipts that are refused for good are looked for by
 // halves and skipped: their units are found by markers, and the others must not wait for them.
 func (b *Billing) apply(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error {
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+	for failures := 1; ; failures++ {
 		err := b.config.Settle(ctx, receipts, markers)
 		switch {
 		case err == nil:
@@ -254,10 +258,9 @@ func (b *Billing) apply(ctx context.Context, receipts []model.Receipt, markers [
 		}
 		b.retries.Add(1)
 		b.config.Logger.Warn("billing: settle failed, trying again", "error", err)
-		select {
-		case <-ctx.Done():
+		wait := settleAgain.After(failures)
+		if !clock.Pause(ctx, b.config.Clock, wait/2+rand.N(wait/2)) {
 			return ctx.Err()
-		case <-b.config.Clock.After(wait/2 + rand.N(wait/2)):
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -34,11 +35,8 @@ const (
 // tellEvery is how often the log may tell of skipped records.
 const tellEvery = time.Minute
 
-// Bounds of the pause between two tries of a failing call.
-const (
-	minPause = 50 * time.Millisecond
-	maxPause = 5 * time.Second
-)
+// pauses are between two tries of a failing call.
+var pauses = retry.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
 // Jobs is a look-up of runs in one state of the control plane.
 type Jobs interface {
@@ -260,7 +258,7 @@ func (g *Ingest) commit(ctx context.Context, reader stream.Reader, b *batch) {
 
 // retry calls try until it succeeds; it gives up only with ctx or when the log is closed.
 func (g *Ingest) retry(ctx context.Context, what step, try func() error) error {
-	for wait := minPause; ; wait = min(2*wait, maxPause) {
+	for failures := 1; ; failures++ {
 		err := try()
 		if err == nil {
 			return nil
@@ -273,11 +271,9 @@ func (g *Ingest) retry(ctx context.Context, what step, try func() error) error {
 		}
 		g.counts.retries.Add(1)
 		g.metrics.retries[what].Inc()
-		g.config.Logger.Warn("ingest: will try again", "step", what, "in", wait, "error", err)
-		select {
-		case <-ctx.Done():
+		g.config.Logger.Warn("ingest: will try again", "step", what, "in", pauses.After(failures), "error", err)
+		if !pauses.Wait(ctx, g.config.Clock, failures) {
 			return ctx.Err()
-		case <-g.config.Clock.After(wait):
 		}
 	}
 }

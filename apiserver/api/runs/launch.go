@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -71,14 +72,9 @@ func begin(ctx context.Context, s api.Services, from *operation.Caller, operatio
 }
 
 func (l *launch) renew(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.Clock.After(renewEvery):
-			// A failed renewal is made up for by the next, or seen by hold.
-			_, _ = l.Client.Do(ctx, client.RenewClaims{Node: l.Node, Boot: l.Boot}, nil)
-		}
+	for clock.Pause(ctx, l.Clock, renewEvery) {
+		// A failed renewal is made up for by the next, or seen by hold.
+		_, _ = l.Client.Do(ctx, client.RenewClaims{Node: l.Node, Boot: l.Boot}, nil)
 	}
 }
 

@@ -53,15 +53,10 @@ func (t *Touches) LastUsed(key *client.Key) int64 {
 
 // Run flushes every minute until ctx ends, and once more then.
 func (t *Touches) Run(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			t.flush(context.WithoutCancel(ctx))
-			return
-		case <-t.clock.After(flushEvery):
-			t.flush(ctx)
-		}
+	for clock.Pause(ctx, t.clock, flushEvery) {
+		t.flush(ctx)
 	}
+	t.flush(context.WithoutCancel(ctx))
 }
 
 // flush proposes what was gathered. What fails is dropped: the next use of the key says it anew.

@@ -11,6 +11,7 @@ import (
 	clickhouse "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -205,10 +206,8 @@ func (s *Store) lock(ctx context.Context) error {
 		if err := s.breakLock(ctx, lockLife); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !clock.Pause(ctx, s.clock, lockPause) {
 			return fmt.Errorf("row store: another process migrates: %w", ctx.Err())
-		case <-s.clock.After(lockPause):
 		}
 	}
 }

@@ -11,14 +11,12 @@ import (
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Bounds of the wait for inserts that began before a fence.
-const (
-	fencePause  = 10 * time.Millisecond
-	fencePauses = 9 // times it doubles
-)
+// fencePauses are between two looks for inserts that began before a fence.
+var fencePauses = retry.Backoff{First: 10 * time.Millisecond, Most: 5120 * time.Millisecond}
 
 // removeAtOnce bounds the records that one removal names.
 const removeAtOnce = 20_000
@@ -68,11 +66,9 @@ func (s *Store) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
 	open, err := s.inserts(ctx, nil)
-	for pause := 0; err == nil && len(open) > 0; pause++ {
-		select {
-		case <-ctx.Done():
+	for looks := 1; err == nil && len(open) > 0; looks++ {
+		if !fencePauses.Wait(ctx, s.clock, looks) {
 			return fmt.Errorf("wait for inserts: %w", ctx.Err())
-		case <-s.clock.After(fencePause << min(pause, fencePauses)):
 		}
 		open, err = s.inserts(ctx, open)
 	}

@@ -242,10 +242,8 @@ func (s *Store) retry(ctx context.Context, limit time.Duration, fn func(ctx cont
 		}
 		s.counts.retries.Add(1)
 		s.logger.Warn("row store: call failed", "try", try, "error", err)
-		select {
-		case <-ctx.Done():
+		if !clock.Pause(ctx, s.clock, retryPause<<(2*try)) {
 			return err
-		case <-s.clock.After(retryPause << (2 * try)):
 		}
 	}
 }

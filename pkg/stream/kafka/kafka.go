@@ -17,6 +17,7 @@ import (
 	segmentio "github.com/segmentio/kafka-go"
 
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/stream"
 )
 
@@ -189,15 +190,7 @@ func (l *Log) Close() error {
 }
 
 // pauses are how long to wait after failures in a row.
-const (
-	minPause = 50 * time.Millisecond
-	maxPause = time.Second
-)
-
-// pauseAfter is how long to wait after so many failures in a row, 1 or more.
-func pauseAfter(failures int) time.Duration {
-	return min(minPause<<min(failures-1, 10), maxPause)
-}
+var pauses = retry.Backoff{First: 50 * time.Millisecond, Most: time.Second}
 
 // worthWarning says whether a failure is one to log: the fourth in a row, the eighth, and so on. Fewer are what a leader's
 // move costs.
@@ -221,10 +214,8 @@ func (c *cluster) attempt(ctx context.Context, what string, try func(context.Con
 		if ctx.Err() == nil && worthWarning(failures) {
 			c.config.Logger.Warn("kafka: repeating", "call", what, "failures", failures, "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !pauses.Wait(ctx, c.config.Clock, failures) {
 			return fmt.Errorf("kafka: %s: %w: %w", what, ctx.Err(), err)
-		case <-c.config.Clock.After(pauseAfter(failures)):
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (l *lane) written() {
 func (l *lane) failed(now time.Time, err error) {
 	l.failures++
 	l.failure = err
-	l.retryAt = now.Add(pauseAfter(l.failures))
+	l.retryAt = now.Add(pauses.After(l.failures))
 	l.sending = 0
 	l.forget(func(c *call) bool { return c.gone })
 }

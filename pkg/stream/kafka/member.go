@@ -113,10 +113,7 @@ func (m *member) run(ctx context.Context) {
 		if worthWarning(failures) {
 			m.log.config.Logger.Warn("kafka: not in the group", "group", m.group.name, "failures", failures, "error", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-m.log.config.Clock.After(pauseAfter(failures)):
-		}
+		pauses.Wait(ctx, m.log.config.Clock, failures)
 	}
 	m.leave()
 }

@@ -153,7 +153,7 @@ type poll struct {
 func (p *poller) dispatch() (wait time.Duration) {
 	known, err := p.cluster.layout(p.ctx)
 	if err != nil {
-		return maxPause // no broker was ever reached
+		return pauses.Most // no broker was ever reached
 	}
 	now := p.cluster.config.Clock.Now()
 	p.mu.Lock()
@@ -169,7 +169,7 @@ func (p *poller) dispatch() (wait time.Duration) {
 				p.cluster.reportMissing()
 				c.suspect = true
 			}
-			wait = sooner(wait, minPause)
+			wait = sooner(wait, pauses.First)
 			continue
 		}
 		if c.restarting {
@@ -359,7 +359,7 @@ func (p *poller) failed(c *cursor, err error) {
 		return
 	}
 	c.failures++
-	c.retryAt = p.cluster.config.Clock.Now().Add(pauseAfter(c.failures))
+	c.retryAt = p.cluster.config.Clock.Now().Add(pauses.After(c.failures))
 	p.counters.retries.Add(1)
 	c.suspect = c.suspect || errors.Is(err, segmentio.UnknownTopicOrPartition)
 	p.cluster.learn(err, c.failures)

@@ -123,14 +123,14 @@ func (p *producer) dispatch() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		return maxPause // no broker was ever reached
+		return pauses.Most // no broker was ever reached
 	}
 	now := p.cluster.config.Clock.Now()
 	p.abandon(known, now)
 	next := map[int32]*flight{}
 	var wait time.Duration
 	if len(p.flights) > 0 {
-		wait = minPause
+		wait = pauses.First
 	}
 	for i := range p.lanes {
 		l := &p.lanes[(p.turn+i)%len(p.lanes)]
@@ -139,7 +139,7 @@ func (p *producer) dispatch() time.Duration {
 		}
 		broker := known.leader(l.topic, l.partition)
 		if broker < 0 || now.Before(l.retryAt) {
-			wait = sooner(wait, minPause)
+			wait = sooner(wait, pauses.First)
 			continue
 		}
 		if p.flights[broker] != nil {
@@ -160,7 +160,7 @@ func (p *producer) dispatch() time.Duration {
 			continue
 		}
 		p.flights[broker], p.started[broker] = f, now
-		wait = sooner(wait, minPause)
+		wait = sooner(wait, pauses.First)
 		var ctx context.Context
 		ctx, f.cancel = context.WithTimeout(p.ctx, replicaWait+answerWait)
 		p.running.Go(func() { p.send(ctx, f) })

@@ -175,10 +175,8 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		if c.waited.CompareAndSwap(false, true) {
 			c.notice(fmt.Sprintf("%v: waiting", err))
 		}
-		select {
-		case <-ctx.Done():
+		if !clock.Pause(ctx, c.clock, wait) {
 			return ctx.Err()
-		case <-c.clock.After(wait):
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/retry"
 )
 
 // Progress is one message of the job stream. State is RUNNING, SUCCESS, FAILED or CANCELLED; Duration, in milliseconds,
@@ -63,17 +64,15 @@ func (c *Client) Follow(ctx context.Context, job string, seen func(Progress)) (P
 		if hopeless || failures >= maxReconnects {
 			return Progress{}, err
 		}
-		wait := min(s.retry<<min(failures, 6), longestRetry)
+		wait := retry.Backoff{First: s.retry, Most: longestRetry}.After(failures + 1)
 		if problem != nil && problem.retryAfter > wait {
 			wait = min(problem.retryAfter, longestWait)
 		}
 		if failures == 1 {
 			c.notice(fmt.Sprintf("the stream broke off (%v): connecting again", err))
 		}
-		select {
-		case <-ctx.Done():
+		if !clock.Pause(ctx, c.clock, wait) {
 			return Progress{}, ctx.Err()
-		case <-c.clock.After(wait):
 		}
 	}
 }

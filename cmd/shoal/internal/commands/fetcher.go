@@ -10,6 +10,7 @@ import (
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/pkg/clock"
 )
 
 type Fetcher struct {
@@ -112,10 +113,8 @@ func (c *FetcherDrain) follow(ctx context.Context, t *terminal.Terminal, client 
 				return err
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !clock.Pause(ctx, t.Clock, drainPoll) {
 			return ctx.Err()
-		case <-t.Clock.After(drainPoll):
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/pkg/clock"
 )
 
 const (
@@ -65,10 +66,8 @@ func (c *Top) Run(ctx context.Context, t *terminal.Terminal) error {
 // once prints a frame; rates need a second look, and are nothing to wait for without a leader.
 func (c *Top) once(ctx context.Context, t *terminal.Terminal, w *watch) error {
 	if w.status.Leader != "" {
-		select {
-		case <-ctx.Done():
+		if !clock.Pause(ctx, t.Clock, topEvery) {
 			return ctx.Err()
-		case <-t.Clock.After(topEvery):
 		}
 		w.look(ctx)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/telemetry"

@@ -13,14 +13,11 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/retry"
 )
 
-const (
-	// maxCommandBytes bounds an encoded command: Raft sends entries whole, among its heartbeats.
-	maxCommandBytes = 512 << 10
-	minRetry        = 5 * time.Millisecond
-	maxRetry        = 100 * time.Millisecond
-)
+// maxCommandBytes bounds an encoded command: Raft sends entries whole, among its heartbeats.
+const maxCommandBytes = 512 << 10
 
 var (
 	errStopped  = fault.New(fault.Unavailable, "this node is stopping")
@@ -104,9 +101,12 @@ func (s *Server) appendThere(ctx context.Context, id ids.ID, payload command.Pay
 	return at.Index, err
 }
 
+// askAgain is between two tries to be answered.
+var askAgain = retry.Backoff{First: 5 * time.Millisecond, Most: 100 * time.Millisecond}
+
 // retry asks until there is an answer, ctx ends or the error is a coded one, which is final.
 func (s *Server) retry(ctx context.Context, ask func() error) error {
-	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
+	for failures := 1; ; failures++ {
 		led := s.node.LeaderContext()
 		err := ask()
 		var final *fault.Error
@@ -120,8 +120,8 @@ func (s *Server) retry(ctx context.Context, ask func() error) error {
 			select {
 			case <-ctx.Done():
 			case <-led.Done():
-				wait = minRetry
-			case <-s.config.Clock.After(wait):
+				failures = 1
+			case <-s.config.Clock.After(askAgain.After(failures)):
 			}
 		}
 		if ctx.Err() != nil {

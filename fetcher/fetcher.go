@@ -276,7 +276,7 @@ func (f *Fetcher) awaitTurn(ctx context.Context) *chain {
 // sweep ends the work on shards whose lease has lapsed, requests under way included, and takes back what waits in vain:
 // tasks of a release that takes too long, and those of ended runs, which are answered at once, however slow their hosts are.
 func (f *Fetcher) sweep(ctx context.Context) {
-	for f.pause(ctx, f.untilSweep()) {
+	for clock.Pause(ctx, f.config.Clock, f.untilSweep()) {
 		f.mu.Lock()
 		now := f.config.Clock.Now()
 		var lapsed []*shard
@@ -309,7 +309,7 @@ func (f *Fetcher) untilSweep() time.Duration {
 // lookAhead asks the log how much of our tasks was not read, for the heartbeats to tell. The log may take seconds to
 // answer, for which they do not wait.
 func (f *Fetcher) lookAhead(ctx context.Context) {
-	for f.pause(ctx, lookEvery) {
+	for clock.Pause(ctx, f.config.Clock, lookEvery) {
 		f.behind.Store(f.config.Log.Lag(stream.Tasks))
 	}
 }
@@ -343,16 +343,6 @@ func notify(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
 	default:
-	}
-}
-
-// pause waits; it is false when ctx ends first.
-func (f *Fetcher) pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-f.config.Clock.After(d):
-		return true
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/stream"
 )
 
@@ -19,11 +20,8 @@ const (
 	batchBytes   = 1 << 20
 )
 
-// Bounds of the pause between two tries of a failing call.
-const (
-	minPause = 50 * time.Millisecond
-	maxPause = 5 * time.Second
-)
+// pauses are between two tries of a failing call.
+var pauses = retry.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
 // fetchMost is how many tasks are read at once.
 const fetchMost = 512
@@ -76,7 +74,7 @@ func (f *Fetcher) isFresh(s *shard) bool {
 // readTasks takes in what comes, until the shard is dropped.
 func (f *Fetcher) readTasks(s *shard) {
 	defer s.reader.Close()
-	wait := minPause
+	failures := 0
 	for {
 		messages, err := s.reader.Fetch(s.ctx, fetchMost)
 		switch {
@@ -89,13 +87,13 @@ func (f *Fetcher) readTasks(s *shard) {
 			return
 		case err != nil:
 			f.config.Logger.Warn("fetcher: cannot read tasks", "shard", s.number, "error", err)
-			if !f.pause(s.ctx, wait) {
+			failures++
+			if !pauses.Wait(s.ctx, f.config.Clock, failures) {
 				return
 			}
-			wait = min(2*wait, maxPause)
 			continue
 		}
-		wait = minPause
+		failures = 0
 		f.takeIn(s, messages)
 	}
 }
@@ -299,7 +297,7 @@ func (s *shard) openTasks() []model.OpenTasks {
 // publish repeats until the log has accepted everything; false when the shard is dropped, or its lease is over. What a failed try has left in
 // the log comes twice, in the same order.
 func (f *Fetcher) publish(s *shard, records [][]byte) bool {
-	for wait := minPause; f.mayPublish(s); wait = min(2*wait, maxPause) {
+	for failures := 1; f.mayPublish(s); failures++ {
 		err := f.config.Log.Publish(s.ctx, stream.Pages, int(s.number), records...)
 		if err == nil {
 			return true
@@ -307,7 +305,7 @@ func (f *Fetcher) publish(s *shard, records [][]byte) bool {
 		if s.ctx.Err() == nil {
 			f.config.Logger.Warn("fetcher: cannot publish pages", "shard", s.number, "error", err)
 		}
-		if !f.pause(s.ctx, wait) {
+		if !pauses.Wait(s.ctx, f.config.Clock, failures) {
 			return false
 		}
 	}

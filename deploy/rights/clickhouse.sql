@@ -1,5 +1,6 @@
 -- Gives the user of each role its rights in the database `shoal`, and no more. The users are called as their roles, and
--- made before: CREATE USER fetcher IDENTIFIED BY '…'. Start a node of the control plane first: it makes the tables.
+-- made before: CREATE USER fetcher IDENTIFIED BY '…'. What is granted need not be there yet: a node of the control plane
+-- makes the database and its tables, by the rights of its user.
 GRANT ALL ON shoal.* TO controlplane;
 GRANT SELECT ON system.parts TO controlplane, ingest, apiserver;
 GRANT SELECT ON system.processes TO controlplane;

@@ -24,9 +24,11 @@ type cluster struct {
 	job rowstore.Job
 }
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t *testing.T) *cluster { return newClusterOf(t, database(t)) }
+
+func newClusterOf(t *testing.T, db string) *cluster {
 	source := &ids.Sequence{}
-	return &cluster{t, database(t), source, rowstore.Job{ID: source.New(), Customer: "c", Group: source.New(), Scraper: source.New(),
+	return &cluster{t, db, source, rowstore.Job{ID: source.New(), Customer: "c", Group: source.New(), Scraper: source.New(),
 		Started: 1_700_000_000_000_000}}
 }
 

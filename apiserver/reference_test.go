@@ -98,20 +98,25 @@ func (s *schema) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(s))
 }
 
-// page is every operation in the order of the catalogue, then every component by name.
+// page is every operation by its group, in the order of the catalogue, then every component by name.
 func (d *document) page(ops []*operation.Operation) string {
 	var text strings.Builder
 	text.WriteString("# Operations\n\n" +
 		"Written from the code by `go test ./apiserver -run TestOperationReferenceIsAsBuilt -update`.\n\n" +
 		"What holds for all of them is in [the interface](README.md), " +
 		"what a code means in [the list of codes](../reference/errors.md).\n")
-	group := ""
+	groups, names := map[string][]*operation.Operation{}, []string{}
 	for _, op := range ops {
-		if op.Group != group {
-			group = op.Group
-			fmt.Fprintf(&text, "\n## %s\n", group)
+		if groups[op.Group] == nil {
+			names = append(names, op.Group)
 		}
-		d.operation(&text, op)
+		groups[op.Group] = append(groups[op.Group], op)
+	}
+	for _, name := range names {
+		fmt.Fprintf(&text, "\n## Operations: %s\n", name)
+		for _, op := range groups[name] {
+			d.operation(&text, op)
+		}
 	}
 	text.WriteString("\n## Components\n")
 	for _, name := range slices.Sorted(maps.Keys(d.Components.Schemas)) {

@@ -42,7 +42,7 @@ func (c caller) Do(ctx context.Context, payload command.Payload, call *client.Ca
 		}
 		return nil, nil
 	}
-	if _, none := result.Value.(fsm.None); none {
+	if _, none := result.Value.(command.None); none {
 		return nil, nil
 	}
 	return result.Value, nil

@@ -97,7 +97,7 @@ func (s *Server) appendThere(ctx context.Context, id ids.ID, payload command.Pay
 		return 0, errTooLarge
 	}
 	var at position
-	err = s.forward(ctx, methodPropose, proposal{ID: id, Number: payload.Number(), Body: body, Call: call}, &at)
+	err = s.forward(ctx, methodPropose, proposal{ID: id, Number: payload.Declaration().Number, Body: body, Call: call}, &at)
 	return at.Index, err
 }
 

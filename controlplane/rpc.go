@@ -73,19 +73,28 @@ func (s *Server) servePropose(ctx context.Context, from identity.Peer, p proposa
 	return position{Index: index}, err
 }
 
-// mayNotPropose is why a node may not have a command appended, "" when it may. What the leader's own steps propose comes
-// from no other node.
+// mayNotPropose is why a node may not have a command appended, "" when it may. Each command's declaration says who may; what
+// the leader's own steps propose comes from no other node.
 func mayNotPropose(from identity.Peer, payload command.Payload) string {
-	if role, known := proposers()[payload.Number()]; known {
-		if from.Has(role) {
-			return ""
+	switch by := payload.Declaration().By; by {
+	case command.APIServer, command.Billing:
+		if role := string(by); !from.Has(role) {
+			return "needs the role " + role
 		}
-		return "needs the role " + role
+		return ""
+	case command.Itself:
+		return mayNotRegister(from, payload)
+	default:
+		return "is the leader's own"
 	}
+}
+
+// mayNotRegister holds what a node says of itself against its certificate.
+func mayNotRegister(from identity.Peer, payload command.Payload) string {
 	registers, ok := payload.(command.RegisterNodePayload)
 	switch {
 	case !ok:
-		return "is the leader's own"
+		return "is not known of a node itself"
 	case registers.Name != from.Node:
 		return "registers another node"
 	case slices.ContainsFunc(registers.Roles, func(role string) bool { return !from.Has(role) }):
@@ -98,22 +107,6 @@ func mayNotPropose(from identity.Peer, payload command.Payload) string {
 		return fmt.Sprintf("registers a capacity above %d", MaxCapacity)
 	}
 	return ""
-}
-
-// proposers are the roles that may propose commands.
-func proposers() map[command.Number]string {
-	return map[command.Number]string{
-		command.OpenCustomer: identity.APIServer, command.MintKey: identity.APIServer,
-		command.RevokeKey: identity.APIServer, command.TouchKeys: identity.APIServer,
-		command.PutGroup: identity.APIServer, command.PutScraper: identity.APIServer,
-		command.ClaimCall: identity.APIServer, command.RenewClaims: identity.APIServer,
-		command.ReleaseClaim: identity.APIServer, command.LaunchRun: identity.APIServer,
-		command.StopRun: identity.APIServer, command.AdjustWallet: identity.APIServer,
-		command.PutPrices: identity.APIServer, command.DrainNode: identity.APIServer,
-		command.RemoveNode: identity.APIServer, command.PutSchema: identity.APIServer,
-		command.DeleteSchema: identity.APIServer, command.PreviewDelete: identity.APIServer,
-		command.Settle: identity.Billing,
-	}
 }
 
 func (s *Server) serveConfirm(ctx context.Context, _ identity.Peer, _ node.Nothing) (position, error) {

@@ -31,7 +31,7 @@ func TestGoldenMessages(t *testing.T) {
 		empty   any
 	}{
 		{"nothing", &node.Nothing{}, &node.Nothing{}},
-		{"proposal", &proposal{ID: ids.ID{1}, Number: command.MintKey, Body: []byte{0xa0}, Call: call}, &proposal{}},
+		{"proposal", &proposal{ID: ids.ID{1}, Number: command.MintKeyPayload{}.Declaration().Number, Body: []byte{0xa0}, Call: call}, &proposal{}},
 		{"position", &position{Index: 300}, &position{}},
 		{"returned", &returned{Markers: []model.Marker{{Leader: 2, Shard: 3, Number: 4}}}, &returned{}},
 		{"beat", &beat{Order: 5, Heartbeat: client.Heartbeat{Node: "f-1", Boot: ids.ID{2}, Unread: 6,

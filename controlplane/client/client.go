@@ -37,7 +37,7 @@ type (
 	Changes    = state.Changes
 )
 
-// The commands that roles propose. Each one's comment names its result and its faults.
+// The commands that roles propose. Each one's comment names its faults.
 type (
 	OpenCustomer = command.OpenCustomerPayload
 	MintKey      = command.MintKeyPayload
@@ -216,7 +216,7 @@ func Do[R any](ctx context.Context, c Client, payload command.Payload, call *Cal
 	}
 	typed, ok := result.(R)
 	if !ok {
-		return none, fmt.Errorf("client: command %d answered %T", payload.Number(), result)
+		return none, fmt.Errorf("client: command %d answered %T", payload.Declaration().Number, result)
 	}
 	return typed, nil
 }

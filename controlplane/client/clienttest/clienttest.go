@@ -78,7 +78,7 @@ func (c *Client) Do(_ context.Context, payload command.Payload, call *client.Cal
 	result := c.fsm.Apply(c.index, data)
 	if call != nil {
 		call.Replayed = result.Replayed
-		if payload.Number() == command.ClaimCall && result.Err == nil && !result.Replayed {
+		if _, claims := payload.(command.ClaimCallPayload); claims && result.Err == nil && !result.Replayed {
 			call.Ticket = id
 		}
 	}

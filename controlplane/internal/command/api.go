@@ -1,22 +1,27 @@
 package command
 
 import (
+	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
-// The payloads that API calls propose. Beside each stands the result of applying it.
+// The payloads that API calls propose. Beside each stands its declaration.
 
-// OpenCustomerPayload makes the customer and its wallet with the free grant, unless both exist. Result: state.Customer.
+// OpenCustomerPayload makes the customer and its wallet with the free grant, unless both exist.
 type OpenCustomerPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Entry    ids.ID `cbor:"2,keyasint"` // ledger entry of the free grant
 }
 
-// Number implements Payload.
-func (OpenCustomerPayload) Number() Number { return OpenCustomer }
+// Declaration implements Payload.
+func (OpenCustomerPayload) Declaration() Declaration {
+	return Declaration{Number: 10, By: APIServer, Kept: true}
+}
 
-// MintKeyPayload makes an API key. Result: state.Key. Faults: limit_reached (1,000 keys a customer).
+func (OpenCustomerPayload) yields(state.Customer) {}
+
+// MintKeyPayload makes an API key. Faults: limit_reached (1,000 keys a customer).
 type MintKeyPayload struct {
 	ID       ids.ID      `cbor:"1,keyasint"`
 	Customer string      `cbor:"2,keyasint"`
@@ -26,17 +31,25 @@ type MintKeyPayload struct {
 	Scope    model.Scope `cbor:"6,keyasint"`
 }
 
-// Number implements Payload.
-func (MintKeyPayload) Number() Number { return MintKey }
+// Declaration implements Payload.
+func (MintKeyPayload) Declaration() Declaration {
+	return Declaration{Number: 11, By: APIServer, Kept: true}
+}
 
-// RevokeKeyPayload removes a key. Result: state.Key as it was. Faults: key_not_found.
+func (MintKeyPayload) yields(state.Key) {}
+
+// RevokeKeyPayload removes a key. It answers the key as it was. Faults: key_not_found.
 type RevokeKeyPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	ID       ids.ID `cbor:"2,keyasint"`
 }
 
-// Number implements Payload.
-func (RevokeKeyPayload) Number() Number { return RevokeKey }
+// Declaration implements Payload.
+func (RevokeKeyPayload) Declaration() Declaration {
+	return Declaration{Number: 12, By: APIServer, Kept: true}
+}
+
+func (RevokeKeyPayload) yields(state.Key) {}
 
 // KeyTouch says when a key was last used, in Unix milliseconds.
 type KeyTouch struct {
@@ -44,15 +57,19 @@ type KeyTouch struct {
 	At int64  `cbor:"2,keyasint"`
 }
 
-// TouchKeysPayload records the last uses of keys, gathered over a minute. Result: nil.
+// TouchKeysPayload records the last uses of keys, gathered over a minute.
 type TouchKeysPayload struct {
 	Keys []KeyTouch `cbor:"1,keyasint"`
 }
 
-// Number implements Payload.
-func (TouchKeysPayload) Number() Number { return TouchKeys }
+// Declaration implements Payload.
+func (TouchKeysPayload) Declaration() Declaration {
+	return Declaration{Number: 13, By: APIServer}
+}
 
-// PutGroupPayload creates (Create) or replaces a group. Result: state.Group. Faults: GROUP_NOT_FOUND on an update of a
+func (TouchKeysPayload) yields(None) {}
+
+// PutGroupPayload creates (Create) or replaces a group. Faults: GROUP_NOT_FOUND on an update of a
 // group that is not the customer's, NAME_TAKEN, limit_reached (10,000 groups a customer).
 type PutGroupPayload struct {
 	Create              bool   `cbor:"1,keyasint,omitempty"`
@@ -64,10 +81,14 @@ type PutGroupPayload struct {
 	ShouldMatchProducts bool   `cbor:"7,keyasint,omitempty"`
 }
 
-// Number implements Payload.
-func (PutGroupPayload) Number() Number { return PutGroup }
+// Declaration implements Payload.
+func (PutGroupPayload) Declaration() Declaration {
+	return Declaration{Number: 20, By: APIServer, Kept: true}
+}
 
-// PutScraperPayload creates (Create) or replaces a scraper. Result: state.Scraper. Faults: scraper_not_found on an
+func (PutGroupPayload) yields(state.Group) {}
+
+// PutScraperPayload creates (Create) or replaces a scraper. Faults: scraper_not_found on an
 // update of a scraper that is not the customer's, GROUP_NOT_FOUND, NAME_TAKEN (names are unique per customer),
 // limit_reached (100,000 scrapers a customer).
 type PutScraperPayload struct {
@@ -80,11 +101,15 @@ type PutScraperPayload struct {
 	Tag      string        `cbor:"7,keyasint,omitempty"`
 }
 
-// Number implements Payload.
-func (PutScraperPayload) Number() Number { return PutScraper }
+// Declaration implements Payload.
+func (PutScraperPayload) Declaration() Declaration {
+	return Declaration{Number: 21, By: APIServer, Kept: true}
+}
+
+func (PutScraperPayload) yields(state.Scraper) {}
 
 // ClaimCallPayload claims the envelope's idempotency key before the call's effect, for calls that stream a body or go
-// outside. List is the link list that the call takes in. Result: nil, or the replay of a finished call. Faults:
+// outside. List is the link list that the call takes in. Faults:
 // idempotency_in_flight, idempotency_key_reused, idempotency_keys_exhausted.
 type ClaimCallPayload struct {
 	List ids.ID `cbor:"1,keyasint"`
@@ -92,26 +117,38 @@ type ClaimCallPayload struct {
 	Boot ids.ID `cbor:"3,keyasint"`
 }
 
-// Number implements Payload.
-func (ClaimCallPayload) Number() Number { return ClaimCall }
+// Declaration implements Payload.
+func (ClaimCallPayload) Declaration() Declaration {
+	return Declaration{Number: 30, By: APIServer, Kept: true}
+}
 
-// RenewClaimsPayload keeps the node's claims under way from expiring. Result: nil.
+func (ClaimCallPayload) yields(*state.Claim) {}
+
+// RenewClaimsPayload keeps the node's claims under way from expiring.
 type RenewClaimsPayload struct {
 	Node string `cbor:"1,keyasint"`
 	Boot ids.ID `cbor:"2,keyasint"`
 }
 
-// Number implements Payload.
-func (RenewClaimsPayload) Number() Number { return RenewClaims }
+// Declaration implements Payload.
+func (RenewClaimsPayload) Declaration() Declaration {
+	return Declaration{Number: 31, By: APIServer}
+}
 
-// ReleaseClaimPayload drops the envelope's claim of a call that failed before its effect. Result: nil.
+func (RenewClaimsPayload) yields(None) {}
+
+// ReleaseClaimPayload drops the envelope's claim of a call that failed before its effect.
 type ReleaseClaimPayload struct{}
 
-// Number implements Payload.
-func (ReleaseClaimPayload) Number() Number { return ReleaseClaim }
+// Declaration implements Payload.
+func (ReleaseClaimPayload) Declaration() Declaration {
+	return Declaration{Number: 32, By: APIServer}
+}
+
+func (ReleaseClaimPayload) yields(None) {}
 
 // LaunchRunPayload makes a run of a finished link list. With NewScraper the run's scraper is made in the same step (a
-// list run). A run that only money pays for, of a customer who never topped up, has failed at once. Result: Launched.
+// list run). A run that only money pays for, of a customer who never topped up, has failed at once.
 // Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN, scraper_already_running, WALLET_INSUFFICIENT_BALANCE,
 // limit_reached (1,000 runs of a customer not closed), type_not_runnable (no price), scraper_changed (Charge is of another
 // endpoint than the recipe's); of a trial also trial_limit_reached.
@@ -148,8 +185,12 @@ type Trial struct {
 	Key    ids.ID       `cbor:"4,keyasint,omitempty"` // the caller's key of the scope LLM_READ; zero: another credential
 }
 
-// Number implements Payload.
-func (LaunchRunPayload) Number() Number { return LaunchRun }
+// Declaration implements Payload.
+func (LaunchRunPayload) Declaration() Declaration {
+	return Declaration{Number: 40, By: APIServer, Kept: true}
+}
+
+func (LaunchRunPayload) yields(Launched) {}
 
 // Launched answers LaunchRunPayload.
 type Launched struct {
@@ -164,22 +205,26 @@ type Launched struct {
 }
 
 // StopRunPayload stops the scraper's active runs, or the one named by Job alone: their state is final at once, they drain
-// and close by themselves. Result: Stopped. Faults: not_found.
+// and close by themselves. Faults: not_found.
 type StopRunPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Scraper  ids.ID `cbor:"2,keyasint"`
 	Job      ids.ID `cbor:"3,keyasint,omitempty"`
 }
 
-// Number implements Payload.
-func (StopRunPayload) Number() Number { return StopRun }
+// Declaration implements Payload.
+func (StopRunPayload) Declaration() Declaration {
+	return Declaration{Number: 41, By: APIServer, Kept: true}
+}
+
+func (StopRunPayload) yields(Stopped) {}
 
 // Stopped answers StopRunPayload.
 type Stopped struct {
 	Jobs []ids.ID `cbor:"1,keyasint,omitempty"`
 }
 
-// AdjustWalletPayload books an operator's adjustment. Result: state.Entry. Faults: amount_overflow, not_found for a
+// AdjustWalletPayload books an operator's adjustment. Faults: amount_overflow, not_found for a
 // customer that does not exist.
 type AdjustWalletPayload struct {
 	Customer string `cbor:"1,keyasint"`
@@ -188,13 +233,21 @@ type AdjustWalletPayload struct {
 	Note     string `cbor:"4,keyasint,omitempty"`
 }
 
-// Number implements Payload.
-func (AdjustWalletPayload) Number() Number { return AdjustWallet }
+// Declaration implements Payload.
+func (AdjustWalletPayload) Declaration() Declaration {
+	return Declaration{Number: 50, By: APIServer, Kept: true}
+}
 
-// PutPricesPayload makes a new version of the price table. Result: state.PriceTable.
+func (AdjustWalletPayload) yields(state.Entry) {}
+
+// PutPricesPayload makes a new version of the price table.
 type PutPricesPayload struct {
 	Rows []model.Price `cbor:"1,keyasint"`
 }
 
-// Number implements Payload.
-func (PutPricesPayload) Number() Number { return PutPrices }
+// Declaration implements Payload.
+func (PutPricesPayload) Declaration() Declaration {
+	return Declaration{Number: 51, By: APIServer, Kept: true}
+}
+
+func (PutPricesPayload) yields(state.PriceTable) {}

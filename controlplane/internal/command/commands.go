@@ -1,5 +1,5 @@
 // Package command owns the replicated commands: the numbered, append-only list, their payloads and their encoding. What
-// a command does is the state machine's (fsm). A payload holds everything random or new that its effect needs, put there
+// a command does is the state machine's (fsm). Each payload declares its command once: number, proposer, result. It holds everything random or new that its effect needs, put there
 // by the proposer; the only time is the leader's stamp in the envelope.
 //
 // # Versions of the cluster
@@ -8,7 +8,7 @@
 // member can apply it. The state has the active version, 1 for what came before there were versions; the leader raises it
 // (ActivateVersion) once every server and every registered node says that it can apply the next.
 //
-//   - A new command has its version in Since. It is refused until then, as unavailable.
+//   - A new command has its version in its Declaration. It is refused until then, as unavailable.
 //   - A new member of a payload has the tag since:"N". It is left out until then, so its zero value has to do.
 //   - A new member of a record has the tag, too; only commands and members of its version may set it.
 //   - What a known command does in another way asks tx.ClusterVersion.
@@ -16,44 +16,54 @@
 // Tests hold all payloads and records against the lists of version 1 (testdata/version-1).
 package command
 
+import "fmt"
+
 // Number names a kind of command in the log. Numbers are never reused or reordered.
 type Number uint16
 
-// The commands.
+// Declaration is what is fixed of a command, beside the type of its result (Of).
+type Declaration struct {
+	Number Number
+	// By says who may propose the command. There is no default.
+	By Proposer
+	// Kept results are stored for 15 minutes: a caller that proposes the same id again hears what the first one did.
+	Kept bool
+	// Since is the version of the cluster that has the command; 0 and 1: all have it.
+	Since uint32
+}
+
+// Proposer names the nodes from which the leader takes a command.
+type Proposer string
+
+// The proposers. APIServer and Billing are the roles of that name.
 const (
-	CreateCluster Number = 1
-	RegisterNode  Number = 2
-	AssignShards  Number = 3
-	Tick          Number = 4
-	RemoveNode    Number = 5
-	DrainNode     Number = 6
-	// ActivateVersion raises the cluster's version.
-	ActivateVersion Number = 7
-	OpenCustomer    Number = 10
-	MintKey         Number = 11
-	RevokeKey       Number = 12
-	TouchKeys       Number = 13
-	PutGroup        Number = 20
-	PutScraper      Number = 21
-	ClaimCall       Number = 30
-	RenewClaims     Number = 31
-	ReleaseClaim    Number = 32
-	LaunchRun       Number = 40
-	StopRun         Number = 41
-	ExtendWindow    Number = 42
-	Settle          Number = 43
-	Redispatch      Number = 44
-	CloseRun        Number = 45
-	ForgetUndone    Number = 46
-	AdjustWallet    Number = 50
-	PutPrices       Number = 51
-	PutSchema       Number = 60
-	DeleteSchema    Number = 61
-	PreviewDelete   Number = 62
+	Leader    Proposer = "leader" // the leader's own steps: no node sends it
+	Itself    Proposer = "itself" // each node, of itself
+	APIServer Proposer = "apiserver"
+	Billing   Proposer = "billing"
 )
 
 // Payload is a command without its envelope.
 type Payload interface {
-	// Number is the payload's place in the list.
-	Number() Number
+	Declaration() Declaration
+}
+
+// Of is a payload whose command has the result R. The state machine's function and the caller both take their type from
+// here, so the compiler holds them together.
+type Of[R any] interface {
+	Payload
+	yields(R)
+}
+
+// None is the result of commands that have none.
+type None struct{}
+
+// ResultOf is what a command gave, as its result's type. It fails on a value of another type: the replay of an idempotency
+// key that another command has completed.
+func ResultOf[R any](payload Of[R], value any) (R, error) {
+	result, ok := value.(R)
+	if !ok {
+		return result, fmt.Errorf("command: %T answered %T", payload, value)
+	}
+	return result, nil
 }

@@ -7,7 +7,7 @@ import (
 
 // The payloads that the loop and the cluster itself propose. They are idempotent by nature and keep no result.
 
-// CreateClusterPayload is the first command of a cluster. Result: nil; a second one changes nothing.
+// CreateClusterPayload is the first command of a cluster. A second one changes nothing.
 type CreateClusterPayload struct {
 	ID         ids.ID        `cbor:"1,keyasint"`
 	Shards     uint16        `cbor:"2,keyasint"` // 1 or more
@@ -20,18 +20,26 @@ type CreateClusterPayload struct {
 	Version uint32 `cbor:"8,keyasint,omitempty" since:"2"`
 }
 
-// Number implements Payload.
-func (CreateClusterPayload) Number() Number { return CreateCluster }
+// Declaration implements Payload.
+func (CreateClusterPayload) Declaration() Declaration {
+	return Declaration{Number: 1, By: Leader}
+}
 
-// ActivateVersionPayload raises the cluster's version, which never falls. Result: nil.
+func (CreateClusterPayload) yields(None) {}
+
+// ActivateVersionPayload raises the cluster's version, which never falls.
 type ActivateVersionPayload struct {
 	Version uint32 `cbor:"1,keyasint"`
 }
 
-// Number implements Payload.
-func (ActivateVersionPayload) Number() Number { return ActivateVersion }
+// Declaration implements Payload.
+func (ActivateVersionPayload) Declaration() Declaration {
+	return Declaration{Number: 7, By: Leader, Since: 2}
+}
 
-// RegisterNodePayload makes a started process known; claims of its earlier starts are dropped. Result: nil. One that works
+func (ActivateVersionPayload) yields(None) {}
+
+// RegisterNodePayload makes a started process known; claims of its earlier starts are dropped. One that works
 // on another log or row store than the cluster (the first node's) is refused with other_services: what it fetches and
 // stores would be charged and never be seen.
 type RegisterNodePayload struct {
@@ -48,19 +56,27 @@ type RegisterNodePayload struct {
 	Tiers model.TierSet `cbor:"10,keyasint,omitempty"`
 }
 
-// Number implements Payload.
-func (RegisterNodePayload) Number() Number { return RegisterNode }
+// Declaration implements Payload.
+func (RegisterNodePayload) Declaration() Declaration {
+	return Declaration{Number: 2, By: Itself}
+}
+
+func (RegisterNodePayload) yields(None) {}
 
 // RemoveNodePayload forgets a node that is gone for good. Its shards move by the rules of leases, its calls under way
-// expire. A node that is there after all registers again. Result: nil; a node that is not known, or was started again
-// since, is left alone.
+// expire. A node that is there after all registers again. One that is not known, or was started
+// again since, is left alone.
 type RemoveNodePayload struct {
 	Name string `cbor:"1,keyasint"`
 	Boot ids.ID `cbor:"2,keyasint"` // the start of it that is meant
 }
 
-// Number implements Payload.
-func (RemoveNodePayload) Number() Number { return RemoveNode }
+// Declaration implements Payload.
+func (RemoveNodePayload) Declaration() Declaration {
+	return Declaration{Number: 5, By: APIServer}
+}
+
+func (RemoveNodePayload) yields(None) {}
 
 // ShardChange gives a shard to a node, or names who comes next.
 type ShardChange struct {
@@ -73,29 +89,41 @@ type ShardChange struct {
 	Planned bool `cbor:"5,keyasint,omitempty"`
 }
 
-// AssignShardsPayload changes who fetches what. A change of owner raises the shard's epoch. Result: nil.
+// AssignShardsPayload changes who fetches what. A change of owner raises the shard's epoch.
 type AssignShardsPayload struct {
 	Changes []ShardChange `cbor:"1,keyasint"`
 }
 
-// Number implements Payload.
-func (AssignShardsPayload) Number() Number { return AssignShards }
+// Declaration implements Payload.
+func (AssignShardsPayload) Declaration() Declaration {
+	return Declaration{Number: 3, By: Leader}
+}
 
-// TickPayload lets the stamp's time expire what has come due: claims, stored results. Result: nil.
+func (AssignShardsPayload) yields(None) {}
+
+// TickPayload lets the stamp's time expire what has come due: claims, stored results.
 type TickPayload struct{}
 
-// Number implements Payload.
-func (TickPayload) Number() Number { return Tick }
+// Declaration implements Payload.
+func (TickPayload) Declaration() Declaration {
+	return Declaration{Number: 4, By: Leader}
+}
+
+func (TickPayload) yields(None) {}
 
 // DrainNodePayload sets whether a node's fetcher is to hand over its shards and to get none. It holds until it is taken
-// back, also over restarts of the node. Result: nil; unknown nodes are not_found.
+// back, also over restarts of the node. Faults: not_found.
 type DrainNodePayload struct {
 	Name     string `cbor:"1,keyasint"`
 	Draining bool   `cbor:"2,keyasint,omitempty"`
 }
 
-// Number implements Payload.
-func (DrainNodePayload) Number() Number { return DrainNode }
+// Declaration implements Payload.
+func (DrainNodePayload) Declaration() Declaration {
+	return Declaration{Number: 6, By: APIServer}
+}
+
+func (DrainNodePayload) yields(None) {}
 
 // WindowRun are the seqs of one run that the dispatcher wants out, in its order. Seqs that are out or closed are passed
 // over.
@@ -107,13 +135,17 @@ type WindowRun struct {
 }
 
 // ExtendWindowPayload sends units out, each with its reservation, as far as wallet and cap reach; run by run in the
-// order given. Result: Window.
+// order given.
 type ExtendWindowPayload struct {
 	Runs []WindowRun `cbor:"1,keyasint"`
 }
 
-// Number implements Payload.
-func (ExtendWindowPayload) Number() Number { return ExtendWindow }
+// Declaration implements Payload.
+func (ExtendWindowPayload) Declaration() Declaration {
+	return Declaration{Number: 42, By: Leader}
+}
+
+func (ExtendWindowPayload) yields(Window) {}
 
 // Grant is a seq that went out.
 type Grant struct {
@@ -148,13 +180,17 @@ type Settled struct {
 	Other     int // empty ends of chains and duplicates
 }
 
-// SettlePayload is a batch of receipts in the order in which billing read them. Result: Settled.
+// SettlePayload is a batch of receipts in the order in which billing read them.
 type SettlePayload struct {
 	Receipts []model.Receipt `cbor:"1,keyasint"`
 }
 
-// Number implements Payload.
-func (SettlePayload) Number() Number { return Settle }
+// Declaration implements Payload.
+func (SettlePayload) Declaration() Declaration {
+	return Declaration{Number: 43, By: Billing}
+}
+
+func (SettlePayload) yields(Settled) {}
 
 // DispatchRef names one dispatch of a seq.
 type DispatchRef struct {
@@ -165,7 +201,7 @@ type DispatchRef struct {
 
 // RedispatchPayload handles dispatches found lost, or never sent by a leader that saw its run end: of a running run each
 // goes out again under a new number with Attempt one higher, of an ended run it is given back. A dispatch that is not
-// the unit's newest changes nothing. Result: Window.
+// the unit's newest changes nothing.
 type RedispatchPayload struct {
 	Lost []DispatchRef `cbor:"1,keyasint"`
 	// Moved: dispatches numbered up to it were laid down by a planned move of their shard (Shard.Moved), which is no
@@ -173,22 +209,34 @@ type RedispatchPayload struct {
 	Moved uint64 `cbor:"2,keyasint,omitempty"`
 }
 
-// Number implements Payload.
-func (RedispatchPayload) Number() Number { return Redispatch }
+// Declaration implements Payload.
+func (RedispatchPayload) Declaration() Declaration {
+	return Declaration{Number: 44, By: Leader}
+}
+
+func (RedispatchPayload) yields(Window) {}
 
 // CloseRunPayload seals a run of which nothing is out or set aside, or that has ended and of which nothing is out; its
-// sets are dropped. Otherwise it changes nothing. Result: nil.
+// sets are dropped. Otherwise it changes nothing.
 type CloseRunPayload struct {
 	Job ids.ID `cbor:"1,keyasint"`
 }
 
-// Number implements Payload.
-func (CloseRunPayload) Number() Number { return CloseRun }
+// Declaration implements Payload.
+func (CloseRunPayload) Declaration() Declaration {
+	return Declaration{Number: 45, By: Leader}
+}
 
-// ForgetUndonePayload forgets runs that a restore undid and of which the row store has nothing any more. Result: nil.
+func (CloseRunPayload) yields(None) {}
+
+// ForgetUndonePayload forgets runs that a restore undid and of which the row store has nothing any more.
 type ForgetUndonePayload struct {
 	Jobs []ids.ID `cbor:"1,keyasint"`
 }
 
-// Number implements Payload.
-func (ForgetUndonePayload) Number() Number { return ForgetUndone }
+// Declaration implements Payload.
+func (ForgetUndonePayload) Declaration() Declaration {
+	return Declaration{Number: 46, By: Leader, Since: 2}
+}
+
+func (ForgetUndonePayload) yields(None) {}

@@ -1,9 +1,12 @@
 package command
 
-import "shoal.dev/shoal/pkg/ids"
+import (
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+)
 
 // PutSchemaPayload replaces the schema Known if it is the customer's, a global one if Customer is "", and otherwise makes
-// a new one under ID; of global ones, type and version name one as well. Result: state.Schema. Faults: limit_reached (200
+// a new one under ID; of global ones, type and version name one as well. Faults: limit_reached (200
 // schemas a customer, 1,000 global ones), schema_validation_failed when another global schema has the type and version.
 type PutSchemaPayload struct {
 	ID             ids.ID   `cbor:"1,keyasint"`
@@ -19,8 +22,12 @@ type PutSchemaPayload struct {
 	DomainPatterns []string `cbor:"11,keyasint,omitempty"`
 }
 
-// Number implements Payload.
-func (PutSchemaPayload) Number() Number { return PutSchema }
+// Declaration implements Payload.
+func (PutSchemaPayload) Declaration() Declaration {
+	return Declaration{Number: 60, By: APIServer, Kept: true}
+}
+
+func (PutSchemaPayload) yields(state.Schema) {}
 
 // Deletion is what a destructive call is about: the same in its preview and in its commit (specification 4.10).
 type Deletion struct {
@@ -36,23 +43,31 @@ const (
 )
 
 // PreviewDeletePayload notes that the customer has been shown what a deletion does. Its token lets the deletion through
-// once, within 5 minutes, as long as nothing that hangs on the target changes. Result: state.Preview. Faults: those of the
+// once, within 5 minutes, as long as nothing that hangs on the target changes. Faults: those of the
 // deletion for a target that is not there.
 type PreviewDeletePayload struct {
 	Deletion Deletion `cbor:"1,keyasint"`
 	Token    string   `cbor:"2,keyasint"` // random
 }
 
-// Number implements Payload.
-func (PreviewDeletePayload) Number() Number { return PreviewDelete }
+// Declaration implements Payload.
+func (PreviewDeletePayload) Declaration() Declaration {
+	return Declaration{Number: 62, By: APIServer, Kept: true}
+}
+
+func (PreviewDeletePayload) yields(state.Preview) {}
 
 // DeleteSchemaPayload removes a customer's schema. Scrapers that refer to it stay, and fail at their next run. Token is
-// that of the preview, "" for any that holds. Result: None. Faults: schema_not_found, PREVIEW_REQUIRED,
+// that of the preview, "" for any that holds. Faults: schema_not_found, PREVIEW_REQUIRED,
 // CASCADE_COUNT_DRIFT.
 type DeleteSchemaPayload struct {
 	Deletion Deletion `cbor:"1,keyasint"`
 	Token    string   `cbor:"2,keyasint,omitempty"`
 }
 
-// Number implements Payload.
-func (DeleteSchemaPayload) Number() Number { return DeleteSchema }
+// Declaration implements Payload.
+func (DeleteSchemaPayload) Declaration() Declaration {
+	return Declaration{Number: 61, By: APIServer, Kept: true}
+}
+
+func (DeleteSchemaPayload) yields(None) {}

@@ -9,14 +9,6 @@ import (
 // Newest is the version up to which this binary can apply.
 const Newest uint32 = 2
 
-// Since is the version that has a command.
-func Since(number Number) uint32 {
-	if slices.Contains([]Number{ActivateVersion, ForgetUndone}, number) {
-		return 2
-	}
-	return 1
-}
-
 // sinceOf is the version that has a member of a struct.
 func sinceOf(field reflect.StructField) uint32 {
 	tag, tagged := field.Tag.Lookup("since")

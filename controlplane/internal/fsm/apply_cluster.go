@@ -6,9 +6,9 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-func createCluster(tx *state.Tx, p command.CreateClusterPayload) (None, error) {
+func createCluster(tx *state.Tx, p command.CreateClusterPayload) (command.None, error) {
 	if tx.Cluster() != nil {
-		return None{}, nil
+		return command.None{}, nil
 	}
 	tx.PutCluster(&state.Cluster{ID: p.ID, Shards: p.Shards, FreeGrant: p.FreeGrant, CreatedAt: tx.Now, HashSecret: p.HashSecret,
 		Log: p.Log, Rows: p.Rows, Version: p.Version})
@@ -16,21 +16,21 @@ func createCluster(tx *state.Tx, p command.CreateClusterPayload) (None, error) {
 	for number := range p.Shards {
 		tx.PutShard(&state.Shard{Number: number})
 	}
-	return None{}, nil
+	return command.None{}, nil
 }
 
-func activateVersion(tx *state.Tx, p command.ActivateVersionPayload) (None, error) {
+func activateVersion(tx *state.Tx, p command.ActivateVersionPayload) (command.None, error) {
 	if known := tx.Cluster(); known != nil && p.Version > known.Version {
 		raised := *known
 		raised.Version = p.Version
 		tx.PutCluster(&raised)
 	}
-	return None{}, nil
+	return command.None{}, nil
 }
 
-func registerNode(tx *state.Tx, p command.RegisterNodePayload) (None, error) {
+func registerNode(tx *state.Tx, p command.RegisterNodePayload) (command.None, error) {
 	if err := bindServices(tx, p); err != nil {
-		return None{}, err
+		return command.None{}, err
 	}
 	for _, c := range tx.ClaimsUnderWay(p.Name) {
 		if c.Boot != p.Boot {
@@ -40,7 +40,7 @@ func registerNode(tx *state.Tx, p command.RegisterNodePayload) (None, error) {
 	earlier := tx.Node(p.Name)
 	tx.PutNode(&state.Node{Name: p.Name, Boot: p.Boot, Roles: p.Roles, Address: p.Address, Version: p.Version,
 		Capacity: p.Capacity, Tiers: p.Tiers, JoinedAt: tx.Now, Draining: earlier != nil && earlier.Draining})
-	return None{}, nil
+	return command.None{}, nil
 }
 
 // bindServices refuses a node of other services. The first node that names some says which are the cluster's.
@@ -69,25 +69,25 @@ func bindServices(tx *state.Tx, p command.RegisterNodePayload) error {
 	return nil
 }
 
-func drainNode(tx *state.Tx, p command.DrainNodePayload) (None, error) {
+func drainNode(tx *state.Tx, p command.DrainNodePayload) (command.None, error) {
 	node := tx.Node(p.Name)
 	if node == nil {
-		return None{}, fault.New(fault.NotFound, "there is no node %q", p.Name)
+		return command.None{}, fault.New(fault.NotFound, "there is no node %q", p.Name)
 	}
 	changed := *node
 	changed.Draining = p.Draining
 	tx.PutNode(&changed)
-	return None{}, nil
+	return command.None{}, nil
 }
 
-func removeNode(tx *state.Tx, p command.RemoveNodePayload) (None, error) {
+func removeNode(tx *state.Tx, p command.RemoveNodePayload) (command.None, error) {
 	if node := tx.Node(p.Name); node != nil && node.Boot == p.Boot {
 		tx.RemoveNode(node)
 	}
-	return None{}, nil
+	return command.None{}, nil
 }
 
-func assignShards(tx *state.Tx, p command.AssignShardsPayload) (None, error) {
+func assignShards(tx *state.Tx, p command.AssignShardsPayload) (command.None, error) {
 	for _, change := range p.Changes {
 		shard := tx.Shard(change.Number)
 		if shard == nil || shard.Epoch != change.Epoch {
@@ -104,7 +104,7 @@ func assignShards(tx *state.Tx, p command.AssignShardsPayload) (None, error) {
 		}
 		tx.PutShard(&changed)
 	}
-	return None{}, nil
+	return command.None{}, nil
 }
 
 func putPrices(tx *state.Tx, p command.PutPricesPayload) (state.PriceTable, error) {

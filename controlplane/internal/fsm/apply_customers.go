@@ -67,7 +67,7 @@ func revokeKey(tx *state.Tx, p command.RevokeKeyPayload) (state.Key, error) {
 	return *key, nil
 }
 
-func touchKeys(tx *state.Tx, p command.TouchKeysPayload) (None, error) {
+func touchKeys(tx *state.Tx, p command.TouchKeysPayload) (command.None, error) {
 	for _, touch := range p.Keys {
 		key := tx.Key(touch.ID)
 		if key == nil || key.LastUsedAt >= touch.At {
@@ -77,7 +77,7 @@ func touchKeys(tx *state.Tx, p command.TouchKeysPayload) (None, error) {
 		touched.LastUsedAt = touch.At
 		tx.PutKey(&touched)
 	}
-	return None{}, nil
+	return command.None{}, nil
 }
 
 func adjustWallet(tx *state.Tx, p command.AdjustWalletPayload) (state.Entry, error) {

@@ -207,13 +207,13 @@ func endRun(tx *state.Tx, job *state.Job, reason model.StopReason) {
 	tx.PutJob(&ended)
 }
 
-func closeRun(tx *state.Tx, p command.CloseRunPayload) (None, error) {
+func closeRun(tx *state.Tx, p command.CloseRunPayload) (command.None, error) {
 	job, run := tx.Job(p.Job), tx.Run(p.Job)
 	if job == nil || run == nil || len(run.Out) > 0 {
-		return None{}, nil
+		return command.None{}, nil
 	}
 	if !job.State.Final() && run.Closed.GetCardinality() < uint64(job.Links) {
-		return None{}, nil
+		return command.None{}, nil
 	}
 	closed := *job
 	closed.Closed, closed.Finished, closed.Index = true, tx.Now, tx.Index
@@ -230,20 +230,20 @@ func closeRun(tx *state.Tx, p command.CloseRunPayload) (None, error) {
 	entry := *tx.Entry(job.Entry)
 	if closed.Trial() && closed.Delivered == 0 && entry.Amount == 0 && tx.ClusterVersion() >= 2 {
 		tx.RemoveEntry(&entry) // nothing delivered, nothing entered (decision 63)
-		return None{}, nil
+		return command.None{}, nil
 	}
 	books := openBooks(tx)
 	books.seal(books.wallet(job.Customer), &entry, state.EntrySettled)
 	tx.PutEntry(&entry)
 	books.save()
-	return None{}, nil
+	return command.None{}, nil
 }
 
-func forgetUndone(tx *state.Tx, p command.ForgetUndonePayload) (None, error) {
+func forgetUndone(tx *state.Tx, p command.ForgetUndonePayload) (command.None, error) {
 	for _, job := range p.Jobs {
 		if undone := tx.UndoneRun(job); undone != nil {
 			tx.RemoveUndone(undone)
 		}
 	}
-	return None{}, nil
+	return command.None{}, nil
 }

@@ -70,10 +70,10 @@ func cascadeOfSchema(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 		Digest: digest(users)}, nil
 }
 
-func deleteSchema(tx *state.Tx, p command.DeleteSchemaPayload) (None, error) {
+func deleteSchema(tx *state.Tx, p command.DeleteSchemaPayload) (command.None, error) {
 	if err := spendPreview(tx, &p.Deletion, p.Token); err != nil {
-		return None{}, err
+		return command.None{}, err
 	}
 	tx.RemoveSchema(tx.Schema(p.Deletion.Target))
-	return None{}, nil
+	return command.None{}, nil
 }

@@ -33,7 +33,7 @@ func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry, payloa
 		return result
 	}
 	if env.Call != nil {
-		if replay, done := m.admitCall(tx, env); done {
+		if replay, done := m.admitCall(tx, env, payload); done {
 			return replay
 		}
 	}
@@ -42,24 +42,25 @@ func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry, payloa
 	if err != nil {
 		result = Result{Err: notCoded(err)}
 	}
-	if known.keep {
+	if known.Kept {
 		encoded, encodedFault := m.save(result)
 		tx.PutResult(&state.StoredResult{Command: env.ID, Number: uint16(env.Number), Result: encoded,
 			Fault: encodedFault, Expires: tx.Now + resultKeptMillis})
 	}
 	if env.Call != nil {
-		m.finishCall(tx, env, result)
+		m.finishCall(tx, env, payload, result)
 	}
 	return result
 }
 
 // admitCall looks the idempotency key up. done means that the answer is known already, and not by applying.
-func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope) (answer Result, done bool) {
+func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope, payload command.Payload) (answer Result, done bool) {
+	if _, releases := payload.(command.ReleaseClaimPayload); releases {
+		return Result{}, false // looks after itself in finishCall
+	}
 	call := env.Call
 	claim := tx.Claim(call.Customer, call.Operation, call.Key)
 	switch {
-	case env.Number == command.ReleaseClaim:
-		return Result{}, false // looks after itself in finishCall
 	case claim == nil:
 		customer := tx.Customer(call.Customer)
 		if customer == nil {
@@ -86,20 +87,20 @@ func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope) (answer Result, don
 
 // finishCall writes the idempotency record: a claim under way, the result, or nothing after a release or a refusal that
 // passes.
-func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, result Result) {
+func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Payload, result Result) {
 	call := env.Call
 	old := tx.Claim(call.Customer, call.Operation, call.Key)
-	switch env.Number {
-	case command.ReleaseClaim:
+	switch payload.(type) {
+	case command.ReleaseClaimPayload:
 		if old != nil && !old.Done && old.Ticket == call.Ticket {
 			dropClaim(tx, old)
 		}
 		return
-	case command.ClaimCall:
-		payload := result.Value.(*state.Claim)
-		payload.Customer, payload.Operation, payload.Key = call.Customer, call.Operation, call.Key
-		payload.Request, payload.Ticket, payload.Expires = call.Request, env.ID, tx.Now+claimHeldMillis
-		addClaim(tx, payload)
+	case command.ClaimCallPayload:
+		claim := result.Value.(*state.Claim)
+		claim.Customer, claim.Operation, claim.Key = call.Customer, call.Operation, call.Key
+		claim.Request, claim.Ticket, claim.Expires = call.Request, env.ID, tx.Now+claimHeldMillis
+		addClaim(tx, claim)
 		return
 	}
 	if passing(result.Err) && tx.ClusterVersion() >= 2 {
@@ -181,7 +182,7 @@ func claimCall(_ *state.Tx, p command.ClaimCallPayload) (*state.Claim, error) {
 	return &state.Claim{List: p.List, Node: p.Node, Boot: p.Boot}, nil
 }
 
-func renewClaims(tx *state.Tx, p command.RenewClaimsPayload) (None, error) {
+func renewClaims(tx *state.Tx, p command.RenewClaimsPayload) (command.None, error) {
 	for _, c := range tx.ClaimsUnderWay(p.Node) {
 		if c.Boot != p.Boot {
 			continue
@@ -190,10 +191,12 @@ func renewClaims(tx *state.Tx, p command.RenewClaimsPayload) (None, error) {
 		renewed.Expires = tx.Now + claimHeldMillis
 		tx.PutClaim(&renewed)
 	}
-	return None{}, nil
+	return command.None{}, nil
 }
 
-func releaseClaim(*state.Tx, command.ReleaseClaimPayload) (None, error) { return None{}, nil }
+func releaseClaim(*state.Tx, command.ReleaseClaimPayload) (command.None, error) {
+	return command.None{}, nil
+}
 
 // expireRevoked forgets revocations that are older than any backup that is restored, a bounded number at a time.
 func expireRevoked(tx *state.Tx) {
@@ -211,7 +214,7 @@ func expireRevoked(tx *state.Tx) {
 }
 
 // tick removes what has come due, a bounded number at a time.
-func tick(tx *state.Tx, _ command.TickPayload) (None, error) {
+func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	var claims []*state.Claim
 	tx.ClaimsByExpiry(func(c *state.Claim) bool {
 		if c.Expires > tx.Now || len(claims) == maxExpiredPerTick {
@@ -237,5 +240,5 @@ func tick(tx *state.Tx, _ command.TickPayload) (None, error) {
 	expirePreviews(tx)
 	expireDailies(tx)
 	expireRevoked(tx)
-	return None{}, nil
+	return command.None{}, nil
 }

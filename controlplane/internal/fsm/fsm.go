@@ -59,23 +59,24 @@ func (m *FSM) Applied() uint64 { return m.applied.Load() }
 
 // entry is what the registry knows of a command.
 type entry struct {
+	command.Declaration
 	grew   bool // version 1 had not all that its payload holds
 	free   bool // its payload may be nested to any depth
-	keep   bool // results of API commands are kept by command id
 	decode func(*codec.Codec, []byte) (command.Payload, error)
 	load   func(*codec.Codec, []byte) (any, error) // a stored result
 	apply  func(*state.Tx, command.Payload) (any, error)
 }
 
-// register adds a command; a number registered twice is a programmer's slip.
-func register[P command.Payload, R any](m *FSM, keep bool, apply func(*state.Tx, P) (R, error)) {
+// register adds a command. One without a proposer, or with another's number, is a programmer's slip.
+func register[P command.Of[R], R any](m *FSM, apply func(*state.Tx, P) (R, error)) {
 	var none P
-	number := none.Number()
-	if _, twice := m.registry[number]; twice {
-		panic(fmt.Sprintf("fsm: command %d is registered twice", number))
+	declared := none.Declaration()
+	if _, twice := m.registry[declared.Number]; twice || declared.By == "" {
+		panic(fmt.Sprintf("fsm: %T, command %d: registered twice, or nobody may propose it", none, declared.Number))
 	}
-	m.registry[number] = entry{
-		keep: keep, grew: command.Grew(reflect.TypeFor[P]()), free: holdsAnything(reflect.TypeFor[P](), nil),
+	m.registry[declared.Number] = entry{
+		Declaration: declared,
+		grew:        command.Grew(reflect.TypeFor[P]()), free: holdsAnything(reflect.TypeFor[P](), nil),
 		decode: func(c *codec.Codec, body []byte) (command.Payload, error) {
 			var payload P
 			err := c.Unmarshal(body, &payload)
@@ -92,52 +93,50 @@ func register[P command.Payload, R any](m *FSM, keep bool, apply func(*state.Tx,
 	}
 }
 
-// None is the result of commands that have none.
-type None struct{}
-
 func registerAll(m *FSM) {
-	register(m, false, createCluster)
-	register(m, false, registerNode)
-	register(m, false, assignShards)
-	register(m, false, tick)
-	register(m, false, removeNode)
-	register(m, false, drainNode)
-	register(m, false, activateVersion)
-	register(m, true, openCustomer)
-	register(m, true, mintKey)
-	register(m, true, revokeKey)
-	register(m, false, touchKeys)
-	register(m, true, putGroup)
-	register(m, true, putScraper)
-	register(m, true, claimCall)
-	register(m, false, renewClaims)
-	register(m, false, releaseClaim)
-	register(m, true, launchRun)
-	register(m, true, stopRun)
-	register(m, false, extendWindow)
-	register(m, false, settle)
-	register(m, false, redispatch)
-	register(m, false, closeRun)
-	register(m, false, forgetUndone)
-	register(m, true, adjustWallet)
-	register(m, true, putPrices)
-	register(m, true, putSchema)
-	register(m, true, deleteSchema)
-	register(m, true, previewDelete)
+	register(m, createCluster)
+	register(m, registerNode)
+	register(m, assignShards)
+	register(m, tick)
+	register(m, removeNode)
+	register(m, drainNode)
+	register(m, activateVersion)
+	register(m, openCustomer)
+	register(m, mintKey)
+	register(m, revokeKey)
+	register(m, touchKeys)
+	register(m, putGroup)
+	register(m, putScraper)
+	register(m, claimCall)
+	register(m, renewClaims)
+	register(m, releaseClaim)
+	register(m, launchRun)
+	register(m, stopRun)
+	register(m, extendWindow)
+	register(m, settle)
+	register(m, redispatch)
+	register(m, closeRun)
+	register(m, forgetUndone)
+	register(m, adjustWallet)
+	register(m, putPrices)
+	register(m, putSchema)
+	register(m, deleteSchema)
+	register(m, previewDelete)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot apply the command yet.
 func (m *FSM) fit(payload command.Payload) (command.Payload, error) {
 	version, founded := m.Store().ClusterVersion()
-	switch number := payload.Number(); {
+	_, raises := payload.(command.ActivateVersionPayload)
+	switch known := payload.Declaration(); {
 	case founded && beyond(payload):
 		return nil, fault.Invalid(fault.InvalidRequest, "version", "must be at most %d", command.Newest)
 	case !founded || version >= command.Newest:
 		return payload, nil
-	case command.Since(number) > version && number != command.ActivateVersion:
+	case known.Since > version && !raises:
 		return nil, fault.New(fault.Unavailable,
-			"the cluster is being upgraded: this is there once all its nodes run the new version (%d)", command.Since(number))
-	case m.registry[number].grew:
+			"the cluster is being upgraded: this is there once all its nodes run the new version (%d)", known.Since)
+	case m.registry[known.Number].grew:
 		return command.Trim(payload, version), nil
 	}
 	return payload, nil
@@ -157,10 +156,10 @@ func (m *FSM) EncodePayload(payload command.Payload) ([]byte, error) {
 	}
 	body, err := m.commands.Marshal(payload)
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, fmt.Errorf("fsm: encode command %d: %w", payload.Number(), err), "")
+		return nil, fault.Wrap(fault.Internal, fmt.Errorf("fsm: encode command %d: %w", payload.Declaration().Number, err), "")
 	}
-	if m.registry[payload.Number()].free {
-		if _, err := m.decodePayload(m.reader(), payload.Number(), body); err != nil {
+	if m.registry[payload.Declaration().Number].free {
+		if _, err := m.decodePayload(m.reader(), payload.Declaration().Number, body); err != nil {
 			return nil, refuse(err)
 		}
 	}
@@ -226,12 +225,12 @@ func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *comm
 	body, err := m.commands.Marshal(payload)
 	var data []byte
 	if err == nil {
-		data, err = m.commands.Marshal(command.Envelope{ID: id, Number: payload.Number(), Stamp: stamp, Body: body, Call: call})
+		data, err = m.commands.Marshal(command.Envelope{ID: id, Number: payload.Declaration().Number, Stamp: stamp, Body: body, Call: call})
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, fmt.Errorf("fsm: encode command %d: %w", payload.Number(), err), "")
+		return nil, fault.Wrap(fault.Internal, fmt.Errorf("fsm: encode command %d: %w", payload.Declaration().Number, err), "")
 	}
-	if m.registry[payload.Number()].free {
+	if m.registry[payload.Declaration().Number].free {
 		if _, _, err := m.decode(m.reader(), data); err != nil {
 			return nil, refuse(err)
 		}

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -117,7 +116,7 @@ func readGolden(t *testing.T, path string, newest []byte) [][]byte {
 func TestKeptResultsSurviveTheirEncoding(t *testing.T) {
 	m := New()
 	for number, known := range m.registry {
-		if !known.keep {
+		if !known.Kept {
 			continue
 		}
 		zero, err := known.load(m.codec, emptyMap)
@@ -134,30 +133,36 @@ func TestKeptResultsSurviveTheirEncoding(t *testing.T) {
 	}
 }
 
-// Every number that is declared is registered.
+// Every payload that declares a command has a function, and its golden encoding: samples, encodings, fuzz seeds and the table
+// of proposers all go by the registry.
 func TestEveryCommandIsRegistered(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "command", "commands.go"), nil, 0)
+	registered := map[string]bool{}
+	for _, payload := range samples(t, New()) {
+		registered[reflect.TypeOf(payload).Name()] = true
+	}
+	files, err := filepath.Glob(filepath.Join("..", "command", "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	declared := 0
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok {
-			return true
-		}
-		declared++
-		number, err := strconv.ParseUint(spec.Values[0].(*ast.BasicLit).Value, 10, 16)
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := New().registry[command.Number(number)]; !ok {
-			t.Errorf("command %s (%d) is not registered", spec.Names[0].Name, number)
+		for _, d := range file.Decls {
+			method, ok := d.(*ast.FuncDecl)
+			if !ok || method.Recv == nil || method.Name.Name != "Declaration" {
+				continue
+			}
+			declared++
+			if payload := method.Recv.List[0].Type.(*ast.Ident).Name; !registered[payload] {
+				t.Errorf("%s is declared, and no function applies it", payload)
+			}
 		}
-		return true
-	})
-	if registered := len(New().registry); declared != registered {
-		t.Errorf("%d commands are declared, %d registered", declared, registered)
+	}
+	if declared != len(registered) {
+		t.Errorf("%d commands are declared, %d registered", declared, len(registered))
 	}
 	if entries, err := os.ReadDir(filepath.Join("testdata", "commands")); err != nil || len(entries) != declared {
 		t.Errorf("%d golden files for %d commands (%v): none may ever be removed", len(entries), declared, err)

@@ -88,7 +88,7 @@ func (d *money) do(payload command.Payload) Result {
 func (d *money) must(t *rapid.T, payload command.Payload) any {
 	result := d.do(payload)
 	if result.Err != nil {
-		t.Fatalf("command %d: %v", payload.Number(), result.Err)
+		t.Fatalf("command %d: %v", payload.Declaration().Number, result.Err)
 	}
 	return result.Value
 }

@@ -130,11 +130,11 @@ func TestCommittedPoisonIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			before := len(snapshotOf(t, b.m))
-			body, err := mode.Marshal(hostile(samples(t, b.m)[command.PutScraper], sample.text, sample.value))
+			body, err := mode.Marshal(hostile(samples(t, b.m)[command.PutScraperPayload{}.Declaration().Number], sample.text, sample.value))
 			if err != nil {
 				t.Fatal(err)
 			}
-			data, err := mode.Marshal(command.Envelope{ID: b.ids.New(), Number: command.PutScraper, Stamp: b.now, Body: body})
+			data, err := mode.Marshal(command.Envelope{ID: b.ids.New(), Number: command.PutScraperPayload{}.Declaration().Number, Stamp: b.now, Body: body})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +193,7 @@ func TestUnknownCommandsStopTheNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, number := range []command.Number{999, command.PutScraper} {
+	for _, number := range []command.Number{999, command.PutScraperPayload{}.Declaration().Number} {
 		data, err := m.codec.Marshal(command.Envelope{ID: ids.ID{1}, Number: number, Body: text})
 		if err != nil {
 			t.Fatal(err)
@@ -222,7 +222,7 @@ func TestUnknownVersionsStopTheNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := b.m.commands.Marshal(command.Envelope{ID: b.ids.New(), Number: command.ActivateVersion, Stamp: b.now, Body: body})
+	data, err := b.m.commands.Marshal(command.Envelope{ID: b.ids.New(), Number: raise.Declaration().Number, Stamp: b.now, Body: body})
 	if err != nil {
 		t.Fatal(err)
 	}

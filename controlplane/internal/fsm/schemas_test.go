@@ -44,7 +44,7 @@ func (b *bench) must(payload command.Payload) any {
 	b.t.Helper()
 	result := b.do(payload)
 	if result.Err != nil {
-		b.t.Fatalf("command %d: %v", payload.Number(), result.Err)
+		b.t.Fatalf("command %d: %v", payload.Declaration().Number, result.Err)
 	}
 	return result.Value
 }
@@ -52,7 +52,7 @@ func (b *bench) must(payload command.Payload) any {
 func (b *bench) refused(payload command.Payload, code fault.Code) {
 	b.t.Helper()
 	if result := b.do(payload); !errors.Is(result.Err, fault.New(code, "")) {
-		b.t.Fatalf("command %d: %v, want %s", payload.Number(), result.Err, code)
+		b.t.Fatalf("command %d: %v, want %s", payload.Declaration().Number, result.Err, code)
 	}
 }
 

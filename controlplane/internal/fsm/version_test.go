@@ -21,7 +21,7 @@ func TestVersionOneStaysAsItIs(t *testing.T) {
 	m := New()
 	var got []string
 	for number, payload := range samples(t, m) {
-		if command.Since(number) > 1 {
+		if payload.Declaration().Since > 1 {
 			continue
 		}
 		got = append(got, fmt.Sprintf("command %d %T", number, payload))
@@ -112,10 +112,11 @@ func TestMembersWaitForTheirVersion(t *testing.T) {
 // again, and nothing is appended.
 func TestCommandsWaitForTheirVersion(t *testing.T) {
 	m := founded(t, 0)
-	for number, payload := range samples(t, m) {
+	for _, payload := range samples(t, m) {
 		_, err := m.Encode(ids.ID{2}, 2, payload, nil)
 		_, forwarded := m.EncodePayload(payload)
-		young := command.Since(number) > 1 && number != command.ActivateVersion
+		_, raises := payload.(command.ActivateVersionPayload)
+		young := payload.Declaration().Since > 1 && !raises
 		if refused := fault.CodeOf(err) == fault.Unavailable; refused != young {
 			t.Errorf("%T: %v, want refused: %v", payload, err, young)
 		}
@@ -131,7 +132,7 @@ func TestNodesOfBeforeCanReadWhatIsAppended(t *testing.T) {
 	for levels := range 70 {
 		m := founded(t, 0)
 		for number, sample := range samples(t, m) {
-			if !m.registry[number].free || command.Since(number) > 1 {
+			if !m.registry[number].free || sample.Declaration().Since > 1 {
 				continue
 			}
 			payload := hostile(sample, "x", nested(levels))

@@ -18,7 +18,7 @@ func TestSettledPagesAreCounted(t *testing.T) {
 	t.Parallel()
 	m := newMetrics(&Config{Clock: clock.System{}})
 	m.applied(fsm.Result{Value: command.Settled{Delivered: 3, Errored: 1, Other: 2}}, m.now())
-	m.applied(fsm.Result{Value: fsm.None{}}, m.now())
+	m.applied(fsm.Result{Value: command.None{}}, m.now())
 	m.applied(fsm.Result{Err: io.ErrUnexpectedEOF}, m.now())
 	if pages, errored := m.settled(); pages != 4 || errored != 1 {
 		t.Errorf("%d pages, %d of them errors", pages, errored)

@@ -74,7 +74,7 @@ func (s *Server) append(ctx context.Context, id ids.ID, payload command.Payload,
 		return 0, raft.ErrNotLeader
 	}
 	stamp, known := s.stamp()
-	if !known && payload.Number() != command.Tick { // what settles a leadership in needs no time
+	if _, ticks := payload.(command.TickPayload); !known && !ticks { // what settles a leadership in needs no time
 		return 0, raft.ErrNotLeader
 	}
 	data, err := s.node.FSM().Encode(id, stamp, payload, call)

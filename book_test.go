@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -135,19 +136,23 @@ func TestDecisionsAreWhole(t *testing.T) {
 		if want := fmt.Sprintf("%04d-", i+1); !strings.HasPrefix(base, want) {
 			t.Fatalf("%s stands where %s… has to: decisions are numbered without a gap", name, want)
 		}
-		if want := fmt.Sprintf("# %d. ", i+1); !strings.HasPrefix(string(text), want) {
-			t.Errorf("%s does not begin with %q", name, want)
+		head := decisionHead.FindStringSubmatch(string(text))
+		if head == nil || head[1] != strconv.Itoa(i+1) {
+			t.Errorf("%s does not begin with its number, its title and its status", name)
+			continue
 		}
-		for _, part := range []string{"\nStatus: ", "\n## Context\n", "\n## Decision\n", "\n## Consequence\n"} {
+		for _, part := range []string{"\n## Context\n", "\n## Decision\n", "\n## Consequence\n"} {
 			if !strings.Contains(string(text), part) {
 				t.Errorf("%s has no %q", name, strings.TrimSpace(part))
 			}
 		}
-		if !strings.Contains(string(index), "("+base+")") {
-			t.Errorf("docs/decisions/README.md does not list %s", base)
+		if line := fmt.Sprintf("\n| %s | [%s](%s) | %s |\n", head[1], head[2], base, head[3]); !strings.Contains(string(index), line) {
+			t.Errorf("docs/decisions/README.md has no line %q", strings.TrimSpace(line))
 		}
 	}
 }
+
+var decisionHead = regexp.MustCompile(`^# (\d+)\. (.+)\n\nStatus: (.+)\.\n`)
 
 var (
 	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)

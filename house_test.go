@@ -119,6 +119,9 @@ func forbidden(dir, target string) string {
 	case under(dir, "pkg", "testkit") && to != "":
 		return "pkg and testkit never import a role: pkg is what roles share, and the test kit " +
 			"sees the service from outside"
+	case under(dir, "controlplane") && under(target, "pkg/extract"):
+		return "what a page costs and how it is addressed is pkg/price's and pkg/model's to say: the control plane " +
+			"reads no page"
 	case from != "" && to != "" && from != to && target != "controlplane/client":
 		return "a role imports pkg and controlplane/client, never another role: roles talk through the control plane, " +
 			"the three topics and the row store, in one process exactly as across machines"
@@ -142,6 +145,8 @@ func TestForbidden(t *testing.T) {
 		{"pkg/rowstore", "controlplane/client", true},
 		{"testkit/cluster", "fetcher", true},
 		{"controlplane", "controlplane/internal/fsm", false},
+		{"controlplane/internal/fsm", "pkg/extract/rows", true},
+		{"controlplane", "pkg/price", false},
 		{"billing", "testkit/synthweb", true},
 		{"fetcher", "controlplane/client/clienttest", true},
 		{"apiserver", "apiserver/internal/apitest", true},

@@ -91,11 +91,8 @@ func recountJob(ctx context.Context, view *client.View, store Recounter, job *cl
 	prices := view.Prices(job.Prices)
 	for row, quantity := range counted.Quantity {
 		result.RecountPages += quantity
-		for _, price := range prices.Rows {
-			if price.RowKey == row {
-				result.RecountMicros += price.Micros * (int64(quantity) - int64(free[row]))
-			}
-		}
+		priced, _ := prices.Rows.Row(row)
+		result.RecountMicros += priced.Of(int64(quantity) - int64(free[row]))
 	}
 	return result, nil
 }

@@ -22,6 +22,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 func TestEveryNodeWritesAndReads(t *testing.T) {
@@ -378,7 +379,7 @@ func randomCommands(t *testing.T, r *running, random *rand.Rand, count int) {
 		case 3:
 			payload = client.PutGroup{Create: true, ID: r.config.IDs.New(), Customer: ref, Name: fmt.Sprint(random.IntN(9))}
 		case 4:
-			payload = client.PutPrices{Rows: DefaultPrices()}
+			payload = client.PutPrices{Rows: price.Standard()}
 		case 5:
 			payload = command.SettlePayload{Receipts: []model.Receipt{{Job: r.config.IDs.New()}}}
 		}

@@ -19,9 +19,9 @@ import (
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/quorum"
 	"shoal.dev/shoal/pkg/clock"
-	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -64,7 +64,7 @@ type Config struct {
 	// What a cluster is created with; later starts find it in the state.
 	Shards    uint16
 	FreeGrant int64 // free requests of a new wallet
-	Prices    []model.Price
+	Prices    price.List
 
 	Window      int     // most seqs out at a time, over all runs
 	HostRate    float64 // request starts a second that a host gets unless the scraper says otherwise; 0: no bound
@@ -131,7 +131,7 @@ const (
 func Defaults() Config {
 	return Config{
 		Clock: clock.System{}, IDs: ids.Random{Now: time.Now},
-		Shards: 64, FreeGrant: 5, Prices: DefaultPrices(),
+		Shards: 64, FreeGrant: 5, Prices: price.Standard(),
 		Window: 65_536, HostRate: 1, MaxHostRate: 10,
 		DomainOf: func(url string) uint64 { return max(xxh3.HashString(model.HostOf(url)), 1) },
 		Lease:    10 * time.Second, EndWithin: time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
@@ -153,16 +153,6 @@ type Services struct {
 	Rebind bool
 }
 
-// DefaultPrices is the price table of the specification (2.9).
-func DefaultPrices() []model.Price {
-	return append([]model.Price{
-		{RowKey: model.Plain.PriceRow(), Kind: "TIER", Label: "Plain", Micros: 150},
-		{RowKey: model.Render.PriceRow(), Kind: "TIER", Label: "Render (browser)", Micros: 750},
-		{RowKey: model.Super.PriceRow(), Kind: "TIER", Label: "Super (residential proxy)", Micros: 1500},
-		{RowKey: model.RenderSuper.PriceRow(), Kind: "TIER", Label: "Render plus Super", Micros: 3750},
-	}, extract.Prices()...)
-}
-
 // check names every setting that is missing or out of range.
 func (c *Config) check() error {
 	var errs []error
@@ -182,7 +172,7 @@ func (c *Config) check() error {
 	need(c.Shards > 0, "Shards is 0")
 	need(c.Log == nil || c.Log.Partitions() == int(c.Shards), "Shards is not the number of the log's partitions")
 	need(c.FreeGrant >= 0, "FreeGrant is below 0")
-	need(!slices.ContainsFunc(c.Prices, func(p model.Price) bool { return p.Micros < 0 }), "a price is below 0")
+	need(!slices.ContainsFunc(c.Prices, func(r price.Row) bool { return r.Micros < 0 }), "a price is below 0")
 	need(c.Capacity <= MaxCapacity, "Capacity is above MaxCapacity")
 	need(c.Window > 0, "Window is not above 0")
 	need(c.HostRate >= 0 && c.MaxHostRate >= 0, "HostRate or MaxHostRate is below 0")

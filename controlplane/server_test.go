@@ -23,6 +23,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 func TestMain(m *testing.M) {
@@ -75,7 +76,7 @@ func TestPricesOfNewEndpoints(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
 	has := func(c client.Client, rowKey string) bool {
-		return slices.ContainsFunc(fresh(t, c).CurrentPrices().Rows, func(p model.Price) bool { return p.RowKey == rowKey })
+		return slices.ContainsFunc(fresh(t, c).CurrentPrices().Rows, func(p price.Row) bool { return p.RowKey == rowKey })
 	}
 	contacts, render := model.EndpointRow(model.WebsiteContacts), model.Render.PriceRow()
 	older := config

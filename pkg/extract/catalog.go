@@ -50,11 +50,6 @@ func compiler(r model.Recipe) func(model.Recipe) (rows.Maker, fault.List) {
 // Tags are those of the plugins that read the pages of list runs.
 func Tags() []string { return marketplace.Tags() }
 
-// Prices are the rows of the price table for pages that endpoints read.
-func Prices() []model.Price {
-	return append(marketplace.Prices(), search.Price(), contacts.Price())
-}
-
 // ParseEngines reads a server's search engines: a JSON array, the default first.
 func ParseEngines(data []byte) ([]model.SearchEngine, error) { return search.ParseEngines(data) }
 

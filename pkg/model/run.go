@@ -168,14 +168,6 @@ func HostOf(canonical string) string {
 	return rest
 }
 
-// Price is a row of a price table: micros (millionths of a euro) per page delivered, 0 or more.
-type Price struct {
-	RowKey string `cbor:"1,keyasint"` // stable key: tier:plain, plugin:/plugin/…
-	Kind   string `cbor:"2,keyasint"` // TIER, PLUGIN or DOMAIN
-	Label  string `cbor:"3,keyasint"`
-	Micros int64  `cbor:"4,keyasint"`
-}
-
 // Charge is how the pages of a run are charged, frozen with the run. The zero value charges each page by its tier.
 type Charge struct {
 	// Row is the price row of a page by tier plain in place of the tier's own, "" for that one. Dearer tiers cost their own.

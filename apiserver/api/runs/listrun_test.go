@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 const listPath = "POST /api/scraper/url-list-run"
@@ -130,7 +131,7 @@ func TestListRunIsChargedAsItIsRead(t *testing.T) {
 		Code: "schema_validation_failed", Has: map[string]any{"errors.0.field": "type"},
 		Body: fmt.Sprintf(`{"id":%q,"groupRef":%q,"name":"list","type":"SEARCH_ENGINE_SEARCH","sourceConfig":{"queries":["a"]}}`, id, r.group)})
 	put("e", "", `"name":"other","type":"MARKETPLACE","sourceConfig":{"url":"https://shop.test/"}`)
-	r.Client.Must(t, client.PutPrices{Rows: []model.Price{{RowKey: "tier:plain", Micros: 150}, {RowKey: "tier:render", Micros: 750}}})
+	r.Client.Must(t, client.PutPrices{Rows: price.List{{RowKey: "tier:plain", Micros: 150}, {RowKey: "tier:render", Micros: 750}}})
 	r.Run(t, apitest.Scenario{Name: "a plugin without a price", As: apitest.User, Do: listPath, Status: 400, Code: "type_not_runnable",
 		Body: r.body("itemsConfig", nil, "endpointTag", pdp, "name", "unpriced")})
 }

@@ -55,7 +55,7 @@ func TestPrices(t *testing.T) {
 	s.Run(t, apitest.Scenario{Name: "prices", As: apitest.Reader, Do: "GET /api/wallet/prices", Status: 200,
 		Has: map[string]any{
 			"0": map[string]any{"rowKey": "tier:plain", "kind": "TIER", "label": "Plain", "sellingPriceMicros": 150},
-			"1": map[string]any{"rowKey": "tier:render", "kind": "TIER", "label": "Render", "sellingPriceMicros": 750},
+			"1": map[string]any{"rowKey": "tier:render", "kind": "TIER", "label": "Render (browser)", "sellingPriceMicros": 750},
 			"5": map[string]any{"rowKey": "plugin:websitecontacts", "kind": "PLUGIN", "label": "Website contacts", "sellingPriceMicros": 150}},
 		Lacks: []string{"6"}})
 }

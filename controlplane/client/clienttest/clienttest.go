@@ -5,6 +5,7 @@ package clienttest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -12,10 +13,10 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/fsm"
 	"shoal.dev/shoal/pkg/clock"
-	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // FreeGrant is the number of free requests of a new wallet.
@@ -38,8 +39,9 @@ func New(t testing.TB, c clock.Clock) *Client {
 	t.Helper()
 	fake := &Client{clock: c, fsm: fsm.New()}
 	fake.Must(t, command.CreateClusterPayload{Version: command.Newest, ID: ids.ID{1}, Shards: 4, FreeGrant: FreeGrant,
-		Prices: append([]model.Price{{RowKey: model.Plain.PriceRow(), Kind: "TIER", Label: "Plain", Micros: 150},
-			{RowKey: model.Render.PriceRow(), Kind: "TIER", Label: "Render", Micros: 750}}, extract.Prices()...)})
+		Prices: slices.DeleteFunc(price.Standard(), func(r price.Row) bool {
+			return r.RowKey == model.Super.PriceRow() || r.RowKey == model.RenderSuper.PriceRow()
+		})})
 	return fake
 }
 

@@ -4,6 +4,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // The payloads that API calls propose. Beside each stands its declaration.
@@ -242,7 +243,7 @@ func (AdjustWalletPayload) yields(state.Entry) {}
 
 // PutPricesPayload makes a new version of the price table.
 type PutPricesPayload struct {
-	Rows []model.Price `cbor:"1,keyasint"`
+	Rows price.List `cbor:"1,keyasint"`
 }
 
 // Declaration implements Payload.

@@ -3,19 +3,20 @@ package command
 import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // The payloads that the loop and the cluster itself propose. They are idempotent by nature and keep no result.
 
 // CreateClusterPayload is the first command of a cluster. A second one changes nothing.
 type CreateClusterPayload struct {
-	ID         ids.ID        `cbor:"1,keyasint"`
-	Shards     uint16        `cbor:"2,keyasint"` // 1 or more
-	FreeGrant  int64         `cbor:"3,keyasint"`
-	HashSecret uint64        `cbor:"4,keyasint"`
-	Prices     []model.Price `cbor:"5,keyasint"`           // the first price table
-	Log        string        `cbor:"6,keyasint,omitempty"` // the leader's, as in RegisterNodePayload
-	Rows       string        `cbor:"7,keyasint,omitempty"`
+	ID         ids.ID     `cbor:"1,keyasint"`
+	Shards     uint16     `cbor:"2,keyasint"` // 1 or more
+	FreeGrant  int64      `cbor:"3,keyasint"`
+	HashSecret uint64     `cbor:"4,keyasint"`
+	Prices     price.List `cbor:"5,keyasint"`           // the first price table
+	Log        string     `cbor:"6,keyasint,omitempty"` // the leader's, as in RegisterNodePayload
+	Rows       string     `cbor:"7,keyasint,omitempty"`
 	// Version is the cluster's from its beginning.
 	Version uint32 `cbor:"8,keyasint,omitempty" since:"2"`
 }

@@ -1,8 +1,6 @@
 package fsm
 
 import (
-	"slices"
-
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
@@ -90,11 +88,11 @@ func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.Pric
 	if wallet == nil || prices == nil {
 		return nil, false, fault.New(fault.Unauthorized, "the customer has no wallet")
 	}
-	if _, ok := priceOf(prices, p.Charge.Row); p.Charge.Row != "" && !ok {
+	if _, ok := prices.Rows.Row(p.Charge.Row); p.Charge.Row != "" && !ok {
 		return nil, false, fault.New(fault.TypeNotRunnable, "the price table has no row %s", p.Charge.Row)
 	}
-	p.Tiers = priced(prices, p.Tiers, p.Charge)
-	cheapest, ok := cheapestPrice(prices, p.Tiers, p.Charge)
+	p.Tiers = prices.Rows.Covered(p.Tiers, p.Charge)
+	cheapest, ok := prices.Rows.Cheapest(p.Tiers, p.Charge)
 	if !ok {
 		return nil, false, fault.New(fault.TypeNotRunnable, "no price covers the tiers that the run may use")
 	}
@@ -137,41 +135,6 @@ func launchedScraper(tx *state.Tx, p *command.LaunchRunPayload) (state.Scraper, 
 		launched.Spec.Search = p.Search
 	}
 	return launched, revise(tx, &launched)
-}
-
-// priceOf is the price of a row in a table.
-func priceOf(table *state.PriceTable, rowKey string) (model.Price, bool) {
-	at := slices.IndexFunc(table.Rows, func(p model.Price) bool { return p.RowKey == rowKey })
-	if at < 0 {
-		return model.Price{}, false
-	}
-	return table.Rows[at], true
-}
-
-// pagePrice is what a page by a tier costs under a run's charge.
-func pagePrice(table *state.PriceTable, tier model.Tier, charge model.Charge) (micros int64, ok bool) {
-	row, quantity := charge.Of(tier)
-	price, ok := priceOf(table, row)
-	return price.Micros * int64(quantity), ok
-}
-
-// priced are the tiers that the table has a price for: a page by any other would cost nothing.
-func priced(table *state.PriceTable, tiers model.TierSet, charge model.Charge) (set model.TierSet) {
-	for _, tier := range tiers.Tiers() {
-		if _, found := pagePrice(table, tier, charge); found {
-			set |= model.TiersOf(tier)
-		}
-	}
-	return set
-}
-
-// cheapestPrice is the lowest price of a page among the tiers that have one.
-func cheapestPrice(table *state.PriceTable, tiers model.TierSet, charge model.Charge) (micros int64, ok bool) {
-	list := cheapestFirst(table, tiers, charge)
-	if len(list) == 0 {
-		return 0, false
-	}
-	return pagePrice(table, list[0], charge)
 }
 
 func stopRun(tx *state.Tx, p command.StopRunPayload) (command.Stopped, error) {

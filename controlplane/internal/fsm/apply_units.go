@@ -1,13 +1,13 @@
 package fsm
 
 import (
-	"cmp"
 	"slices"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // pageBudget is how many pages of a chain one dispatch may fetch (architecture, step 3).
@@ -18,7 +18,7 @@ type ledgerOfRun struct {
 	job    state.Job
 	run    *state.Run
 	entry  state.Entry
-	prices *state.PriceTable
+	prices price.List
 	dirty  bool
 }
 
@@ -44,7 +44,7 @@ func (b *batch) run(id ids.ID) *ledgerOfRun {
 	if job == nil || run == nil {
 		return nil
 	}
-	r := &ledgerOfRun{job: *job, run: run, entry: *b.tx.Entry(job.Entry), prices: b.tx.Prices(job.Prices)}
+	r := &ledgerOfRun{job: *job, run: run, entry: *b.tx.Entry(job.Entry), prices: b.tx.Prices(job.Prices).Rows}
 	r.entry.Lines = slices.Clone(r.entry.Lines)
 	b.runs[id] = r
 	b.order = append(b.order, id)
@@ -144,10 +144,10 @@ func (b *batch) fund(r *ledgerOfRun, wallet *state.Wallet, out *state.Out, want 
 	if !r.job.Charge.PaidOnly {
 		free = uint32(min(int64(want), max(wallet.Free, 0)))
 	}
-	tiers := cheapestFirst(r.prices, r.job.Tiers, r.job.Charge)
+	tiers := r.prices.CheapestFirst(r.job.Tiers, r.job.Charge)
 	for n := len(tiers); n > 0; n-- {
 		allowed := model.TiersOf(tiers[:n]...)
-		worst, _ := pagePrice(r.prices, tiers[n-1], r.job.Charge)
+		worst, _ := r.prices.Page(tiers[n-1], r.job.Charge)
 		paid := uint32(min(int64(want-free), b.affordable(r, wallet, worst)))
 		if free+paid == 0 {
 			continue
@@ -172,19 +172,8 @@ func (b *batch) affordable(r *ledgerOfRun, wallet *state.Wallet, price int64) in
 
 // capped says whether it is the run's cap that refuses the cheapest page.
 func (b *batch) capped(r *ledgerOfRun) bool {
-	cheapest, ok := cheapestPrice(r.prices, r.job.Tiers, r.job.Charge)
+	cheapest, ok := r.prices.Cheapest(r.job.Tiers, r.job.Charge)
 	return ok && r.job.MaxCharge != nil && *r.job.MaxCharge-r.job.Charged-r.run.Reserved < cheapest
-}
-
-// cheapestFirst are the tiers that have a price, by what a page by them costs; of equal ones the first that is tried.
-func cheapestFirst(table *state.PriceTable, tiers model.TierSet, charge model.Charge) []model.Tier {
-	list := priced(table, tiers, charge).Tiers()
-	slices.SortStableFunc(list, func(a, b model.Tier) int {
-		left, _ := pagePrice(table, a, charge)
-		right, _ := pagePrice(table, b, charge)
-		return cmp.Compare(left, right)
-	})
-	return list
 }
 
 func grantOf(job ids.ID, seq uint32, o *state.Out) command.Grant {
@@ -280,9 +269,8 @@ func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receip
 	r.dirty = true
 	before := out.Money()
 	paid := receipt.Outcome == model.Delivered && receipt.Quantity > 0
-	price, _ := priceOf(r.prices, receipt.PriceRow)
-	quantity := int64(receipt.Quantity)
-	charged, byFree := b.books.spend(b.books.wallet(r.job.Customer), out, paid, price.Micros*quantity)
+	row, _ := r.prices.Row(receipt.PriceRow)
+	charged, byFree := b.books.spend(b.books.wallet(r.job.Customer), out, paid, row.Of(int64(receipt.Quantity)))
 	b.daily.end(r.job.Customer, out.Read, paid)
 	out.Read = nil
 	r.run.Reserved += out.Money() - before
@@ -293,7 +281,7 @@ func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receip
 		r.job.Items += uint64(receipt.Items)
 		r.job.Charged += charged
 		if paid {
-			book(&r.entry, price, receipt.Quantity, charged, byFree)
+			book(&r.entry, row, receipt.Quantity, charged, byFree)
 		}
 	case model.Errored:
 		r.job.Pages++
@@ -304,11 +292,11 @@ func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receip
 }
 
 // book adds a delivered page to the entry's line of its price row.
-func book(e *state.Entry, price model.Price, quantity uint32, charged int64, byFree bool) {
-	at := slices.IndexFunc(e.Lines, func(l state.Line) bool { return l.RowKey == price.RowKey })
+func book(e *state.Entry, row price.Row, quantity uint32, charged int64, byFree bool) {
+	at := slices.IndexFunc(e.Lines, func(l state.Line) bool { return l.RowKey == row.RowKey })
 	if at < 0 {
 		at = len(e.Lines)
-		e.Lines = append(e.Lines, state.Line{RowKey: price.RowKey, Label: price.Label, UnitPrice: price.Micros})
+		e.Lines = append(e.Lines, state.Line{RowKey: row.RowKey, Label: row.Label, UnitPrice: row.Micros})
 	}
 	line := &e.Lines[at]
 	if byFree {

@@ -12,10 +12,11 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // testPrices are those of tests with few tiers: two a factor of five apart, and website contacts.
-var testPrices = []model.Price{
+var testPrices = price.List{
 	{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: 150},
 	{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 750},
 	{RowKey: "plugin:websitecontacts", Kind: "PLUGIN", Label: "Website contacts", Micros: 150},
@@ -25,14 +26,14 @@ var testPrices = []model.Price{
 var testTags = []string{"", model.ProductPageTag, model.ProductListTag, model.SearchTag, model.WebsiteContacts}
 
 // drawPrices is a price table: that of the specification, or one with any price in any row, and rows missing.
-func drawPrices(t *rapid.T) []model.Price {
+func drawPrices(t *rapid.T) price.List {
 	micros := map[string]int64{"tier:plain": 150, "tier:render": 750, "tier:super": 1500, "tier:render+super": 3750,
 		"plugin:/plugin/marketplace/pdp": 150, "plugin:/plugin/marketplace/search": 150, "plugin:/plugin/search": 1500,
 		"plugin:websitecontacts": 150}
 	usual := rapid.Bool().Draw(t, "usual prices")
-	var rows []model.Price
+	var rows price.List
 	for _, key := range slices.Sorted(maps.Keys(micros)) {
-		price := model.Price{RowKey: key, Micros: micros[key]}
+		price := price.Row{RowKey: key, Micros: micros[key]}
 		if !usual {
 			price.Micros = rapid.SampledFrom([]int64{-1, 0, 1, 150, 151, 750, 2000}).Draw(t, key)
 		}
@@ -67,7 +68,7 @@ func newMoney(t *rapid.T) *money {
 	return newMoneyAt(t, testPrices)
 }
 
-func newMoneyAt(t *rapid.T, prices []model.Price) *money {
+func newMoneyAt(t *rapid.T, prices price.List) *money {
 	d := &money{m: New(), now: 1, scrapers: map[ids.ID]ids.ID{}, delivered: map[ids.ID]map[model.Unit]bool{},
 		lines: map[ids.ID]map[string]state.Line{}, dishonest: map[ids.ID]bool{}}
 	d.must(t, command.CreateClusterPayload{Version: command.Newest, ID: d.ids.New(), Shards: 1, FreeGrant: 5, Prices: prices})
@@ -185,11 +186,11 @@ func (d *money) launch(t *rapid.T) {
 		return
 	}
 	job := d.m.Store().View().Job(launch.Job)
-	if _, found := priceOf(d.pricesOf(job), job.Charge.Row); !found && tag != "" {
+	if _, found := d.pricesOf(job).Rows.Row(job.Charge.Row); !found && tag != "" {
 		t.Fatalf("%q runs without a price", tag)
 	}
 	for _, tier := range job.Tiers.Tiers() {
-		if _, found := pagePrice(d.pricesOf(job), tier, job.Charge); !found {
+		if _, found := d.pricesOf(job).Rows.Page(tier, job.Charge); !found {
 			t.Fatalf("the run may use %s, which has no price", tier)
 		}
 	}
@@ -245,10 +246,10 @@ func (d *money) deliver(t *rapid.T) {
 		tier := rapid.SampledFrom(out.Tiers.Tiers()).Draw(t, "tier")
 		receipt.PriceRow, receipt.Quantity = job.Charge.Of(tier)
 	}
-	price, _ := priceOf(d.pricesOf(job), receipt.PriceRow)
+	row, _ := d.pricesOf(job).Rows.Row(receipt.PriceRow)
 	d.receipts = append(d.receipts, receipt)
 	d.settled(receipt)
-	want, line := price.Micros*int64(receipt.Quantity), d.line(job.ID, receipt.PriceRow)
+	want, line := row.Micros*int64(receipt.Quantity), d.line(job.ID, receipt.PriceRow)
 	switch {
 	case unpaid:
 	case out.Free > 0:
@@ -293,7 +294,7 @@ func (d *money) covers(t *rapid.T) {
 				t.Fatalf("seq %d of %+v is out by the tiers %s", seq, job, o.Tiers)
 			}
 			for _, tier := range o.Tiers.Tiers() {
-				if price, _ := pagePrice(d.pricesOf(job), tier, job.Charge); !o.Limited && price > o.Price {
+				if price, _ := d.pricesOf(job).Rows.Page(tier, job.Charge); !o.Limited && price > o.Price {
 					t.Fatalf("%d are held for a page that costs %d by %s: %+v", o.Price, price, tier, job)
 				}
 			}
@@ -361,8 +362,8 @@ func (d *money) give(t *rapid.T, receipt model.Receipt) {
 		t.Fatalf("%+v was charged twice, or not delivered", receipt)
 	}
 	d.settled(receipt)
-	price, _ := priceOf(d.pricesOf(before), receipt.PriceRow)
-	if cost := after.Charged - before.Charged; cost > min(price.Micros*int64(receipt.Quantity), held) {
+	row, _ := d.pricesOf(before).Rows.Row(receipt.PriceRow)
+	if cost := after.Charged - before.Charged; cost > min(row.Micros*int64(receipt.Quantity), held) {
 		t.Fatalf("%+v cost %d with %d held", receipt, cost, held)
 	}
 }

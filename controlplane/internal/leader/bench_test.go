@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
 )
@@ -100,7 +101,7 @@ func newLoop(t testing.TB, links uint32) *loop {
 	group, scraper := source.New(), source.New()
 	l.job = source.New()
 	for _, payload := range []command.Payload{
-		command.CreateClusterPayload{Version: command.Newest, ID: source.New(), Shards: loopShards, Prices: []model.Price{{RowKey: "tier:plain", Micros: 150}}},
+		command.CreateClusterPayload{Version: command.Newest, ID: source.New(), Shards: loopShards, Prices: price.List{{RowKey: "tier:plain", Micros: 150}}},
 		command.OpenCustomerPayload{Customer: "c", Entry: source.New()},
 		command.AdjustWalletPayload{Customer: "c", Entry: source.New(), Amount: 1 << 50},
 		command.PutGroupPayload{Create: true, ID: group, Customer: "c", Name: "g"},

@@ -16,7 +16,7 @@ func TestSealedTrialIsStoppedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, customer := context.Background(), w.runs[0].customer
-	if err := w.topUp(customer, 100*price); err != nil {
+	if err := w.topUp(customer, 100*pagePrice); err != nil {
 		t.Fatal(err)
 	}
 	trial := command.LaunchRunPayload{Job: w.ids.New(), Entry: w.ids.New(), Customer: customer, List: w.ids.New(), Links: 1,

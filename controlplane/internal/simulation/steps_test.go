@@ -399,7 +399,7 @@ func (w *world) order() error {
 			return err
 		}
 	case 1:
-		return w.topUp(truth.customer, int64(w.r.IntN(5*price)+1))
+		return w.topUp(truth.customer, int64(w.r.IntN(5*pagePrice)+1))
 	case 2:
 		w.now += day / 3
 	}

@@ -17,26 +17,27 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
 )
 
 const (
-	shards = 2
-	price  = 150
-	day    = 24 * 60 * 60 * 1000 // in milliseconds
+	shards    = 2
+	pagePrice = 150
+	day       = 24 * 60 * 60 * 1000 // in milliseconds
 )
 
 // prices of every tier and every endpoint: one endpoint is dearer than a browser.
-var prices = []model.Price{
-	{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: price},
-	{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 4*price + 7},
-	{RowKey: "tier:super", Kind: "TIER", Label: "Super", Micros: 10 * price},
-	{RowKey: "tier:render+super", Kind: "TIER", Label: "Render plus Super", Micros: 25 * price},
-	{RowKey: "plugin:" + model.ProductPageTag, Kind: "PLUGIN", Label: "Product pages", Micros: price},
-	{RowKey: "plugin:" + model.ProductListTag, Kind: "PLUGIN", Label: "Product lists", Micros: 2 * price},
-	{RowKey: "plugin:" + model.SearchTag, Kind: "PLUGIN", Label: "Search", Micros: 9 * price},
-	{RowKey: "plugin:" + model.WebsiteContacts, Kind: "PLUGIN", Label: "Contacts", Micros: price},
+var prices = price.List{
+	{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: pagePrice},
+	{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 4*pagePrice + 7},
+	{RowKey: "tier:super", Kind: "TIER", Label: "Super", Micros: 10 * pagePrice},
+	{RowKey: "tier:render+super", Kind: "TIER", Label: "Render plus Super", Micros: 25 * pagePrice},
+	{RowKey: "plugin:" + model.ProductPageTag, Kind: "PLUGIN", Label: "Product pages", Micros: pagePrice},
+	{RowKey: "plugin:" + model.ProductListTag, Kind: "PLUGIN", Label: "Product lists", Micros: 2 * pagePrice},
+	{RowKey: "plugin:" + model.SearchTag, Kind: "PLUGIN", Label: "Search", Micros: 9 * pagePrice},
+	{RowKey: "plugin:" + model.WebsiteContacts, Kind: "PLUGIN", Label: "Contacts", Micros: pagePrice},
 }
 
 // limits of website contacts are small enough to be reached.
@@ -155,7 +156,7 @@ func (w *world) addCustomer(ref string) error {
 	if _, err := w.propose(ctx, command.OpenCustomerPayload{Customer: ref, Entry: w.ids.New()}); err != nil {
 		return err
 	}
-	money := []int{100, 100, w.r.IntN(8), 0}[w.r.IntN(4)]*price + w.r.IntN(price)
+	money := []int{100, 100, w.r.IntN(8), 0}[w.r.IntN(4)]*pagePrice + w.r.IntN(pagePrice)
 	if money > 0 {
 		if err := w.topUp(ref, int64(money)); err != nil {
 			return err
@@ -237,7 +238,7 @@ func (w *world) launch(truth *runTruth) error {
 		payload.Daily = limits
 	}
 	if w.r.IntN(3) == 0 {
-		limit := int64(w.r.IntN(10*price) + 1)
+		limit := int64(w.r.IntN(10*pagePrice) + 1)
 		payload.MaxCharge = &limit
 	}
 	_, err := w.propose(context.Background(), payload)

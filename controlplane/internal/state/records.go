@@ -3,6 +3,7 @@ package state
 import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // All times in state are Unix milliseconds of state time: the leader's stamps, never a node's own clock. Money is in
@@ -157,8 +158,8 @@ func (j *Job) Trial() bool { return j.Source != "" }
 
 // PriceTable is a version of the prices. A job keeps the version that it was launched under.
 type PriceTable struct {
-	Version uint32        `cbor:"1,keyasint"`
-	Rows    []model.Price `cbor:"2,keyasint"`
+	Version uint32     `cbor:"1,keyasint"`
+	Rows    price.List `cbor:"2,keyasint"`
 }
 
 // Wallet is a customer's money, as the accounts of the ledger say it.

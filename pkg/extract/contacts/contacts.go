@@ -44,11 +44,6 @@ const (
 	maxAddresses = 100              // of a row
 )
 
-// Price is the row of the price table for a credit; a website that is charged costs two.
-func Price() model.Price {
-	return model.Price{RowKey: model.EndpointRow(model.WebsiteContacts), Kind: "PLUGIN", Label: "Website contacts", Micros: 150}
-}
-
 // Compile makes the extraction. It has columns of its own and reads a website as one page.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	var faults fault.List

@@ -24,17 +24,6 @@ func Tags() []string {
 	return tags
 }
 
-// Prices are the rows of the price table for the plugins' pages.
-func Prices() []model.Price {
-	var prices []model.Price
-	for _, p := range plugins() {
-		price := p.Price
-		price.RowKey = model.EndpointRow(p.Tag)
-		prices = append(prices, price)
-	}
-	return prices
-}
-
 // Compile picks the plugin that the recipe's endpoint names, the one for product pages unless told.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	var faults fault.List

@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 func TestCompile(t *testing.T) {
@@ -60,14 +61,13 @@ func TestListsAreNoProducts(t *testing.T) {
 
 // A plugin is whole: its tag is an endpoint's, and the price table has its row.
 func TestPlugins(t *testing.T) {
-	prices := Prices()
-	for i, tag := range Tags() {
+	for _, tag := range Tags() {
 		endpoint, known := model.EndpointOf(tag)
 		if !known || !strings.HasPrefix(tag, "/plugin/marketplace/") {
 			t.Errorf("%q is no plugin's tag", tag)
 		}
-		if p := prices[i]; p.RowKey != endpoint.Charge.Row || p.Kind != "PLUGIN" || p.Label == "" || p.Micros <= 0 {
-			t.Errorf("%s is charged as %+v, its price is %+v", tag, endpoint.Charge, p)
+		if row, priced := price.Standard().Row(endpoint.Charge.Row); !priced || row.Kind != price.Plugin {
+			t.Errorf("%s is charged as %+v, its price is %+v", tag, endpoint.Charge, row)
 		}
 	}
 	if Tags()[0] != model.ProductPageTag {

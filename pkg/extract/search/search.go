@@ -32,11 +32,6 @@ type Result struct {
 // Organic is the kind of a result that an engine says nothing else of.
 const Organic = "organic"
 
-// Price is the row of the price table for a page of results.
-func Price() model.Price {
-	return model.Price{RowKey: model.EndpointRow(model.SearchTag), Kind: "PLUGIN", Label: "Search-engine search", Micros: 1500}
-}
-
 // Compile checks and compiles the engine's fields. A recipe without an engine, which no launch has given one yet, reads
 // SearXNG's JSON.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {

@@ -8,8 +8,7 @@ import (
 
 // Plugin is the plugin.
 func Plugin() shop.Plugin {
-	return shop.Plugin{Tag: model.ProductPageTag, Read: read,
-		Price: model.Price{Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150}}
+	return shop.Plugin{Tag: model.ProductPageTag, Read: read}
 }
 
 func read(r *shop.Reader, p *shop.Page) []shop.Product {

@@ -9,6 +9,5 @@ import (
 
 // Plugin is the plugin.
 func Plugin() shop.Plugin {
-	return shop.Plugin{Tag: model.ProductListTag, Read: (*shop.Reader).List,
-		Price: model.Price{Kind: "PLUGIN", Label: "Marketplace plugins", Micros: 150}}
+	return shop.Plugin{Tag: model.ProductListTag, Read: (*shop.Reader).List}
 }

@@ -3,14 +3,12 @@ package shop
 import (
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/rows"
-	"shoal.dev/shoal/pkg/model"
 )
 
 // Plugin reads one kind of page of any shop.
 type Plugin struct {
-	Tag   string
-	Price model.Price // its row in the price table, whose key follows from the tag
-	Read  func(*Reader, *Page) []Product
+	Tag  string
+	Read func(*Reader, *Page) []Product
 }
 
 // Maker makes rows of pages. It is safe for concurrent use.

@@ -25,13 +25,13 @@ func (System) Now() time.Time { return time.Now() }
 // After is time.After.
 func (System) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// Pause waits; false when ctx ended.
+// Pause waits; false when ctx has ended, also where the time is up as well.
 func Pause(ctx context.Context, c Clock, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
 	case <-c.After(d):
-		return true
+		return ctx.Err() == nil
 	}
 }
 

@@ -46,8 +46,14 @@ func (c cluster) issue(t testing.TB, node string, roles ...string) *identity.Ide
 
 func (c cluster) port(t testing.TB, node string, roles ...string) *Port {
 	t.Helper()
+	return c.portTelling(t, slog.DiscardHandler, node, roles...)
+}
+
+// portTelling is a port with a log.
+func (c cluster) portTelling(t testing.TB, log slog.Handler, node string, roles ...string) *Port {
+	t.Helper()
 	p, err := Open(Config{Identity: c.issue(t, node, roles...), Listen: "127.0.0.1:0", Now: time.Now,
-		Logger: slog.New(slog.DiscardHandler)})
+		Logger: slog.New(log)})
 	if err != nil {
 		t.Fatal(err)
 	}

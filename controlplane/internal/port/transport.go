@@ -84,6 +84,7 @@ func (t *Transport) serve(from *connection) {
 	inbound.SetHeartbeatHandler(func(rpc raft.RPC) {
 		switch handle := t.heartbeat.Load(); {
 		case !t.isOwn(from, rpc):
+			_ = layer.conn.Close() // which ends serve
 		case handle != nil:
 			(*handle)(rpc)
 		default:
@@ -115,7 +116,8 @@ func (t *Transport) pass(rpc raft.RPC, layer *accepted) bool {
 	return false
 }
 
-// isOwn says whether a node speaks in its own name. Where it does not, it is refused.
+// isOwn says whether a node speaks in its own name. One that does not is told of and counted. It
+// gets no answer: it would keep the connection for its next request, and the connection ends here.
 func (t *Transport) isOwn(from *connection, rpc raft.RPC) bool {
 	name := ""
 	if said, ok := rpc.Command.(raft.WithRPCHeader); ok {
@@ -125,11 +127,9 @@ func (t *Transport) isOwn(from *connection, rpc raft.RPC) bool {
 	if name == from.peer.Node {
 		return true
 	}
-	t.port.refusedCalls.Add(1)
 	t.port.cfg.Logger.Warn("port: raft in another node's name was refused", "node", from.peer.Node,
 		"named", fmt.Sprintf("%.100q", name), "request", fmt.Sprintf("%T", rpc.Command))
-	rpc.Respond(nil, errors.New("port: the request is in another node's name"))
-	_ = from.Close()
+	t.port.refusedCalls.Add(1)
 	return false
 }
 

@@ -1,8 +1,11 @@
 package port
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,10 +60,26 @@ func transport(t *testing.T, p *Port) (*Transport, <-chan any) {
 	return tr, reached
 }
 
+// told counts what a log has of requests in another's name.
+type told struct {
+	slog.Handler
+	refusals atomic.Uint64
+}
+
+func (*told) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *told) Handle(_ context.Context, r slog.Record) error {
+	if r.Level == slog.LevelWarn && strings.Contains(r.Message, "in another node's name") {
+		h.refusals.Add(1)
+	}
+	return nil
+}
+
 // A node with the role controlplane speaks Raft in its own name, and in no other's.
 func TestRaftIsSpokenInOnesOwnName(t *testing.T) {
 	c := newCluster(t, "prod")
-	voter := c.port(t, "cp-1", identity.ControlPlane)
+	log := &told{Handler: slog.DiscardHandler}
+	voter := c.portTelling(t, log, "cp-1", identity.ControlPlane)
 	other := c.port(t, "cp-2", identity.ControlPlane)
 	_, reached := transport(t, voter)
 	asking, _ := transport(t, other)
@@ -129,5 +148,8 @@ func TestRaftIsSpokenInOnesOwnName(t *testing.T) {
 		} else {
 			<-reached
 		}
+	}
+	if _, counted := voter.Refused(); log.refusals.Load() != counted {
+		t.Errorf("the log tells of %d refusals of %d", log.refusals.Load(), counted)
 	}
 }

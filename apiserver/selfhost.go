@@ -56,11 +56,11 @@ func SelfKey(ctx context.Context, c client.Client, source ids.Source, dataDir st
 	if !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("api key: %w", err)
 	}
-	if _, err := c.Do(ctx, client.OpenCustomer{Customer: SelfCustomer, Entry: source.New()}, nil); err != nil {
+	if _, err := client.Do(ctx, c, client.OpenCustomer{Customer: SelfCustomer, Entry: source.New()}, nil); err != nil {
 		return "", fmt.Errorf("open the self-hosting customer: %w", err)
 	}
 	secret := auth.NewSecret()
-	_, err = c.Do(ctx, client.MintKey{ID: source.New(), Customer: SelfCustomer, Prefix: secret.Prefix, Hash: secret.Hash,
+	_, err = client.Do(ctx, c, client.MintKey{ID: source.New(), Customer: SelfCustomer, Prefix: secret.Prefix, Hash: secret.Hash,
 		Name: "first key", Scope: model.ScopeUser}, nil)
 	if err != nil {
 		return "", fmt.Errorf("mint the first key: %w", err)

@@ -128,7 +128,7 @@ func TestRestoreUnderLoad(t *testing.T) {
 		work.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				within, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-				_, err := node.Do(within, client.OpenCustomer{Customer: fmt.Sprint(name, "-", n)}, nil)
+				_, err := client.Do(within, node, client.OpenCustomer{Customer: fmt.Sprint(name, "-", n)}, nil)
 				cancel()
 				if err != nil {
 					t.Errorf("a write through %s: %v", name, err)
@@ -328,7 +328,7 @@ func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 	kept := launch(t, s, config, customer, scraper, 3)
 	end := func(job ids.ID) {
 		t.Helper()
-		if _, err := s.Do(patient(t), client.StopRun{Customer: customer, Job: job}, nil); err != nil {
+		if _, err := client.Do(patient(t), s, client.StopRun{Customer: customer, Job: job}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,7 +16,7 @@ func benchFresh(b *testing.B, r *running) {
 
 func benchDo(b *testing.B, r *running) {
 	for b.Loop() {
-		if _, err := r.Do(b.Context(), client.TouchKeys{}, nil); err != nil {
+		if _, err := client.Do(b.Context(), r, client.TouchKeys{}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

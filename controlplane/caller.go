@@ -15,8 +15,8 @@ type caller struct{ s *Server }
 
 var _ client.Client = caller{}
 
-// Do implements client.Client.
-func (c caller) Do(ctx context.Context, payload command.Payload, call *client.Call) (any, error) {
+// Propose implements client.Client.
+func (c caller) Propose(ctx context.Context, payload command.Payload, call *client.Call) (any, error) {
 	id := c.s.config.IDs.New()
 	_, claims := payload.(command.ClaimCallPayload)
 	var under *command.Call
@@ -36,14 +36,8 @@ func (c caller) Do(ctx context.Context, payload command.Payload, call *client.Ca
 	if result.Err != nil {
 		return nil, result.Err
 	}
-	if claims && !result.Replayed {
-		if call != nil {
-			call.Ticket = id
-		}
-		return nil, nil
-	}
-	if _, none := result.Value.(command.None); none {
-		return nil, nil
+	if claims && call != nil && !result.Replayed {
+		call.Ticket = id
 	}
 	return result.Value, nil
 }

@@ -67,25 +67,25 @@ func TestIdempotencyHoldsBetweenNodes(t *testing.T) {
 	call := func() *client.Call { return &client.Call{Customer: "ann", Operation: "mint", Key: "k", Request: 7} }
 	first, second := call(), call()
 	mint := client.MintKey{ID: ids.ID{1}, Customer: "ann", Prefix: "abcdefg", Scope: model.ScopeUser}
-	one, err := client.Do[client.Key](ctx, c.at(1), mint, first)
+	one, err := client.Do(ctx, c.at(1), mint, first)
 	if err != nil || first.Replayed {
 		t.Fatal(err, first.Replayed)
 	}
-	two, err := client.Do[client.Key](ctx, c.at(2), mint, second)
+	two, err := client.Do(ctx, c.at(2), mint, second)
 	if err != nil || !second.Replayed || two != one {
 		t.Fatalf("at another node: %+v, want %+v, replayed %v, %v", two, one, second.Replayed, err)
 	}
 	claim := &client.Call{Customer: "ann", Operation: "run", Key: "k", Request: 1}
 	boot := c.at(1).config.Boot
-	if _, err := c.at(1).Do(ctx, client.ClaimCall{List: ids.ID{9}, Node: "node-1", Boot: boot}, claim); err != nil {
+	if _, err := client.Do(ctx, c.at(1), client.ClaimCall{List: ids.ID{9}, Node: "node-1", Boot: boot}, claim); err != nil {
 		t.Fatal(err)
 	}
 	other := *claim
 	other.Ticket = ids.ID{}
-	if _, err := c.at(2).Do(ctx, client.ClaimCall{Node: "node-2"}, &other); fault.CodeOf(err) != fault.IdempotencyInFlight {
+	if _, err := client.Do(ctx, c.at(2), client.ClaimCall{Node: "node-2"}, &other); fault.CodeOf(err) != fault.IdempotencyInFlight {
 		t.Fatalf("a claim of the same key at another node: %v", err)
 	}
-	if _, err := c.at(1).Do(ctx, client.ReleaseClaim{}, claim); err != nil {
+	if _, err := client.Do(ctx, c.at(1), client.ReleaseClaim{}, claim); err != nil {
 		t.Fatal(err)
 	}
 	if fresh(t, c.at(2)).ClaimOfList(ids.ID{9}) != nil {
@@ -102,7 +102,7 @@ func TestWriteOfUnknownOutcome(t *testing.T) {
 	balance := func() int64 { return c.at(c.leader()).View().Wallet("ann").Balance() }
 	adjust := func(amount int64) (*client.Call, error) {
 		call := &client.Call{Customer: "ann", Operation: "adjust", Key: fmt.Sprint(amount), Request: 1}
-		_, err := c.at(3).Do(patient(t), client.AdjustWallet{Customer: "ann", Entry: c.configs[3].IDs.New(), Amount: amount}, call)
+		_, err := client.Do(patient(t), c.at(3), client.AdjustWallet{Customer: "ann", Entry: c.configs[3].IDs.New(), Amount: amount}, call)
 		return call, err
 	}
 	slow := c.at(3)
@@ -207,12 +207,12 @@ func TestRolesDecideWhatIsForwarded(t *testing.T) {
 	c.ready(1)
 	r, ctx := c.at(1), patient(t)
 	for what, err := range map[string]error{
-		"an API command":  second(r.Do(ctx, client.OpenCustomer{Customer: "ann"}, nil)),
-		"the leader's":    second(r.Do(ctx, command.CloseRunPayload{}, nil)),
+		"an API command":  second(client.Do(ctx, r, client.OpenCustomer{Customer: "ann"}, nil)),
+		"the leader's":    second(client.Do(ctx, r, command.CloseRunPayload{}, nil)),
 		"a settlement":    r.Settle(ctx, []model.Receipt{{Job: ids.ID{1}}}, nil),
 		"another's beat":  second(r.Heartbeat(ctx, client.Heartbeat{Node: "voter-0"})),
-		"another's name":  second(r.Do(ctx, command.RegisterNodePayload{Name: "voter-0"}, nil)),
-		"a role it lacks": second(r.Do(ctx, command.RegisterNodePayload{Name: "f-1", Roles: []string{"billing"}}, nil)),
+		"another's name":  second(client.Do(ctx, r, command.RegisterNodePayload{Name: "voter-0"}, nil)),
+		"a role it lacks": second(client.Do(ctx, r, command.RegisterNodePayload{Name: "f-1", Roles: []string{"billing"}}, nil)),
 	} {
 		if fault.CodeOf(err) != fault.ScopeRejected {
 			t.Errorf("%s: %v", what, err)
@@ -383,7 +383,7 @@ func randomCommands(t *testing.T, r *running, random *rand.Rand, count int) {
 		case 5:
 			payload = command.SettlePayload{Receipts: []model.Receipt{{Job: r.config.IDs.New()}}}
 		}
-		_, err := r.Do(ctx, payload, nil)
+		_, err := r.Propose(ctx, payload, nil)
 		if code := fault.CodeOf(err); code == fault.Unavailable || code == fault.Internal || code == fault.ScopeRejected {
 			t.Errorf("%T: %v", payload, err)
 			return
@@ -464,7 +464,7 @@ func TestStoppingLeadersHandOver(t *testing.T) {
 	r := c.at(3)
 	for what, ask := range map[string]func() error{
 		"Do": func() error {
-			return second(r.Do(patient(t), client.OpenCustomer{Customer: r.config.IDs.New().String()}, nil))
+			return second(client.Do(patient(t), r, client.OpenCustomer{Customer: r.config.IDs.New().String()}, nil))
 		},
 		"Fresh": func() error { return second(r.Fresh(patient(t))) },
 		"Heartbeat": func() error {

@@ -19,7 +19,7 @@ func TestLeaderIsElectedOnSlowDisks(t *testing.T) {
 	began := time.Now()
 	n = c.untilLed()
 	t.Logf("a leader after %v", time.Since(began).Round(time.Millisecond))
-	if _, err := c.at(n).Do(patient(t), client.TouchKeys{}, nil); err != nil {
+	if _, err := client.Do(patient(t), c.at(n), client.TouchKeys{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	c.writes.Store(0)

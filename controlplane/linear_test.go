@@ -139,14 +139,14 @@ func (h *historian) do(r *running, in op) (outcome, error) {
 	ctx := patient(h.t)
 	switch in.kind {
 	case "add":
-		entry, err := client.Do[client.Entry](ctx, r, client.AdjustWallet{Customer: in.customer, Entry: r.config.IDs.New(),
+		entry, err := client.Do(ctx, r, client.AdjustWallet{Customer: in.customer, Entry: r.config.IDs.New(),
 			Amount: in.amount}, nil)
 		return outcome{balance: entry.BalanceAfter, entries: entry.Sequence}, err
 	case "mint":
-		_, err := r.Do(ctx, client.MintKey{ID: in.key, Customer: in.customer, Prefix: in.key.String()[17:], Scope: model.ScopeUser}, nil)
+		_, err := client.Do(ctx, r, client.MintKey{ID: in.key, Customer: in.customer, Prefix: in.key.String()[17:], Scope: model.ScopeUser}, nil)
 		return outcome{}, err
 	case "revoke":
-		_, err := r.Do(ctx, client.RevokeKey{ID: in.key, Customer: in.customer}, nil)
+		_, err := client.Do(ctx, r, client.RevokeKey{ID: in.key, Customer: in.customer}, nil)
 		if fault.CodeOf(err) == fault.KeyNotFound {
 			return outcome{missing: true}, nil
 		}
@@ -324,7 +324,7 @@ func BenchmarkFailover(b *testing.B) {
 		}
 		c.net.cut(c.configs[n].Node) // at once, as a death is
 		from := time.Now()
-		if _, err := c.at(3).Do(patient(b), client.TouchKeys{}, nil); err != nil {
+		if _, err := client.Do(patient(b), c.at(3), client.TouchKeys{}, nil); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(from))

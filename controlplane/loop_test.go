@@ -97,7 +97,7 @@ func prepare(t *testing.T, r *running, config Config) (customer string, scraper 
 		client.PutScraper{Create: true, ID: scraper, Customer: customer, Group: group,
 			Spec: model.Scraper{Name: "s", Type: model.SingleProduct}},
 	} {
-		if _, err := r.Do(ctx, payload, nil); err != nil {
+		if _, err := r.Propose(ctx, payload, nil); err != nil {
 			t.Fatalf("%T: %v", payload, err)
 		}
 	}
@@ -112,7 +112,7 @@ func launch(t *testing.T, r *running, config Config, customer string, scraper id
 		urls[i] = fmt.Sprintf("https://host%0*d.example/%d", i%7, 0, i)
 	}
 	config.Store.(*lists).add(list, urls...)
-	launched, err := client.Do[client.Launched](patient(t), r, client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(),
+	launched, err := client.Do(patient(t), r, client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(),
 		Customer: customer, Scraper: scraper, List: list, Links: uint32(links), Tiers: model.TiersOf(model.Plain)}, nil)
 	if err != nil {
 		t.Fatal(err)

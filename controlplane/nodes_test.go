@@ -25,7 +25,7 @@ type peer struct {
 func join(t *testing.T, r *running, name string, capacity uint32) *peer {
 	t.Helper()
 	p := &peer{t: t, r: r, beat: client.Heartbeat{Node: name, Boot: ids.Random{Now: time.Now}.New()}}
-	_, err := r.Do(t.Context(), client.RegisterNode{Name: name, Boot: p.beat.Boot, Capacity: capacity, Version: "v2",
+	_, err := client.Do(t.Context(), r, client.RegisterNode{Name: name, Boot: p.beat.Boot, Capacity: capacity, Version: "v2",
 		Roles: []string{"fetcher"}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func statusOf(t *testing.T, r *running, name string) client.NodeStatus {
 
 func drain(t *testing.T, r *running, name string, draining bool) {
 	t.Helper()
-	if _, err := r.Do(t.Context(), client.DrainNode{Name: name, Draining: draining}, nil); err != nil {
+	if _, err := client.Do(t.Context(), r, client.DrainNode{Name: name, Draining: draining}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -75,7 +75,7 @@ func drain(t *testing.T, r *running, name string, draining bool) {
 func TestNodesAndDrain(t *testing.T) {
 	t.Parallel()
 	r := serve(t, testConfig(t, t.TempDir()))
-	if _, err := r.Do(t.Context(), client.DrainNode{Name: "nobody", Draining: true}, nil); fault.CodeOf(err) != fault.NotFound {
+	if _, err := client.Do(t.Context(), r, client.DrainNode{Name: "nobody", Draining: true}, nil); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("drain of an unknown node: %v", err)
 	}
 	f := join(t, r, "f", 3)
@@ -187,7 +187,7 @@ func TestAnswersAreNotOvertaken(t *testing.T) {
 	})
 	others.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
-			_, err := r.Do(ctx, client.DrainNode{Name: []string{"a", "b"}[n/2%2], Draining: n%2 == 0}, nil)
+			_, err := client.Do(ctx, r, client.DrainNode{Name: []string{"a", "b"}[n/2%2], Draining: n%2 == 0}, nil)
 			if err != nil && !errors.Is(err, context.Canceled) && ctx.Err() == nil {
 				t.Error(err)
 			}

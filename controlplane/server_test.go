@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 func openCustomer(t *testing.T, c client.Client, ref string) client.Customer {
 	t.Helper()
-	customer, err := client.Do[client.Customer](patient(t), c, client.OpenCustomer{Customer: ref}, nil)
+	customer, err := client.Do(patient(t), c, client.OpenCustomer{Customer: ref}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestPricesOfNewEndpoints(t *testing.T) {
 	if !has(newer, contacts) || !has(newer, render) || fresh(t, newer).CurrentPrices().Version != 2 {
 		t.Fatalf("the prices are %+v", fresh(t, newer).CurrentPrices())
 	}
-	if _, err := newer.Do(patient(t), client.PutPrices{Rows: config.Prices[:1]}, nil); err != nil {
+	if _, err := client.Do(patient(t), newer, client.PutPrices{Rows: config.Prices[:1]}, nil); err != nil {
 		t.Fatal(err)
 	}
 	newer.stop()
@@ -209,31 +209,33 @@ func TestClaimIsCompletedUnderItsTicket(t *testing.T) {
 		return &client.Call{Customer: customer, Operation: "run", Key: "k", Request: 1}
 	}
 	mine, list := call(), config.IDs.New()
-	if answer, err := r.Do(ctx, client.ClaimCall{List: list, Node: config.Node, Boot: config.Boot}, mine); err != nil || answer != nil || mine.Replayed {
-		t.Fatalf("claim: %v, %v, replayed %v", answer, err, mine.Replayed)
+	claims := client.ClaimCall{List: list, Node: config.Node, Boot: config.Boot}
+	if replay, err := client.Begin[client.LaunchRun](ctx, r, claims, mine); err != nil || replay != nil || mine.Replayed {
+		t.Fatalf("claim: %v, %v, replayed %v", replay, err, mine.Replayed)
 	}
 	if claim := fresh(t, r).ClaimOfList(list); claim == nil {
 		t.Fatalf("claim: %+v", claim)
 	}
-	if _, err := r.Do(ctx, client.ClaimCall{}, call()); fault.CodeOf(err) != fault.IdempotencyInFlight {
+	if _, err := client.Do(ctx, r, client.ClaimCall{}, call()); fault.CodeOf(err) != fault.IdempotencyInFlight {
 		t.Fatalf("a second claim: %v", err)
 	}
-	if _, err := r.Do(ctx, client.ReleaseClaim{}, mine); err != nil {
+	if _, err := client.Do(ctx, r, client.ReleaseClaim{}, mine); err != nil {
 		t.Fatal(err)
 	}
 	mine = call()
-	if _, err := r.Do(ctx, client.ClaimCall{List: list, Node: config.Node, Boot: config.Boot}, mine); err != nil {
+	if _, err := client.Do(ctx, r, client.ClaimCall{List: list, Node: config.Node, Boot: config.Boot}, mine); err != nil {
 		t.Fatalf("a claim after the release: %v", err)
 	}
 	config.Store.(*lists).add(list, "https://a.example/")
 	run := client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(), Customer: customer, Scraper: scraper, List: list,
 		Links: 1, Tiers: model.TiersOf(model.Plain)}
-	launched, err := client.Do[client.Launched](ctx, r, run, mine)
+	launched, err := client.Do(ctx, r, run, mine)
 	if err != nil || mine.Replayed {
 		t.Fatalf("launch under the ticket: %v, replayed %v", err, mine.Replayed)
 	}
 	again := call()
-	if replay, err := client.Do[client.Launched](ctx, r, client.ClaimCall{}, again); err != nil || !again.Replayed || replay != launched {
+	replay, err := client.Begin[client.LaunchRun](ctx, r, client.ClaimCall{}, again)
+	if err != nil || !again.Replayed || *replay != launched {
 		t.Fatalf("a claim after the effect: %+v, %v, replayed %v", replay, err, again.Replayed)
 	}
 }
@@ -279,10 +281,10 @@ func TestTrialsAreCleanedUp(t *testing.T) {
 	trial := client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(), Customer: customer, List: config.IDs.New(), Links: 1,
 		Tiers: model.TiersOf(model.Plain), Trial: &client.Trial{Source: model.SourcePreviewURL}}
 	store.add(trial.List, "https://a.example/")
-	if _, err := first.Do(patient(t), trial, nil); err != nil {
+	if _, err := client.Do(patient(t), first, trial, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := first.Do(patient(t), client.StopRun{Customer: customer, Job: trial.Job}, nil); err != nil {
+	if _, err := client.Do(patient(t), first, client.StopRun{Customer: customer, Job: trial.Job}, nil); err != nil {
 		t.Fatal(err)
 	}
 	store.mu.Lock()
@@ -465,7 +467,7 @@ func TestFreshHoldsWhatWasAppliedBefore(t *testing.T) {
 		work.Go(func() {
 			for n := range 50 {
 				ref := fmt.Sprint(c, "-", n)
-				if _, err := r.Do(ctx, client.OpenCustomer{Customer: ref}, nil); err != nil {
+				if _, err := client.Do(ctx, r, client.OpenCustomer{Customer: ref}, nil); err != nil {
 					t.Error(err)
 					return
 				}
@@ -483,7 +485,7 @@ func TestFreshHoldsWhatWasAppliedBefore(t *testing.T) {
 func TestConfirmedAlone(t *testing.T) {
 	t.Parallel()
 	alone := serve(t, testConfig(t, t.TempDir()))
-	if _, err := alone.Do(patient(t), client.TouchKeys{}, nil); err != nil {
+	if _, err := client.Do(patient(t), alone, client.TouchKeys{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	index, ok := alone.confirmedAlone()
@@ -496,7 +498,7 @@ func TestConfirmedAlone(t *testing.T) {
 	}
 	alone.leading.Store(l)
 	c := newNodes(t, 3, 0)
-	if _, err := c.at(0).Do(patient(t), client.TouchKeys{}, nil); err != nil {
+	if _, err := client.Do(patient(t), c.at(0), client.TouchKeys{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 3 {
@@ -523,7 +525,7 @@ func TestFreshOfTheOnlyNode(t *testing.T) {
 	held.Store(true)
 	done := make(chan error, 1)
 	go func() {
-		_, err := r.Do(patient(t), client.OpenCustomer{Customer: "new"}, nil)
+		_, err := client.Do(patient(t), r, client.OpenCustomer{Customer: "new"}, nil)
 		done <- err
 	}()
 	<-applying
@@ -592,7 +594,7 @@ func TestStoppedServerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	r := serve(t, testConfig(t, t.TempDir()))
 	r.stop()
-	if _, err := r.Do(patient(t), client.OpenCustomer{Customer: "ann"}, nil); fault.CodeOf(err) != fault.Unavailable {
+	if _, err := client.Do(patient(t), r, client.OpenCustomer{Customer: "ann"}, nil); fault.CodeOf(err) != fault.Unavailable {
 		t.Fatalf("Do: %v", err)
 	}
 	if err := r.Run(t.Context()); err == nil || errors.Is(err, context.Canceled) {

@@ -62,7 +62,7 @@ func (f *fleet) join(name string, capacity uint32) (stop func()) {
 	f.t.Helper()
 	config := f.fetcher
 	config.Node, config.Boot = name, config.IDs.New()
-	_, err := f.control.Do(f.t.Context(), controlclient.RegisterNode{Name: name, Boot: config.Boot, Capacity: capacity,
+	_, err := controlclient.Do(f.t.Context(), f.control, controlclient.RegisterNode{Name: name, Boot: config.Boot, Capacity: capacity,
 		Roles: []string{"fetcher"}}, nil)
 	if err != nil {
 		f.t.Fatal(err)

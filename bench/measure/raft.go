@@ -119,7 +119,7 @@ func (m *Raft) measure(ctx context.Context, c client.Client, writers int, table 
 		running.Go(func() {
 			for time.Now().Before(end) && ctx.Err() == nil {
 				at := time.Now()
-				if _, err := c.Do(ctx, client.TouchKeys{}, nil); err != nil {
+				if _, err := client.Do(ctx, c, client.TouchKeys{}, nil); err != nil {
 					cancel(err)
 				}
 				each[i].add(time.Since(at))

@@ -5,7 +5,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"shoal.dev/shoal/controlplane/internal/command"
@@ -87,10 +86,11 @@ const Patience = 30 * time.Second
 
 // Client is safe for concurrent use.
 type Client interface {
-	// Do proposes a command and waits until this node has applied it; the result's type stands at the command. call may
-	// be nil. Faults of the command are *fault.Error; when the outcome cannot be learnt within ctx, or Patience, the error's
-	// code is unavailable and the command may or may not have been applied: Do has tried the same command id all along.
-	Do(ctx context.Context, payload command.Payload, call *Call) (any, error)
+	// Propose is what Do and Begin go by, before the result has its type. It proposes a command and waits until this node
+	// has applied it. call may be nil. Faults of the command are *fault.Error. When the outcome cannot be learnt within
+	// ctx, or Patience, the error's code is unavailable, and the command may or may not have been applied. Propose has
+	// tried the same command id all along.
+	Propose(ctx context.Context, payload command.Payload, call *Call) (any, error)
 	// View is this node's copy of the state, which may lag behind the leader's.
 	View() *View
 	// Fresh is a view that holds everything that was applied anywhere before the call (a linearizable read).
@@ -207,16 +207,27 @@ type NodeStatus struct {
 	Lag        *uint64 // Raft entries that it had not applied when it was asked; nil: it did not say
 }
 
-// Do is Client.Do with the result's type.
-func Do[R any](ctx context.Context, c Client, payload command.Payload, call *Call) (R, error) {
-	var none R
-	result, err := c.Do(ctx, payload, call)
+// Do proposes a command by Client.Propose. The command's declaration gives the result its type.
+func Do[R any](ctx context.Context, c Client, payload command.Of[R], call *Call) (R, error) {
+	result, err := c.Propose(ctx, payload, call)
 	if err != nil {
+		var none R
 		return none, err
 	}
-	typed, ok := result.(R)
-	if !ok {
-		return none, fmt.Errorf("client: command %d answered %T", payload.Declaration().Number, result)
+	return command.ResultOf(payload, result)
+}
+
+// Begin claims a call's key for an effect that a command of the type P is going to complete. replay is nil, or what that
+// command answered when the call was made before. call is not nil.
+func Begin[P command.Of[R], R any](ctx context.Context, c Client, claim ClaimCall, call *Call) (replay *R, err error) {
+	answer, err := c.Propose(ctx, claim, call)
+	if err != nil || !call.Replayed {
+		return nil, err
 	}
-	return typed, nil
+	var completes P
+	result, err := command.ResultOf(completes, answer)
+	if err != nil {
+		return nil, err
+	}
+	return &result, nil
 }

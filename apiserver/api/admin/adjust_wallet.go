@@ -38,7 +38,7 @@ func AdjustWallet(s api.Services) *operation.Operation {
 		Access:  auth.Admin, Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.AmountOverflow},
 	}, func(ctx context.Context, from *operation.Caller, in *adjustRequest) (wallet.Transaction, error) {
-		entry, err := client.Do[client.Entry](ctx, s.Client, client.AdjustWallet{Customer: in.Ref, Entry: s.IDs.New(),
+		entry, err := client.Do(ctx, s.Client, client.AdjustWallet{Customer: in.Ref, Entry: s.IDs.New(),
 			Amount: in.Body.AmountMicros, Note: in.Body.Note}, from.Call)
 		if err != nil {
 			return wallet.Transaction{}, err

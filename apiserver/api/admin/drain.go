@@ -49,6 +49,6 @@ func drain(ctx context.Context, s api.Services, view *client.View, name string, 
 				"node %q is no fetcher: it has nothing to hand over", name)
 		}
 	}
-	_, err := s.Client.Do(ctx, client.DrainNode{Name: name, Draining: draining}, nil)
+	_, err := client.Do(ctx, s.Client, client.DrainNode{Name: name, Draining: draining}, nil)
 	return operation.None{}, err
 }

@@ -61,7 +61,7 @@ func Put(s api.Services) *operation.Operation {
 		if put.DataTable == "" {
 			put.DataTable = tableName(put.Name)
 		}
-		made, err := client.Do[client.Group](ctx, s.Client, put, from.Call)
+		made, err := client.Do(ctx, s.Client, put, from.Call)
 		if errors.Is(err, fault.New(fault.GroupNotFound, "")) {
 			// specification 7: an update of what does not exist for this customer answers 400
 			return Group{}, fault.Invalid(fault.NotFound, "id", "there is no such group")

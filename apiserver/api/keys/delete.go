@@ -25,7 +25,7 @@ func Delete(s api.Services) *operation.Operation {
 		Access:      auth.Write, Rate: limits.General,
 		Errors: []fault.Code{fault.KeyNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None, error) {
-		_, err := s.Client.Do(ctx, client.RevokeKey{Customer: from.Customer, ID: in.ID}, nil)
+		_, err := client.Do(ctx, s.Client, client.RevokeKey{Customer: from.Customer, ID: in.ID}, nil)
 		return operation.None{}, err
 	})
 }

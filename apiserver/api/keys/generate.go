@@ -47,7 +47,7 @@ func Generate(s api.Services) *operation.Operation {
 		Errors: []fault.Code{fault.InvalidScope, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *generateRequest) (Minted, error) {
 		secret := auth.NewSecret()
-		key, err := client.Do[client.Key](ctx, s.Client, client.MintKey{ID: s.IDs.New(), Customer: from.Customer,
+		key, err := client.Do(ctx, s.Client, client.MintKey{ID: s.IDs.New(), Customer: from.Customer,
 			Prefix: secret.Prefix, Hash: secret.Hash, Name: in.Name, Scope: in.Scope}, nil)
 		if err != nil {
 			return Minted{}, err

@@ -57,13 +57,14 @@ func begin(ctx context.Context, s api.Services, from *operation.Caller, operatio
 	if l.own {
 		l.call = &client.Call{Customer: from.Customer, Operation: operation, Key: "list " + l.list.String()}
 	}
-	result, err := s.Client.Do(ctx, client.ClaimCall{List: l.list, Node: s.Node, Boot: s.Boot}, l.call)
+	claim := client.ClaimCall{List: l.list, Node: s.Node, Boot: s.Boot}
+	replay, err = client.Begin[client.LaunchRun](ctx, s.Client, claim, l.call)
 	if err != nil {
 		return nil, nil, err
 	}
-	if launched, done := result.(client.Launched); done {
-		from.Job = launched.Job
-		return nil, &launched, nil
+	if replay != nil {
+		from.Job = replay.Job
+		return nil, replay, nil
 	}
 	renewing, end := context.WithCancel(ctx)
 	l.endRenewal = end
@@ -74,7 +75,7 @@ func begin(ctx context.Context, s api.Services, from *operation.Caller, operatio
 func (l *launch) renew(ctx context.Context) {
 	for clock.Pause(ctx, l.Clock, renewEvery) {
 		// A failed renewal is made up for by the next, or seen by hold.
-		_, _ = l.Client.Do(ctx, client.RenewClaims{Node: l.Node, Boot: l.Boot}, nil)
+		_, _ = client.Do(ctx, l.Client, client.RenewClaims{Node: l.Node, Boot: l.Boot}, nil)
 	}
 }
 
@@ -95,7 +96,7 @@ func (l *launch) end(ctx context.Context) {
 	default:
 		_ = l.writer.Abort(ctx)
 	}
-	_, _ = l.Client.Do(ctx, client.ReleaseClaim{}, l.call)
+	_, _ = client.Do(ctx, l.Client, client.ReleaseClaim{}, l.call)
 }
 
 // taken counts an intake.
@@ -204,7 +205,7 @@ func (l *launch) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 	if l.own {
 		under = nil
 	}
-	launched, err := client.Do[client.Launched](ctx, l.Client, run, under)
+	launched, err := client.Do(ctx, l.Client, run, under)
 	// A coded refusal is certain; any other failure may hide a run that was made. The key's first run may be another.
 	l.made = err == nil && launched.Job == run.Job
 	l.maybe = err != nil && (fault.CodeOf(err) == fault.Unavailable || fault.CodeOf(err) == fault.Internal)
@@ -216,7 +217,7 @@ func (l *launch) hold(ctx context.Context) error {
 	if l.Clock.Now().Sub(l.begun) < renewEvery {
 		return nil
 	}
-	if _, err := l.Client.Do(ctx, client.RenewClaims{Node: l.Node, Boot: l.Boot}, nil); err != nil {
+	if _, err := client.Do(ctx, l.Client, client.RenewClaims{Node: l.Node, Boot: l.Boot}, nil); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, client.Patience)

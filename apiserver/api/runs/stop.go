@@ -30,7 +30,7 @@ func Stop(s api.Services) *operation.Operation {
 		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required, Status: 200,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *stopRequest) (operation.None, error) {
-		stopped, err := client.Do[client.Stopped](ctx, s.Client, client.StopRun{Customer: from.Customer, Scraper: in.ID}, from.Call)
+		stopped, err := client.Do(ctx, s.Client, client.StopRun{Customer: from.Customer, Scraper: in.ID}, from.Call)
 		if err != nil {
 			return operation.None{}, err
 		}

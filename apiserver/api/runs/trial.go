@@ -71,7 +71,7 @@ func Try(ctx context.Context, s api.Services, from *operation.Caller, operation 
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
 	// What cannot be stopped now ends by itself, and costs a page.
-	_, _ = s.Client.Do(stopping, client.StopRun{Customer: from.Customer, Job: job}, nil)
+	_, _ = client.Do(stopping, s.Client, client.StopRun{Customer: from.Customer, Job: job}, nil)
 	return nil, err
 }
 

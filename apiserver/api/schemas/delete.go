@@ -53,7 +53,7 @@ func Delete(s api.Services) *operation.Operation {
 		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.SchemaNotFound}, api.CommitErrors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None, error) {
-		_, err := s.Client.Do(ctx, client.DeleteSchema{Deletion: deletion(from, in.ID), Token: in.Text()}, from.Call)
+		_, err := client.Do(ctx, s.Client, client.DeleteSchema{Deletion: deletion(from, in.ID), Token: in.Text()}, from.Call)
 		return operation.None{}, err
 	})
 }

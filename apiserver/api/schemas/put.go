@@ -51,7 +51,7 @@ func put(ctx context.Context, s api.Services, from *operation.Caller, customer s
 	if err := json.Compact(&content, b.Content); err != nil {
 		return Schema{}, fmt.Errorf("schemas: compact a valid document: %w", err)
 	}
-	saved, err := client.Do[client.Schema](ctx, s.Client, client.PutSchema{ID: s.IDs.New(), Known: b.ID, Customer: customer,
+	saved, err := client.Do(ctx, s.Client, client.PutSchema{ID: s.IDs.New(), Known: b.ID, Customer: customer,
 		Name: nameOf(b), Version: b.Version, Type: b.Type, Content: content.Bytes(), Description: b.Description,
 		TemplateID: b.TemplateID, TemplateName: b.TemplateName, DomainPatterns: b.DomainPatterns}, from.Call)
 	if err != nil {

@@ -97,7 +97,7 @@ func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper
 	if put.Create {
 		put.ID = s.IDs.New()
 	}
-	saved, err := client.Do[client.Scraper](ctx, s.Client, put, from.Call)
+	saved, err := client.Do(ctx, s.Client, put, from.Call)
 	if errors.Is(err, fault.New(fault.GroupNotFound, "")) {
 		return nil, noGroup()
 	}

@@ -103,7 +103,7 @@ func (a *Authenticator) signIn(ctx context.Context, view *client.View, who ident
 	if view.Customer(p.Customer) != nil {
 		return p, view, nil
 	}
-	if _, err := a.Client.Do(ctx, client.OpenCustomer{Customer: p.Customer, Entry: a.IDs.New()}, nil); err != nil {
+	if _, err := client.Do(ctx, a.Client, client.OpenCustomer{Customer: p.Customer, Entry: a.IDs.New()}, nil); err != nil {
 		return Principal{}, nil, fmt.Errorf("open the customer: %w", err)
 	}
 	view, err := a.Client.Fresh(ctx)

@@ -72,7 +72,7 @@ func (t *Touches) flush(ctx context.Context) {
 		touches = append(touches, client.KeyTouch{ID: id, At: at})
 	}
 	for batch := range slices.Chunk(touches, touchBatch) {
-		if _, err := t.client.Do(ctx, client.TouchKeys{Keys: batch}, nil); err != nil {
+		if _, err := client.Do(ctx, t.client, client.TouchKeys{Keys: batch}, nil); err != nil {
 			t.log.Warn("last uses of keys are lost", "keys", len(batch), "error", err)
 		}
 	}

@@ -59,8 +59,8 @@ func (c *Client) Fail(err error) {
 	c.down = err
 }
 
-// Do implements client.Client.
-func (c *Client) Do(_ context.Context, payload command.Payload, call *client.Call) (any, error) {
+// Propose implements client.Client.
+func (c *Client) Propose(_ context.Context, payload command.Payload, call *client.Call) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.down != nil {
@@ -90,7 +90,7 @@ func (c *Client) Do(_ context.Context, payload command.Payload, call *client.Cal
 // Must applies a command that a test needs.
 func (c *Client) Must(t testing.TB, payload command.Payload) any {
 	t.Helper()
-	result, err := c.Do(t.Context(), payload, nil)
+	result, err := c.Propose(t.Context(), payload, nil)
 	if err != nil {
 		t.Fatalf("command %T: %v", payload, err)
 	}
@@ -133,7 +133,7 @@ func (c *Client) CloseRun(t testing.TB, job ids.ID) {
 
 // Settle implements client.Client; there is no leader for markers.
 func (c *Client) Settle(ctx context.Context, receipts []model.Receipt, _ []model.Marker) error {
-	_, err := c.Do(ctx, command.SettlePayload{Receipts: receipts}, nil)
+	_, err := c.Propose(ctx, command.SettlePayload{Receipts: receipts}, nil)
 	return err
 }
 

@@ -1,48 +1,42 @@
 package state
 
-import (
-	"github.com/hashicorp/go-memdb"
+import "shoal.dev/shoal/pkg/ids"
 
-	"shoal.dev/shoal/pkg/ids"
+var claimsTable = define(1, "claims",
+	index("id", true, func(c *Claim) []any { return []any{c.Customer, c.Operation, c.Key} }),
+	index("expires", true, func(c *Claim) []any { return []any{c.Expires, c.Customer, c.Operation, c.Key} }),
+	index("list", false, func(c *Claim) []any { return []any{c.List} }),
+	index("node", false, func(c *Claim) []any { return []any{c.Done, c.Node} }),
 )
-
-func claimsTable() *memdb.TableSchema {
-	return table("claims",
-		index("id", true, func(c *Claim) []any { return []any{c.Customer, c.Operation, c.Key} }),
-		index("expires", true, func(c *Claim) []any { return []any{c.Expires, c.Customer, c.Operation, c.Key} }),
-		index("list", false, func(c *Claim) []any { return []any{c.List} }),
-		index("node", false, func(c *Claim) []any { return []any{c.Done, c.Node} }),
-	)
-}
 
 // Claim is an idempotency record, nil when the key is unused.
 func (v *View) Claim(customer, operation, key string) *Claim {
-	return first[Claim](v, "claims", "id", customer, operation, key)
+	return claimsTable.first(v, "id", customer, operation, key)
 }
 
 // ClaimOfList is the claim under whose call a link list is taken in, nil when there is none.
-func (v *View) ClaimOfList(list ids.ID) *Claim { return first[Claim](v, "claims", "list", list) }
+func (v *View) ClaimOfList(list ids.ID) *Claim { return claimsTable.first(v, "list", list) }
 
 // ClaimsOf counts a customer's records.
 func (v *View) ClaimsOf(customer string) int {
-	return len(all[Claim](v, "claims", "id_prefix", customer))
+	return len(claimsTable.all(v, "id_prefix", customer))
 }
 
 // ClaimsUnderWay lists a node's claims without a result.
 func (v *View) ClaimsUnderWay(node string) []*Claim {
-	return all[Claim](v, "claims", "node", false, node)
+	return claimsTable.all(v, "node", false, node)
 }
 
 // ClaimsByExpiry visits all records, the next to expire first, until visit returns false.
 func (v *View) ClaimsByExpiry(visit func(*Claim) bool) {
-	each(v, false, visit, "claims", "expires_prefix")
+	claimsTable.each(v, false, visit, "expires_prefix")
 }
 
 // PutClaim adds or replaces.
-func (t *Tx) PutClaim(c *Claim) { put(t, "claims", c) }
+func (t *Tx) PutClaim(c *Claim) { claimsTable.put(t, c) }
 
 // RemoveClaim removes.
-func (t *Tx) RemoveClaim(c *Claim) { remove(t, "claims", c) }
+func (t *Tx) RemoveClaim(c *Claim) { claimsTable.remove(t, c) }
 
 // StoredResult is the answer to a command id, kept so that proposing the id again changes nothing.
 type StoredResult struct {
@@ -53,25 +47,23 @@ type StoredResult struct {
 	Expires int64  `cbor:"5,keyasint"`
 }
 
-func resultsTable() *memdb.TableSchema {
-	return table("results",
-		index("id", true, func(r *StoredResult) []any { return []any{r.Command} }),
-		index("expires", true, func(r *StoredResult) []any { return []any{r.Expires, r.Command} }),
-	)
-}
+var resultsTable = define(1, "results",
+	index("id", true, func(r *StoredResult) []any { return []any{r.Command} }),
+	index("expires", true, func(r *StoredResult) []any { return []any{r.Expires, r.Command} }),
+)
 
 // Result is nil for a command id that was not applied lately.
 func (v *View) Result(command ids.ID) *StoredResult {
-	return first[StoredResult](v, "results", "id", command)
+	return resultsTable.first(v, "id", command)
 }
 
 // ResultsByExpiry visits all stored results, the next to expire first, until visit returns false.
 func (v *View) ResultsByExpiry(visit func(*StoredResult) bool) {
-	each(v, false, visit, "results", "expires_prefix")
+	resultsTable.each(v, false, visit, "expires_prefix")
 }
 
 // PutResult adds.
-func (t *Tx) PutResult(r *StoredResult) { put(t, "results", r) }
+func (t *Tx) PutResult(r *StoredResult) { resultsTable.put(t, r) }
 
 // RemoveResult removes.
-func (t *Tx) RemoveResult(r *StoredResult) { remove(t, "results", r) }
+func (t *Tx) RemoveResult(r *StoredResult) { resultsTable.remove(t, r) }

@@ -1,17 +1,11 @@
 package state
 
-import (
-	"github.com/hashicorp/go-memdb"
+import "shoal.dev/shoal/pkg/model"
 
-	"shoal.dev/shoal/pkg/model"
-)
-
-func clusterTable() *memdb.TableSchema {
-	return table("cluster", index("id", true, func(*Cluster) []any { return []any{"cluster"} }))
-}
+var clusterTable = define(1, "cluster", index("id", true, func(*Cluster) []any { return []any{"cluster"} }))
 
 // Cluster is nil before the cluster's first command.
-func (v *View) Cluster() *Cluster { return first[Cluster](v, "cluster", "id", "cluster") }
+func (v *View) Cluster() *Cluster { return clusterTable.first(v, "id", "cluster") }
 
 // ClusterVersion is the version that all members can apply, 1 or more.
 func (v *View) ClusterVersion() uint32 {
@@ -23,24 +17,22 @@ func (v *View) ClusterVersion() uint32 {
 
 // PutCluster sets it.
 func (t *Tx) PutCluster(c *Cluster) {
-	put(t, "cluster", c)
+	clusterTable.put(t, c)
 	t.cluster = c
 }
 
-func nodesTable() *memdb.TableSchema {
-	return table("nodes", index("id", true, func(n *Node) []any { return []any{n.Name} }))
-}
+var nodesTable = define(1, "nodes", index("id", true, func(n *Node) []any { return []any{n.Name} }))
 
 // Node is nil when it never registered.
-func (v *View) Node(name string) *Node { return first[Node](v, "nodes", "id", name) }
+func (v *View) Node(name string) *Node { return nodesTable.first(v, "id", name) }
 
 // WatchNode is Node with a channel that is closed when the answer may have changed.
 func (v *View) WatchNode(name string) (*Node, <-chan struct{}) {
-	return watch[Node](v, "nodes", "id", name)
+	return nodesTable.watch(v, "id", name)
 }
 
 // Nodes lists the registered nodes by name.
-func (v *View) Nodes() []*Node { return all[Node](v, "nodes", "id_prefix") }
+func (v *View) Nodes() []*Node { return nodesTable.all(v, "id_prefix") }
 
 // Tiers are the ways in which every shard's owner can fetch: what a run may rely on, wherever its hosts are. While no
 // shard has an owner (a cluster that has just begun), all nodes with a fetcher count.
@@ -65,20 +57,18 @@ func (v *View) Tiers() model.TierSet {
 }
 
 // PutNode adds or replaces.
-func (t *Tx) PutNode(n *Node) { put(t, "nodes", n) }
+func (t *Tx) PutNode(n *Node) { nodesTable.put(t, n) }
 
 // RemoveNode removes.
-func (t *Tx) RemoveNode(n *Node) { remove(t, "nodes", n) }
+func (t *Tx) RemoveNode(n *Node) { nodesTable.remove(t, n) }
 
-func shardsTable() *memdb.TableSchema {
-	return table("shards", index("id", true, func(s *Shard) []any { return []any{s.Number} }))
-}
+var shardsTable = define(1, "shards", index("id", true, func(s *Shard) []any { return []any{s.Number} }))
 
 // Shard is nil for a number the cluster does not have.
-func (v *View) Shard(number uint16) *Shard { return first[Shard](v, "shards", "id", number) }
+func (v *View) Shard(number uint16) *Shard { return shardsTable.first(v, "id", number) }
 
 // Shards lists them by number.
-func (v *View) Shards() []*Shard { return all[Shard](v, "shards", "id_prefix") }
+func (v *View) Shards() []*Shard { return shardsTable.all(v, "id_prefix") }
 
 // PutShard adds or replaces.
-func (t *Tx) PutShard(s *Shard) { put(t, "shards", s) }
+func (t *Tx) PutShard(s *Shard) { shardsTable.put(t, s) }

@@ -2,8 +2,6 @@ package state
 
 import (
 	"slices"
-
-	"github.com/hashicorp/go-memdb"
 )
 
 // Daily is what a customer has read today (UTC, by state time) through an endpoint with daily limits.
@@ -36,21 +34,21 @@ type Read struct {
 	Domain uint64 `cbor:"2,keyasint"`
 }
 
-func dailiesTable() *memdb.TableSchema {
-	return table("dailies",
-		index("id", true, func(d *Daily) []any { return []any{d.Customer} }),
-		index("day", true, func(d *Daily) []any { return []any{d.Day, d.Customer} }),
-	)
-}
+var dailiesTable = define(1, "dailies",
+	index("id", true, func(d *Daily) []any { return []any{d.Customer} }),
+	index("day", true, func(d *Daily) []any { return []any{d.Day, d.Customer} }),
+)
 
 // Daily is nil when the customer has read nothing lately.
-func (v *View) Daily(customer string) *Daily { return first[Daily](v, "dailies", "id", customer) }
+func (v *View) Daily(customer string) *Daily { return dailiesTable.first(v, "id", customer) }
 
 // DailiesByDay visits all, oldest first, until visit returns false.
-func (v *View) DailiesByDay(visit func(*Daily) bool) { each(v, false, visit, "dailies", "day_prefix") }
+func (v *View) DailiesByDay(visit func(*Daily) bool) {
+	dailiesTable.each(v, false, visit, "day_prefix")
+}
 
 // PutDaily adds or replaces.
-func (t *Tx) PutDaily(d *Daily) { put(t, "dailies", d) }
+func (t *Tx) PutDaily(d *Daily) { dailiesTable.put(t, d) }
 
 // RemoveDaily removes.
-func (t *Tx) RemoveDaily(d *Daily) { remove(t, "dailies", d) }
+func (t *Tx) RemoveDaily(d *Daily) { dailiesTable.remove(t, d) }

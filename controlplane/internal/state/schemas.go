@@ -1,22 +1,18 @@
 package state
 
 import (
-	"github.com/hashicorp/go-memdb"
-
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
-func schemasTable() *memdb.TableSchema {
-	return table("schemas",
-		index("id", true, func(s *Schema) []any { return []any{s.ID} }),
-		index("customer", true, func(s *Schema) []any { return []any{s.Customer, s.CreatedAt, s.ID} }),
-		index("version", true, func(s *Schema) []any { return []any{s.Customer, s.Type, s.Version, s.ID} }),
-	)
-}
+var schemasTable = define(1, "schemas",
+	index("id", true, func(s *Schema) []any { return []any{s.ID} }),
+	index("customer", true, func(s *Schema) []any { return []any{s.Customer, s.CreatedAt, s.ID} }),
+	index("version", true, func(s *Schema) []any { return []any{s.Customer, s.Type, s.Version, s.ID} }),
+)
 
 // Schema is nil when there is none of that id.
-func (v *View) Schema(id ids.ID) *Schema { return first[Schema](v, "schemas", "id", id) }
+func (v *View) Schema(id ids.ID) *Schema { return schemasTable.first(v, "id", id) }
 
 // ReadableSchema is a schema that a customer may read: its own, or a global one; else nil. The id is as a scraper has it.
 func (v *View) ReadableSchema(customer, id string) *Schema {
@@ -33,12 +29,12 @@ func (v *View) ReadableSchema(customer, id string) *Schema {
 
 // Schemas lists a customer's schemas, "" for the global ones, oldest first.
 func (v *View) Schemas(customer string) []*Schema {
-	return all[Schema](v, "schemas", "customer_prefix", customer)
+	return schemasTable.all(v, "customer_prefix", customer)
 }
 
 // GlobalSchema is the global schema of a type and version, nil when there is none.
 func (v *View) GlobalSchema(kind string, version int64) *Schema {
-	return first[Schema](v, "schemas", "version_prefix", "", kind, version)
+	return schemasTable.first(v, "version_prefix", "", kind, version)
 }
 
 // RecipeOf is the recipe of a scraper as it would be frozen now, under an endpoint's tag if it has one; ok is false when its
@@ -60,44 +56,42 @@ func (v *View) RecipeOf(customer string, spec *model.Scraper, tag string) (recip
 }
 
 // PutSchema adds or replaces.
-func (t *Tx) PutSchema(s *Schema) { put(t, "schemas", s) }
+func (t *Tx) PutSchema(s *Schema) { schemasTable.put(t, s) }
 
 // RemoveSchema removes.
-func (t *Tx) RemoveSchema(s *Schema) { remove(t, "schemas", s) }
+func (t *Tx) RemoveSchema(s *Schema) { schemasTable.remove(t, s) }
 
-func previewsTable() *memdb.TableSchema {
-	return table("previews",
-		index("id", true, func(p *Preview) []any { return []any{p.Token} }),
-		index("target", true, func(p *Preview) []any {
-			return []any{p.Customer, p.Operation, p.Target, p.Query, p.CreatedAt, p.Token}
-		}),
-		index("customer", true, func(p *Preview) []any { return []any{p.Customer, p.Expires, p.Token} }),
-		index("expiry", true, func(p *Preview) []any { return []any{p.Expires, p.Token} }),
-	)
-}
+var previewsTable = define(1, "previews",
+	index("id", true, func(p *Preview) []any { return []any{p.Token} }),
+	index("target", true, func(p *Preview) []any {
+		return []any{p.Customer, p.Operation, p.Target, p.Query, p.CreatedAt, p.Token}
+	}),
+	index("customer", true, func(p *Preview) []any { return []any{p.Customer, p.Expires, p.Token} }),
+	index("expiry", true, func(p *Preview) []any { return []any{p.Expires, p.Token} }),
+)
 
 // Preview is nil when there is none of that token.
-func (v *View) Preview(token string) *Preview { return first[Preview](v, "previews", "id", token) }
+func (v *View) Preview(token string) *Preview { return previewsTable.first(v, "id", token) }
 
 // NewestPreview is the newest preview of a deletion, nil when there is none.
 func (v *View) NewestPreview(customer, operation string, target ids.ID, query string) *Preview {
 	var newest *Preview
-	each(v, true, func(p *Preview) bool { newest = p; return false }, "previews", "target_prefix", customer, operation, target, query)
+	previewsTable.each(v, true, func(p *Preview) bool { newest = p; return false }, "target_prefix", customer, operation, target, query)
 	return newest
 }
 
 // Previews lists a customer's previews, in the order in which they expire.
 func (v *View) Previews(customer string) []*Preview {
-	return all[Preview](v, "previews", "customer_prefix", customer)
+	return previewsTable.all(v, "customer_prefix", customer)
 }
 
 // PreviewsByExpiry visits all previews, those that expire first before others, until visit returns false.
 func (v *View) PreviewsByExpiry(visit func(*Preview) bool) {
-	each(v, false, visit, "previews", "expiry_prefix")
+	previewsTable.each(v, false, visit, "expiry_prefix")
 }
 
 // PutPreview adds.
-func (t *Tx) PutPreview(p *Preview) { put(t, "previews", p) }
+func (t *Tx) PutPreview(p *Preview) { previewsTable.put(t, p) }
 
 // RemovePreview removes.
-func (t *Tx) RemovePreview(p *Preview) { remove(t, "previews", p) }
+func (t *Tx) RemovePreview(p *Preview) { previewsTable.remove(t, p) }

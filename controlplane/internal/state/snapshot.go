@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fxamacker/cbor/v2"
+	"github.com/hashicorp/go-memdb"
 
 	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/pkg/ids"
@@ -61,9 +62,9 @@ func (s *Snapshot) Write(w io.Writer) error {
 	if err := enc.Encode(s.header); err != nil {
 		return fmt.Errorf("state: snapshot header: %w", err)
 	}
-	for _, t := range tableList() {
-		if err := writeTable(enc, s.view, t.Name); err != nil {
-			return fmt.Errorf("state: snapshot of table %s: %w", t.Name, err)
+	for _, t := range tables() {
+		if err := t.write(enc, s.view); err != nil {
+			return fmt.Errorf("state: snapshot of table %s: %w", t.name, err)
 		}
 	}
 	if err := enc.Encode(section{Name: runsSection, Count: len(s.runs)}); err != nil {
@@ -81,22 +82,23 @@ func (s *Snapshot) Write(w io.Writer) error {
 	return buffered.Flush()
 }
 
-func writeTable(enc *cbor.Encoder, v *View, name string) error {
+// write writes the records as a section.
+func (k *kind) write(enc *cbor.Encoder, v *View) error {
 	count := 0
-	rows, err := v.txn.Get(name, "id_prefix")
+	rows, err := v.txn.Get(k.name, "id_prefix")
 	if err != nil {
 		return err
 	}
 	for raw := rows.Next(); raw != nil; raw = rows.Next() {
 		count++
 	}
-	if count == 0 && sinceVersion2(name) {
+	if count == 0 && k.since > 1 {
 		return nil // nodes of before read what holds nothing of it
 	}
-	if err := enc.Encode(section{Name: name, Count: count}); err != nil {
+	if err := enc.Encode(section{Name: k.name, Count: count}); err != nil {
 		return err
 	}
-	if rows, err = v.txn.Get(name, "id_prefix"); err != nil {
+	if rows, err = v.txn.Get(k.name, "id_prefix"); err != nil {
 		return err
 	}
 	for raw := rows.Next(); raw != nil; raw = rows.Next() {
@@ -105,22 +107,6 @@ func writeTable(enc *cbor.Encoder, v *View, name string) error {
 		}
 	}
 	return nil
-}
-
-// decoders makes an empty record of each table.
-func decoders() map[string]func() any {
-	return map[string]func() any{
-		"cluster": func() any { return new(Cluster) }, "nodes": func() any { return new(Node) },
-		"shards": func() any { return new(Shard) }, "customers": func() any { return new(Customer) },
-		"keys": func() any { return new(Key) }, "groups": func() any { return new(Group) },
-		"scrapers": func() any { return new(Scraper) }, "recipes": func() any { return new(Recipe) },
-		"jobs": func() any { return new(Job) }, "prices": func() any { return new(PriceTable) },
-		"wallets": func() any { return new(Wallet) }, "entries": func() any { return new(Entry) },
-		"claims": func() any { return new(Claim) }, "results": func() any { return new(StoredResult) },
-		"books": func() any { return new(Books) }, "schemas": func() any { return new(Schema) },
-		"previews": func() any { return new(Preview) }, "dailies": func() any { return new(Daily) },
-		"undone": func() any { return new(Undone) }, "revoked": func() any { return new(Revoked) },
-	}
 }
 
 // Restore reads a snapshot into a new store.
@@ -138,7 +124,10 @@ func Restore(r io.Reader) (*Store, error) {
 	s.index, s.now, s.dispatched = header.Index, header.Now, header.Dispatched
 	txn := s.db.Txn(true)
 	defer txn.Abort()
-	makers := decoders()
+	byName := map[string]*kind{}
+	for _, t := range tables() {
+		byName[t.name] = t
+	}
 	for {
 		var head section
 		if err := dec.Decode(&head); err != nil {
@@ -154,21 +143,29 @@ func Restore(r io.Reader) (*Store, error) {
 			}
 			return s, nil
 		}
-		maker, known := makers[head.Name]
+		t, known := byName[head.Name]
 		if !known {
 			return nil, fmt.Errorf("state: snapshot holds an unknown table %q", head.Name)
 		}
-		for range head.Count {
-			record := maker()
-			if err := dec.Decode(record); err != nil {
-				return nil, fmt.Errorf("state: snapshot of table %s: %w", head.Name, err)
-			}
-			if err := txn.Insert(head.Name, record); err != nil {
-				return nil, fmt.Errorf("state: restore of table %s: %w", head.Name, err)
-			}
-			s.sum += s.summer.record(head.Name, record)
+		if err := s.restoreTable(dec, txn, t, head.Count); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// restoreTable reads a table's section behind its head.
+func (s *Store) restoreTable(dec *cbor.Decoder, txn *memdb.Txn, t *kind, count int) error {
+	for range count {
+		record := t.empty()
+		if err := dec.Decode(record); err != nil {
+			return fmt.Errorf("state: snapshot of table %s: %w", t.name, err)
+		}
+		if err := txn.Insert(t.name, record); err != nil {
+			return fmt.Errorf("state: restore of table %s: %w", t.name, err)
+		}
+		s.sum += s.summer.record(t.name, record)
+	}
+	return nil
 }
 
 func (s *Store) restoreRuns(dec *cbor.Decoder, count int) error {

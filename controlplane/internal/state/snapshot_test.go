@@ -25,17 +25,13 @@ func sampleStore(t *testing.T) *Store {
 	t.Helper()
 	s := NewStore()
 	err := s.Update(7, 1_700_000_000_000, func(tx *Tx) error {
-		for _, table := range tableList() {
-			maker := decoders()[table.Name]
-			if maker == nil {
-				t.Fatalf("table %s has no decoder: a snapshot of it could not be restored", table.Name)
-			}
-			record := maker()
+		for _, table := range tables() {
+			record := table.empty()
 			codectest.Fill(record)
 			if cluster, is := record.(*Cluster); is {
 				cluster.Version = SnapshotVersion
 			}
-			tx.insert(table.Name, record)
+			tx.insert(table, record)
 		}
 		run := NewRun(ids.ID{9})
 		run.Closed.AddMany([]uint32{1, 2, 3, 70_000})
@@ -72,9 +68,9 @@ func TestSnapshotHoldsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range tableList() {
-		if d := cmp.Diff(records(t, want, table.Name), records(t, got, table.Name)); d != "" {
-			t.Errorf("table %s does not survive a snapshot: %s", table.Name, d)
+	for _, table := range tables() {
+		if d := cmp.Diff(records(t, want, table.name), records(t, got, table.name)); d != "" {
+			t.Errorf("table %s does not survive a snapshot: %s", table.name, d)
 		}
 	}
 	for id, run := range want.runs {
@@ -173,9 +169,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := write(t, s)
-	for _, table := range tableList() {
-		if sinceVersion2(table.Name) && (bytes.Contains(empty, []byte(table.Name)) || !bytes.Contains(held, []byte(table.Name))) {
-			t.Errorf("table %s stands where it must not, or does not where it must", table.Name)
+	for _, table := range tables() {
+		if table.since > 1 && (bytes.Contains(empty, []byte(table.name)) || !bytes.Contains(held, []byte(table.name))) {
+			t.Errorf("table %s stands where it must not, or does not where it must", table.name)
 		}
 	}
 }

@@ -17,8 +17,7 @@ import (
 // Store is one node's copy of the state. Writes come from one goroutine, the state machine's; reads from any.
 type Store struct {
 	db      *memdb.MemDB
-	ids     map[string]memdb.SingleIndexer // each table's key
-	version atomic.Uint32                  // the cluster's; 0: there is no cluster yet
+	version atomic.Uint32 // the cluster's; 0: there is no cluster yet
 
 	mu         sync.RWMutex // guards what follows; the state machine holds it while it applies a command
 	runs       map[ids.ID]*Run
@@ -32,15 +31,15 @@ type Store struct {
 
 // NewStore makes an empty state.
 func NewStore() *Store {
-	tables, keys := map[string]*memdb.TableSchema{}, map[string]memdb.SingleIndexer{}
-	for _, t := range tableList() {
-		tables[t.Name], keys[t.Name] = t, t.Indexes["id"].Indexer.(memdb.SingleIndexer)
+	schema := &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{}}
+	for _, t := range tables() {
+		schema.Tables[t.name] = t.schema
 	}
-	db, err := memdb.NewMemDB(&memdb.DBSchema{Tables: tables})
+	db, err := memdb.NewMemDB(schema)
 	if err != nil {
 		panic(fmt.Sprintf("state: the schema is wrong: %v", err)) // a constant schema: a programmer's slip
 	}
-	return &Store{db: db, ids: keys, runs: map[ids.ID]*Run{}, summer: summer{codec: codec.New()}}
+	return &Store{db: db, runs: map[ids.ID]*Run{}, summer: summer{codec: codec.New()}}
 }
 
 // ReadRun shows a run's sets, which must not be changed or kept; nil when the run is closed or unknown.
@@ -126,7 +125,7 @@ func (s *Store) LastDispatch() uint64 {
 func (s *Store) Abandon() {
 	txn := s.db.Txn(true)
 	defer txn.Abort()
-	if _, err := txn.DeleteAll("jobs", "id_prefix"); err != nil {
+	if _, err := txn.DeleteAll(jobsTable.name, "id_prefix"); err != nil {
 		panic(fmt.Sprintf("state: abandon: %v", err)) // a programmer's slip
 	}
 	txn.Commit()
@@ -151,43 +150,43 @@ func (t *Tx) NextDispatch() uint64 {
 func (t *Tx) LastDispatch() uint64 { return t.store.dispatched }
 
 // put and remove panic on a record that does not fit its table: only a programmer's slip does that.
-func put[R any](t *Tx, table string, record *R) { t.insert(table, record) }
+func (tb *table[R]) put(t *Tx, record *R) { t.insert(&tb.kind, record) }
 
-func remove[R any](t *Tx, table string, record *R) {
-	t.sum -= t.stored(table, record)
-	if err := t.txn.Delete(table, record); err != nil {
-		panic(fmt.Sprintf("state: delete from %s: %v", table, err))
+func (tb *table[R]) remove(t *Tx, record *R) {
+	t.sum -= t.stored(&tb.kind, record)
+	if err := t.txn.Delete(tb.name, record); err != nil {
+		panic(fmt.Sprintf("state: delete from %s: %v", tb.name, err))
 	}
 }
 
-func (t *Tx) insert(table string, record any) {
-	t.sum += t.store.summer.record(table, record) - t.stored(table, record)
-	if err := t.txn.Insert(table, record); err != nil {
-		panic(fmt.Sprintf("state: insert into %s: %v", table, err))
+func (t *Tx) insert(k *kind, record any) {
+	t.sum += t.store.summer.record(k.name, record) - t.stored(k, record)
+	if err := t.txn.Insert(k.name, record); err != nil {
+		panic(fmt.Sprintf("state: insert into %s: %v", k.name, err))
 	}
 }
 
 // stored is what the record that a table has under the key of another one adds to the sum; 0: there is none.
-func (t *Tx) stored(table string, record any) uint64 {
-	_, key, err := t.store.ids[table].FromObject(record)
+func (t *Tx) stored(k *kind, record any) uint64 {
+	_, key, err := k.id.FromObject(record)
 	if err != nil {
-		panic(fmt.Sprintf("state: key of %s: %v", table, err))
+		panic(fmt.Sprintf("state: key of %s: %v", k.name, err))
 	}
-	old, err := t.txn.First(table, "id", key)
+	old, err := t.txn.First(k.name, "id", key)
 	if err != nil {
-		panic(fmt.Sprintf("state: read %s: %v", table, err))
+		panic(fmt.Sprintf("state: read %s: %v", k.name, err))
 	}
 	if old == nil {
 		return 0
 	}
-	return t.store.summer.record(table, old)
+	return t.store.summer.record(k.name, old)
 }
 
 // first is the record under an index, nil when there is none.
-func first[R any](v *View, table, index string, args ...any) *R {
-	raw, err := v.txn.First(table, index, args...)
+func (tb *table[R]) first(v *View, index string, args ...any) *R {
+	raw, err := v.txn.First(tb.name, index, args...)
 	if err != nil {
-		panic(fmt.Sprintf("state: read %s by %s: %v", table, index, err))
+		panic(fmt.Sprintf("state: read %s by %s: %v", tb.name, index, err))
 	}
 	if raw == nil {
 		return nil
@@ -196,10 +195,10 @@ func first[R any](v *View, table, index string, args ...any) *R {
 }
 
 // watch is first with a channel that is closed when the answer may have changed.
-func watch[R any](v *View, table, index string, args ...any) (*R, <-chan struct{}) {
-	ch, raw, err := v.txn.FirstWatch(table, index, args...)
+func (tb *table[R]) watch(v *View, index string, args ...any) (*R, <-chan struct{}) {
+	ch, raw, err := v.txn.FirstWatch(tb.name, index, args...)
 	if err != nil {
-		panic(fmt.Sprintf("state: watch %s by %s: %v", table, index, err))
+		panic(fmt.Sprintf("state: watch %s by %s: %v", tb.name, index, err))
 	}
 	if raw == nil {
 		return nil, ch
@@ -208,14 +207,14 @@ func watch[R any](v *View, table, index string, args ...any) (*R, <-chan struct{
 }
 
 // each calls visit for the records under an index, in its order, until visit returns false.
-func each[R any](v *View, reverse bool, visit func(*R) bool, table, index string, args ...any) {
+func (tb *table[R]) each(v *View, reverse bool, visit func(*R) bool, index string, args ...any) {
 	get := v.txn.Get
 	if reverse {
 		get = v.txn.GetReverse
 	}
-	rows, err := get(table, index, args...)
+	rows, err := get(tb.name, index, args...)
 	if err != nil {
-		panic(fmt.Sprintf("state: read %s by %s: %v", table, index, err))
+		panic(fmt.Sprintf("state: read %s by %s: %v", tb.name, index, err))
 	}
 	for raw := rows.Next(); raw != nil; raw = rows.Next() {
 		if !visit(raw.(*R)) {
@@ -225,18 +224,18 @@ func each[R any](v *View, reverse bool, visit func(*R) bool, table, index string
 }
 
 // from is each for the records at and behind a key of an index.
-func from[R any](v *View, visit func(*R) bool, table, index string, args ...any) {
-	rows, err := v.txn.LowerBound(table, index, args...)
+func (tb *table[R]) from(v *View, visit func(*R) bool, index string, args ...any) {
+	rows, err := v.txn.LowerBound(tb.name, index, args...)
 	if err != nil {
-		panic(fmt.Sprintf("state: read %s by %s: %v", table, index, err))
+		panic(fmt.Sprintf("state: read %s by %s: %v", tb.name, index, err))
 	}
 	for raw := rows.Next(); raw != nil && visit(raw.(*R)); raw = rows.Next() {
 	}
 }
 
 // all collects the records under an index.
-func all[R any](v *View, table, index string, args ...any) []*R {
+func (tb *table[R]) all(v *View, index string, args ...any) []*R {
 	var list []*R
-	each(v, false, func(r *R) bool { list = append(list, r); return true }, table, index, args...)
+	tb.each(v, false, func(r *R) bool { list = append(list, r); return true }, index, args...)
 	return list
 }

@@ -9,30 +9,47 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// tableList is every table, in the order in which snapshots hold them. Append only.
-func tableList() []*memdb.TableSchema {
-	return []*memdb.TableSchema{
-		clusterTable(), nodesTable(), shardsTable(), customersTable(), keysTable(), groupsTable(), scrapersTable(),
-		recipesTable(), jobsTable(), pricesTable(), walletsTable(), entriesTable(), claimsTable(), resultsTable(), booksTable(),
-		schemasTable(), previewsTable(),
-		dailiesTable(),
-		undoneTable(), revokedTable(),
+// tables is every table, in the order in which snapshots hold them. Append only.
+func tables() []*kind {
+	return []*kind{
+		&clusterTable.kind, &nodesTable.kind, &shardsTable.kind, &customersTable.kind, &keysTable.kind,
+		&groupsTable.kind, &scrapersTable.kind, &recipesTable.kind, &jobsTable.kind, &pricesTable.kind,
+		&walletsTable.kind, &entriesTable.kind, &claimsTable.kind, &resultsTable.kind, &booksTable.kind,
+		&schemasTable.kind, &previewsTable.kind, &dailiesTable.kind, &undoneTable.kind, &revokedTable.kind,
 	}
 }
 
-// index builds a memdb index over a key made of parts: strings have an end that no string contains, ids and numbers have
-// a fixed length, so that different parts have different keys, keys sort by part, and a prefix of the parts is a prefix of
-// the key.
-func index[R any](name string, unique bool, parts func(*R) []any) *memdb.IndexSchema {
-	return &memdb.IndexSchema{Name: name, Unique: unique, Indexer: keyIndexer[R]{parts}}
+// table is one table of records R. Its value stands beside the record and is all there is to say of it: reads and writes,
+// snapshots, restores and digests go by it.
+type table[R any] struct{ kind }
+
+// kind is a table, whatever its records are.
+type kind struct {
+	name   string
+	since  uint32 // the cluster's version that has the table
+	schema *memdb.TableSchema
+	id     memdb.SingleIndexer // of the key of its records
+	empty  func() any          // makes a record to be decoded into
 }
 
-func table(name string, indexes ...*memdb.IndexSchema) *memdb.TableSchema {
-	byName := map[string]*memdb.IndexSchema{}
+// define makes a table, which is not changed any more. One of its indexes is "id", the key of its records.
+func define[R any](since uint32, name string, indexes ...keyed[R]) *table[R] {
+	schema := &memdb.TableSchema{Name: name, Indexes: map[string]*memdb.IndexSchema{}}
 	for _, ix := range indexes {
-		byName[ix.Name] = ix
+		schema.Indexes[ix.schema.Name] = ix.schema
 	}
-	return &memdb.TableSchema{Name: name, Indexes: byName}
+	return &table[R]{kind{name: name, since: since, schema: schema,
+		id:    schema.Indexes["id"].Indexer.(memdb.SingleIndexer),
+		empty: func() any { return new(R) }}}
+}
+
+// keyed is an index over records R.
+type keyed[R any] struct{ schema *memdb.IndexSchema }
+
+// index builds an index over a key made of parts: strings have an end that no string contains, ids and numbers have a fixed
+// length, so that different parts have different keys, keys sort by part, and a prefix of the parts is a prefix of the key.
+func index[R any](name string, unique bool, parts func(*R) []any) keyed[R] {
+	return keyed[R]{&memdb.IndexSchema{Name: name, Unique: unique, Indexer: keyIndexer[R]{parts}}}
 }
 
 type keyIndexer[R any] struct{ parts func(*R) []any }

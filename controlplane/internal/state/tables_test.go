@@ -3,6 +3,9 @@ package state
 import (
 	"bytes"
 	"cmp"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -24,4 +27,27 @@ func TestKeysTellPartsApart(t *testing.T) {
 			t.Fatalf("the key of %q as a prefix of that of (%q, %q)", a, c, d)
 		}
 	})
+}
+
+// TestEveryTableIsListed: a table that is defined and not listed would be in no snapshot.
+func TestEveryTableIsListed(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defined := 0
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defined += strings.Count(string(source), "Table = "+"define(")
+	}
+	listed := map[string]bool{}
+	for _, table := range tables() {
+		listed[table.name] = true
+	}
+	if defined != len(listed) {
+		t.Errorf("%d tables are defined, %d listed", defined, len(listed))
+	}
 }

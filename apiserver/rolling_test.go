@@ -52,7 +52,7 @@ func (i *instance) start() {
 	i.t.Helper()
 	g := grace{over: make(chan time.Time)}
 	server, err := New(Config{Client: i.client, Clock: g, IDs: ids.Random{Now: time.Now}, DataDir: i.dir,
-		NoRateLimits: true, Log: slog.New(slog.DiscardHandler), StopGrace: testGrace})
+		NoRateLimits: true, Logger: slog.New(slog.DiscardHandler), StopGrace: testGrace})
 	if err != nil {
 		i.t.Fatal(err)
 	}

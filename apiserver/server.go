@@ -94,9 +94,9 @@ type Config struct {
 	// SearchEngines are what SEARCH_ENGINE_SEARCH may ask, the default first.
 	SearchEngines []model.SearchEngine
 	// Node and Boot name the process in the control plane.
-	Node string
-	Boot ids.ID
-	Log  *slog.Logger
+	Node   string
+	Boot   ids.ID
+	Logger *slog.Logger
 	// Metrics is where the server counts, and what /metrics answers; metrics of its own when nil.
 	Metrics *telemetry.Metrics
 	Tracer  *telemetry.Tracer // nil: no traces
@@ -156,7 +156,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Metrics = telemetry.NewMetrics()
 	}
 	m := newMetrics(cfg.Metrics)
-	s := &Server{cfg: cfg, refused: m.refused, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Log)}
+	s := &Server{cfg: cfg, refused: m.refused, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Logger)}
 	limiter, err := newLimiter(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
@@ -166,7 +166,7 @@ func New(cfg Config) (*Server, error) {
 	s.chain = &operation.Chain{
 		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
 		Limits: limiter, Streams: streams,
-		Clock: cfg.Clock, IDs: cfg.IDs, Log: cfg.Log, Observer: m, Tracer: cfg.Tracer, SpoolDir: cfg.DataDir,
+		Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Observer: m, Tracer: cfg.Tracer, SpoolDir: cfg.DataDir,
 		Proxies: cfg.TrustedProxies,
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
@@ -279,7 +279,7 @@ func (s *Server) Run(ctx context.Context) error {
 // goroutines there are have ended when it returns without an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
-	from := callers{proxies: s.cfg.TrustedProxies, unlimited: s.cfg.NoRateLimits, log: s.cfg.Log, refused: s.refused}
+	from := callers{proxies: s.cfg.TrustedProxies, unlimited: s.cfg.NoRateLimits, log: s.cfg.Logger, refused: s.refused}
 	open := listeners{listen(l, from)}
 	if s.cfg.Operators != nil {
 		open = append(open, listen(s.cfg.Operators, from))
@@ -329,7 +329,7 @@ func (s *Server) stop(server *fasthttp.Server, open listeners) error {
 	defer cancel()
 	err := server.ShutdownWithContext(finish)
 	if errors.Is(err, context.DeadlineExceeded) {
-		s.cfg.Log.Warn("calls are cut off: the server stops")
+		s.cfg.Logger.Warn("calls are cut off: the server stops")
 		err = nil
 	}
 	open.end(func(*conn) bool { return true })

@@ -84,7 +84,7 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64, change ...func(*co
 	c.store, c.saves = store, control.Operator()
 	api := suite.Must(apiserver.New(apiserver.Config{Client: reach, Store: store, Guard: out, Clock: clock.System{}, IDs: source,
 		DataDir: c.data, NoRateLimits: true, MaxHostRate: settings.MaxHostRate, MaxHostConnections: clusterPace.Connections,
-		Node: clusterNode, Boot: settings.Boot, Log: logger}))(t)
+		Node: clusterNode, Boot: settings.Boot, Logger: logger}))(t)
 	listener := suite.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	key := make(chan string, 1)
 	parts := []lifecycle.Part{

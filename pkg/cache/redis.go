@@ -39,7 +39,7 @@ type Config struct {
 	// Clock is for the process's own buckets while Redis does not answer; the system's when nil.
 	Clock clock.Clock
 	// Log hears when Redis goes and comes back; nobody when nil.
-	Log *slog.Logger
+	Logger *slog.Logger
 }
 
 const (
@@ -97,8 +97,8 @@ func Open(config Config) (*Redis, error) {
 	if config.Clock == nil {
 		config.Clock = clock.System{}
 	}
-	if config.Log == nil {
-		config.Log = slog.New(slog.DiscardHandler)
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	logging.Disable() // of the whole library: it writes every failed dial to the terminal, and we count them
 	options.DialTimeout = max(dialTimeout, config.Timeout)

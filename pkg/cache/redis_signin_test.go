@@ -78,7 +78,7 @@ func TestNotAdmitted(t *testing.T) {
 			c.config.Addr = "rediss://" + mini.Addr()
 		}
 		var said bytes.Buffer
-		c.config.Log = slog.New(slog.NewTextHandler(&said, nil))
+		c.config.Logger = slog.New(slog.NewTextHandler(&said, nil))
 		opened := open(t, c.config)
 		err := opened.Admitted(t.Context())
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {

@@ -26,7 +26,7 @@ func (r *Redis) ask(ctx context.Context, request func(ctx context.Context) error
 	}
 	r.failures.Add(1)
 	if r.inARow.Add(1) >= tripAfter && r.down.CompareAndSwap(false, true) {
-		r.config.Log.Warn("Redis does not answer: limits are decided by each process alone", "error", err)
+		r.config.Logger.Warn("Redis does not answer: limits are decided by each process alone", "error", err)
 		select {
 		case r.tripped <- struct{}{}:
 		default: // watch has not seen the one before
@@ -68,6 +68,6 @@ func (r *Redis) probe(ctx context.Context) bool {
 	}
 	r.inARow.Store(0)
 	r.down.Store(false)
-	r.config.Log.Info("Redis answers again")
+	r.config.Logger.Info("Redis answers again")
 	return true
 }

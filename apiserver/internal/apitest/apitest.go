@@ -111,7 +111,7 @@ func Start(t *testing.T, options ...Option) *Server {
 	t.Cleanup(guard.Close)
 	cfg := apiserver.Config{Client: s.Client, Clock: s.Clock, IDs: s.IDs, DataDir: s.DataDir, NoRateLimits: true,
 		Guard: guard, MaxHostRate: 10, MaxHostConnections: 8,
-		Node: "test", Boot: s.IDs.New(), Log: slog.New(slog.NewJSONHandler(s.Logs, nil))}
+		Node: "test", Boot: s.IDs.New(), Logger: slog.New(slog.NewJSONHandler(s.Logs, nil))}
 	for _, option := range options {
 		option(&cfg)
 	}

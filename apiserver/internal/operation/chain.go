@@ -51,7 +51,7 @@ type Chain struct {
 	Streams  *limits.Streams
 	Clock    clock.Clock
 	IDs      ids.Source
-	Log      *slog.Logger
+	Logger   *slog.Logger
 	Observer Observer
 	Tracer   *telemetry.Tracer // nil: no traces
 	// Work is the context of calls, Streaming that of open streams: it ends first.

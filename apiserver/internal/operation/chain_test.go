@@ -58,7 +58,7 @@ func serve(t *testing.T, figures map[limits.Class]limits.Figure, ops ...*Operati
 	counts := cache.NewLocal(r.clock)
 	r.chain = &Chain{Auth: everyone{}, Limits: &limits.Buckets{Cache: counts, Figures: figures},
 		Streams: &limits.Streams{Cache: counts}, Clock: r.clock,
-		IDs: ids.Random{Now: r.clock.Now}, Log: slog.New(slog.DiscardHandler), Observer: unobserved{},
+		IDs: ids.Random{Now: r.clock.Now}, Logger: slog.New(slog.DiscardHandler), Observer: unobserved{},
 		Work: t.Context(), Streaming: streaming}
 	server := &fasthttp.Server{Handler: r.chain.Handler(ops), ErrorHandler: r.chain.Unreadable, StreamRequestBody: true,
 		ReadBufferSize: 4096}
@@ -262,7 +262,7 @@ func TestFailures(t *testing.T) {
 		failing("late", func() error { return fmt.Errorf("secret: %w", context.DeadlineExceeded) }),
 		failing("site", func() error { return fmt.Errorf("secret: %w", fault.New(fault.SourceUnreachable, "no answer")) }))
 	var logged bytes.Buffer
-	r.chain.Log = slog.New(slog.NewTextHandler(&logged, nil))
+	r.chain.Logger = slog.New(slog.NewTextHandler(&logged, nil))
 	for path, want := range map[string]string{"panic": "500 internal_error", "plain": "500 internal_error",
 		"coded": "400 job_not_found", "page": "500 internal_error", "late": "503 unavailable", "gone": "503 unavailable", "site": "502 source_unreachable"} {
 		answer, body, _ := r.raw(head("GET /"+path, "X-Request-Id: mine"))

@@ -206,7 +206,7 @@ func (x *exchange) stream(events Events) {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	x.rc.Response.ImmediateHeaderFlush = true
-	end, gone, log := x.ended, x.from.Gone, x.Log.With("operation", x.op.ID, "correlationId", x.id)
+	end, gone, log := x.ended, x.from.Gone, x.Logger.With("operation", x.op.ID, "correlationId", x.id)
 	x.underway.begin()
 	x.rc.SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer x.underway.end()
@@ -234,7 +234,7 @@ const downloadBuffer = 32 << 10
 // download sends what is written on a goroutine that the server waits for; it must not touch the request any more.
 func (x *exchange) download(answer Download) {
 	read, write := io.Pipe()
-	log := x.Log.With("operation", x.op.ID, "correlationId", x.id)
+	log := x.Logger.With("operation", x.op.ID, "correlationId", x.id)
 	ctx, cancel := context.WithTimeout(x.Work, x.op.Timeout)
 	x.underway.begin()
 	go func() {
@@ -310,7 +310,7 @@ func (x *exchange) finish() {
 	case x.op.Rate == limits.Unlimited && status < 400:
 		level = slog.LevelDebug // machines ask these all the time
 	}
-	x.Log.Log(x.Work, level, "call", attributes...)
+	x.Logger.Log(x.Work, level, "call", attributes...)
 }
 
 // endSpan ends the call's span, if it is traced.

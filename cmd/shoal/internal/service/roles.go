@@ -122,7 +122,7 @@ func (n *node) buildAPI(context.Context) (err error) {
 		TrustedProxies: config.Calls.TrustedProxies, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, SearchEngines: config.SearchEngines,
 		StopGrace: config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
-		Log: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer})
+		Logger: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer})
 	return err
 }
 

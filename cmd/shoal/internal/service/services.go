@@ -139,7 +139,7 @@ func (c *ServicesConfig) openCache(ctx context.Context, n *node) (cache.Cache, e
 	if err != nil {
 		return nil, err
 	}
-	settings.Prefix, settings.Processes, settings.Clock, settings.Log = c.RedisPrefix, n.services.apiServers, n.clock, n.log
+	settings.Prefix, settings.Processes, settings.Clock, settings.Logger = c.RedisPrefix, n.services.apiServers, n.clock, n.log
 	redis, err := cache.Open(settings)
 	if err != nil {
 		return nil, err

@@ -448,7 +448,7 @@ func TestTokenSetsAreBounded(t *testing.T) {
 			}
 			f.tokens.land(key, flight, values, false, time.Minute)
 		}
-		if n := len(f.tokens.sets); n != maxTokenSets || f.tokens.get(tokenKey{config: 0}) != nil || f.tokens.get(tokenKey{config: 20}) == nil {
+		if n := f.tokens.sets.Len(); n != maxTokenSets || f.tokens.get(tokenKey{config: 0}) != nil || f.tokens.get(tokenKey{config: 20}) == nil {
 			t.Errorf("%d sets are kept", n)
 		}
 		f.tokens.invalidate(tokenKey{config: 20}, map[string]string{"a": "c"})

@@ -1,10 +1,12 @@
 package fetcher
 
 import (
-	"container/list"
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -19,22 +21,18 @@ const (
 // the one that worked. It forgets after a while: then the cheaper ones are tried again. Hosts that need no dearer tier
 // take no room.
 type hostMemory struct {
-	most int
-
-	mu     sync.Mutex
-	places map[string]*list.Element
-	noted  *list.List // of *hostNote, the last noted first
+	mu    sync.Mutex
+	notes *simplelru.LRU[string, *hostNote] // the last noted stay
 }
 
 type hostNote struct {
-	host   string
 	futile model.TierSet
 	empty  int // pages in a row that had no rows but in a browser
 	until  time.Time
 }
 
 func newHostMemory(most int) *hostMemory {
-	return &hostMemory{most: most, places: map[string]*list.Element{}, noted: list.New()}
+	return &hostMemory{notes: cache.NewLRU[string, *hostNote](most, nil)}
 }
 
 // first is the place of the tier to begin with: the cheapest that is not known to be futile, or the cheapest of all when
@@ -42,13 +40,12 @@ func newHostMemory(most int) *hostMemory {
 func (m *hostMemory) first(host string, tiers []model.Tier, now time.Time) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	place := m.places[host]
-	if place == nil {
+	note, known := m.notes.Peek(host)
+	if !known {
 		return 0
 	}
-	note := place.Value.(*hostNote)
 	if !now.Before(note.until) {
-		m.drop(place)
+		m.notes.Remove(host)
 		return 0
 	}
 	for i, tier := range tiers {
@@ -82,31 +79,24 @@ func (m *hostMemory) noteEmpty(host string, tiers model.TierSet, now time.Time) 
 func (m *hostMemory) noteFilled(host string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	place := m.places[host]
-	if place == nil {
-		return
-	}
-	if note := place.Value.(*hostNote); note.futile == 0 {
-		m.drop(place)
-	} else {
+	note, known := m.notes.Peek(host)
+	switch {
+	case !known:
+	case note.futile == 0:
+		m.notes.Remove(host)
+	default:
 		note.empty = 0
 	}
 }
 
 // renewed is a host's note, good for a while from now. It needs the lock.
 func (m *hostMemory) renewed(host string, now time.Time) *hostNote {
-	note := &hostNote{host: host}
-	if place := m.places[host]; place != nil {
-		if earlier := place.Value.(*hostNote); now.Before(earlier.until) {
-			note = earlier
-		}
-		m.drop(place)
+	note, known := m.notes.Peek(host)
+	if !known || !now.Before(note.until) {
+		note = &hostNote{}
 	}
 	note.until = now.Add(rememberFor)
-	m.places[host] = m.noted.PushFront(note)
-	if m.noted.Len() > m.most {
-		m.drop(m.noted.Back())
-	}
+	m.notes.Add(host, note)
 	return note
 }
 
@@ -114,12 +104,5 @@ func (m *hostMemory) renewed(host string, now time.Time) *hostNote {
 func (m *hostMemory) forget(host string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if place := m.places[host]; place != nil {
-		m.drop(place)
-	}
-}
-
-// drop needs the lock.
-func (m *hostMemory) drop(place *list.Element) {
-	delete(m.places, m.noted.Remove(place).(*hostNote).host)
+	m.notes.Remove(host)
 }

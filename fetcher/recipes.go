@@ -1,13 +1,15 @@
 package fetcher
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
@@ -44,44 +46,32 @@ type recipeKey struct {
 
 // recipeCache keeps the recipes used last, each compiled once.
 type recipeCache struct {
-	most   int
 	reader *reading.Guard
 
-	mu     sync.Mutex
-	places map[recipeKey]*list.Element
-	used   *list.List // of *cachedRecipe, the last used first
-}
-
-type cachedRecipe struct {
-	key     recipeKey
-	compile func() *recipe
+	mu    sync.Mutex
+	known *simplelru.LRU[recipeKey, func() *recipe] // what compiles each, once
 }
 
 func newRecipeCache(most int, reader *reading.Guard) *recipeCache {
-	return &recipeCache{most: most, reader: reader, places: map[recipeKey]*list.Element{}, used: list.New()}
+	return &recipeCache{reader: reader, known: cache.NewLRU[recipeKey, func() *recipe](most, nil)}
 }
 
 // get is nil when the view does not have the recipe.
 func (c *recipeCache) get(view View, scraper ids.ID, revision uint32) *recipe {
 	key := recipeKey{scraper, revision}
 	c.mu.Lock()
-	place := c.places[key]
-	if place == nil {
+	compile, known := c.known.Get(key)
+	if !known {
 		found := view.Recipe(scraper, revision)
 		if found == nil {
 			c.mu.Unlock()
 			return nil
 		}
-		compile := sync.OnceValue(func() *recipe { return c.compile(found.Recipe, compileRecipe) })
-		place = c.used.PushFront(&cachedRecipe{key, compile})
-		c.places[key] = place
-		if c.used.Len() > c.most {
-			delete(c.places, c.used.Remove(c.used.Back()).(*cachedRecipe).key)
-		}
+		compile = sync.OnceValue(func() *recipe { return c.compile(found.Recipe, compileRecipe) })
+		c.known.Add(key, compile)
 	}
-	c.used.MoveToFront(place)
 	c.mu.Unlock()
-	return place.Value.(*cachedRecipe).compile()
+	return compile()
 }
 
 // compile makes what a customer wrote a recipe. One that ends in a panic has no extractor.

@@ -520,8 +520,8 @@ func TestRecipesAreBounded(t *testing.T) {
 	if cache.get(control, ids.ID{1}, 1) != first {
 		t.Error("the recipe used last is gone")
 	}
-	if len(cache.places) != 2 || cache.used.Len() != 2 {
-		t.Errorf("%d recipes are kept", len(cache.places))
+	if cache.known.Len() != 2 {
+		t.Errorf("%d recipes are kept", cache.known.Len())
 	}
 	if cache.get(control, ids.ID{4}, 9) != nil {
 		t.Error("an unknown revision has a recipe")

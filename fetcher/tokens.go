@@ -1,11 +1,13 @@
 package fetcher
 
 import (
-	"container/list"
 	"maps"
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -30,13 +32,11 @@ type tokens struct {
 	permits chan struct{}
 
 	mu      sync.Mutex
-	sets    map[tokenKey]*list.Element // of *tokenSet
-	used    *list.List                 // the last used first
+	sets    *simplelru.LRU[tokenKey, tokenSet]
 	flights map[tokenKey]*flight
 }
 
 type tokenSet struct {
-	key     tokenKey
 	values  map[string]string
 	expires time.Time
 }
@@ -49,8 +49,8 @@ type flight struct {
 }
 
 func newTokens(clk clock.Clock) *tokens {
-	return &tokens{clock: clk, permits: make(chan struct{}, maxDiscoveries), sets: map[tokenKey]*list.Element{},
-		used: list.New(), flights: map[tokenKey]*flight{}}
+	return &tokens{clock: clk, permits: make(chan struct{}, maxDiscoveries), sets: cache.NewLRU[tokenKey, tokenSet](maxTokenSets, nil),
+		flights: map[tokenKey]*flight{}}
 }
 
 // get is nil when nothing is known. The values must not be changed.
@@ -62,29 +62,20 @@ func (t *tokens) get(key tokenKey) map[string]string {
 
 // known is get under the lock.
 func (t *tokens) known(key tokenKey) map[string]string {
-	place := t.sets[key]
-	if place == nil {
+	set, known := t.sets.Get(key)
+	if known && !t.clock.Now().Before(set.expires) {
+		t.sets.Remove(key)
 		return nil
 	}
-	set := place.Value.(*tokenSet)
-	if !t.clock.Now().Before(set.expires) {
-		t.forget(place)
-		return nil
-	}
-	t.used.MoveToFront(place)
 	return set.values
-}
-
-func (t *tokens) forget(place *list.Element) {
-	delete(t.sets, t.used.Remove(place).(*tokenSet).key)
 }
 
 // invalidate forgets values that did not work, unless others have taken their place.
 func (t *tokens) invalidate(key tokenKey, stale map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if maps.Equal(t.known(key), stale) && t.sets[key] != nil {
-		t.forget(t.sets[key])
+	if maps.Equal(t.known(key), stale) {
+		t.sets.Remove(key)
 	}
 }
 
@@ -113,13 +104,7 @@ func (t *tokens) land(key tokenKey, f *flight, values map[string]string, failed 
 	if values == nil {
 		return
 	}
-	if place := t.sets[key]; place != nil {
-		t.forget(place)
-	}
-	t.sets[key] = t.used.PushFront(&tokenSet{key, values, t.clock.Now().Add(ttl)})
-	if t.used.Len() > maxTokenSets {
-		t.forget(t.used.Back())
-	}
+	t.sets.Add(key, tokenSet{values, t.clock.Now().Add(ttl)})
 }
 
 // permit takes one of the few discoveries that may be made at once; leave gives it back. It is false when none is free.

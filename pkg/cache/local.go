@@ -2,12 +2,11 @@ package cache
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/golang-lru/simplelru"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/time/rate"
 
 	"shoal.dev/shoal/pkg/clock"
@@ -27,9 +26,9 @@ type Local struct {
 	hits, misses atomic.Uint64
 
 	mu         sync.Mutex
-	buckets    *simplelru.LRU // of *bucket
+	buckets    *simplelru.LRU[string, *bucket]
 	rooms      map[string]int // places taken
-	values     *simplelru.LRU // of value
+	values     *simplelru.LRU[string, value]
 	valueBytes int
 }
 
@@ -48,17 +47,9 @@ type value struct {
 // NewLocal makes an empty cache.
 func NewLocal(c clock.Clock) *Local {
 	l := &Local{clock: c, rooms: map[string]int{}}
-	l.buckets = newLRU(maxBuckets, nil)
-	l.values = newLRU(maxValues, func(_, dropped any) { l.valueBytes -= len(dropped.(value).bytes) })
+	l.buckets = NewLRU[string, *bucket](maxBuckets, nil)
+	l.values = NewLRU(maxValues, func(_ string, dropped value) { l.valueBytes -= len(dropped.bytes) })
 	return l
-}
-
-func newLRU(size int, dropped simplelru.EvictCallback) *simplelru.LRU {
-	lru, err := simplelru.NewLRU(size, dropped)
-	if err != nil {
-		panic(fmt.Sprintf("cache: %v", err)) // the sizes are positive constants
-	}
-	return lru
 }
 
 // Take implements Limiter.
@@ -73,8 +64,7 @@ func (l *Local) Take(_ context.Context, name string, limit Limit) Verdict {
 
 // bucket is the bucket of a name, held to a limit that may have changed. The lock is held.
 func (l *Local) bucket(name string, limit Limit, now time.Time) *bucket {
-	if known, ok := l.buckets.Get(name); ok {
-		b := known.(*bucket)
+	if b, known := l.buckets.Get(name); known {
 		if b.limit != limit {
 			b.tokens.SetLimitAt(now, rate.Every(limit.perCall()))
 			b.tokens.SetBurstAt(now, limit.Count)
@@ -110,8 +100,8 @@ func (l *Local) Get(_ context.Context, key string) ([]byte, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key = bounded(key)
-	if known, ok := l.values.Get(key); ok {
-		if v := known.(value); l.clock.Now().Before(v.expires) {
+	if v, known := l.values.Get(key); known {
+		if l.clock.Now().Before(v.expires) {
 			l.hits.Add(1)
 			return v.bytes, true
 		}

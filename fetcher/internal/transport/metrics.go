@@ -18,5 +18,5 @@ func (t *Transport) Proxies() (all, resting int) {
 func (r *Robots) Files() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.sites)
+	return r.sites.Len()
 }

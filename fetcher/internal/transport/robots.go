@@ -1,13 +1,14 @@
 package transport
 
 import (
-	"container/list"
 	"context"
 	"encoding/binary"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
@@ -58,9 +59,8 @@ type Robots struct {
 	fetches, failures atomic.Uint64
 
 	mu     sync.Mutex
-	sites  map[string]*list.Element // by scheme, host and port
-	recent *list.List               // of *site, the last used first
-	memory int
+	sites  *simplelru.LRU[string, *site] // by scheme, host and port
+	memory int                           // bytes of their rules
 }
 
 // site is one robots.txt; all but the origin and the size may be read once done is closed.
@@ -83,10 +83,15 @@ func NewRobots(client *egress.Client, userAgent string, clk clock.Clock, shared 
 		clk = clock.System{}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Robots{
+	r := &Robots{
 		client: client, reader: reader, parse: parseRules, clock: clk, header: pageHeader(userAgent), agent: productToken(userAgent),
-		shared: shared, ctx: ctx, cancel: cancel, sites: make(map[string]*list.Element), recent: list.New(),
+		shared: shared, ctx: ctx, cancel: cancel,
 	}
+	r.sites = cache.NewLRU(maxRobotsHosts, func(_ string, gone *site) {
+		r.memory -= gone.size
+		gone.size = 0
+	})
+	return r
 }
 
 // Close ends the fetches under way and waits for them.
@@ -103,12 +108,8 @@ func (r *Robots) Known(url string) bool {
 	origin, _ := splitOrigin(url)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	element := r.sites[origin]
-	if element == nil {
-		return false
-	}
-	entry := element.Value.(*site)
-	return entry.isDone() && r.clock.Now().Before(entry.expires)
+	entry, known := r.sites.Peek(origin)
+	return known && entry.isDone() && r.clock.Now().Before(entry.expires)
 }
 
 // Check is nil when robots.txt lets us fetch a canonical address. It fetches the file where it is not known; callers
@@ -153,13 +154,11 @@ func (s *site) isDone() bool {
 func (r *Robots) site(origin string) *site {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if element := r.sites[origin]; element != nil {
-		entry := element.Value.(*site)
+	if entry, known := r.sites.Get(origin); known {
 		if !entry.isDone() || r.clock.Now().Before(entry.expires) {
-			r.recent.MoveToFront(element)
 			return entry
 		}
-		r.drop(element)
+		r.sites.Remove(origin)
 	}
 	entry := &site{origin: strings.Clone(origin), done: make(chan struct{})}
 	if r.ctx.Err() != nil {
@@ -167,20 +166,9 @@ func (r *Robots) site(origin string) *site {
 		close(entry.done)
 		return entry
 	}
-	r.sites[entry.origin] = r.recent.PushFront(entry)
-	for len(r.sites) > maxRobotsHosts {
-		r.drop(r.recent.Back())
-	}
+	r.sites.Add(entry.origin, entry)
 	r.running.Go(func() { r.load(entry) })
 	return entry
-}
-
-// drop forgets an entry. The lock is held.
-func (r *Robots) drop(element *list.Element) {
-	entry := r.recent.Remove(element).(*site)
-	delete(r.sites, entry.origin)
-	r.memory -= entry.size
-	entry.size = 0
 }
 
 // load takes the file from the other fetchers, or fetches it.
@@ -272,13 +260,13 @@ func (r *Robots) keep(entry *site, found *rules, err *RobotsError, expires time.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if element := r.sites[entry.origin]; element == nil || element.Value != entry {
+	if kept, known := r.sites.Peek(entry.origin); !known || kept != entry {
 		return // dropped meanwhile
 	}
 	entry.size = found.size
 	r.memory += entry.size
-	for r.memory > maxRobotsMemory && r.recent.Len() > 1 {
-		r.drop(r.recent.Back())
+	for r.memory > maxRobotsMemory && r.sites.Len() > 1 {
+		r.sites.RemoveOldest()
 	}
 }
 

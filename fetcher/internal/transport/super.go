@@ -1,12 +1,14 @@
 package transport
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
@@ -29,10 +31,9 @@ type proxies struct {
 	clock clock.Clock
 	all   []*exit
 
-	mu     sync.Mutex
-	turn   int
-	places map[string]*list.Element // by host
-	recent *list.List               // of *sticky, the last used first
+	mu    sync.Mutex
+	turn  int
+	hosts *simplelru.LRU[string, *sticky]
 }
 
 // exit is one proxy; its fields are guarded by the proxies' lock.
@@ -44,13 +45,12 @@ type exit struct {
 }
 
 type sticky struct {
-	host string
 	exit *exit
 	left int
 }
 
 func newProxies(ways []*egress.Proxy, clk clock.Clock) *proxies {
-	p := &proxies{clock: clk, places: map[string]*list.Element{}, recent: list.New()}
+	p := &proxies{clock: clk, hosts: cache.NewLRU[string, *sticky](maxSticky, nil)}
 	for _, proxy := range ways {
 		p.all = append(p.all, &exit{proxy: proxy})
 	}
@@ -62,14 +62,12 @@ func (p *proxies) pick(host string) *exit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	if place := p.places[host]; place != nil {
-		kept := place.Value.(*sticky)
+	if kept, known := p.hosts.Get(host); known {
 		if kept.left > 0 && !now.Before(kept.exit.restUntil) {
 			kept.left--
-			p.recent.MoveToFront(place)
 			return kept.exit
 		}
-		p.drop(place)
+		p.hosts.Remove(host)
 	}
 	for range p.all {
 		next := p.all[p.turn%len(p.all)]
@@ -77,18 +75,10 @@ func (p *proxies) pick(host string) *exit {
 		if now.Before(next.restUntil) {
 			continue
 		}
-		p.places[host] = p.recent.PushFront(&sticky{host: host, exit: next, left: stickyPages - 1})
-		if p.recent.Len() > maxSticky {
-			p.drop(p.recent.Back())
-		}
+		p.hosts.Add(host, &sticky{exit: next, left: stickyPages - 1})
 		return next
 	}
 	return nil
-}
-
-// drop needs the lock.
-func (p *proxies) drop(place *list.Element) {
-	delete(p.places, p.recent.Remove(place).(*sticky).host)
 }
 
 // report says how a request through a proxy went: an answer, whatever it says, is the proxy's recovery.
@@ -116,8 +106,8 @@ func (p *proxies) report(host string, by *exit, err error) {
 
 // leave makes the host take another proxy the next time. It needs the lock.
 func (p *proxies) leave(host string, by *exit) {
-	if place := p.places[host]; place != nil && place.Value.(*sticky).exit == by {
-		p.drop(place)
+	if kept, known := p.hosts.Peek(host); known && kept.exit == by {
+		p.hosts.Remove(host)
 	}
 }
 

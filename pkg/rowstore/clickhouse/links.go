@@ -137,7 +137,7 @@ func (s *Store) unpacked(ctx context.Context, list ids.ID, numbers []uint32) (ma
 	missing := numbers[:0:0]
 	for _, n := range numbers {
 		if cached, ok := s.chunks.Get(chunkKey{list, n}); ok {
-			chunks[n] = cached.([]string)
+			chunks[n] = cached
 		} else {
 			missing = append(missing, n)
 		}

@@ -436,8 +436,7 @@ func (s *Store) giveWay(ctx context.Context, late []*stored) error {
 
 // ofJob is the condition that leads to a job's records and rows by the primary key.
 func (s *Store) ofJob(ctx context.Context, job ids.ID) (string, error) {
-	if known, ok := s.jobs.Get(job); ok {
-		h := known.(home)
+	if h, known := s.jobs.Get(job); known {
 		return fmt.Sprintf(`grp = %s AND scraper = %s AND job = %s`, id(h.group), id(h.scraper), id(job)), nil
 	}
 	homes, err := read(ctx, s,

@@ -189,7 +189,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 func (s *Store) beginning(ctx context.Context, q rowstore.ScanQuery) (int64, error) {
 	where := printScope(q.Scope)
 	if place, known := s.begins.Get(where); known {
-		return place.(int64), nil
+		return place, nil
 	}
 	blocks, err := read(ctx, s, fmt.Sprintf(`SELECT _block_number FROM %s WHERE %s ORDER BY _block_number LIMIT 1`,
 		s.table("rows"), where), func(rows driver.Rows) (block uint64, err error) {

@@ -21,9 +21,10 @@ import (
 
 	clickhouse "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	lru "github.com/hashicorp/golang-lru"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/internal/intake"
 	"shoal.dev/shoal/pkg/rowstore/internal/record"
@@ -73,9 +74,9 @@ type Store struct {
 	clock   clock.Clock
 	logger  *slog.Logger
 	point   func(string)
-	jobs    *lru.Cache // ids.ID → home, of jobs that the table of jobs has
-	chunks  *lru.Cache // chunkKey → []string, the links of decoded chunks
-	begins  *lru.Cache // a scope's condition → int64, a place before its first row
+	jobs    *lru.Cache[ids.ID, home]       // of jobs that the table of jobs has
+	chunks  *lru.Cache[chunkKey, []string] // the links of decoded chunks
+	begins  *lru.Cache[string, int64]      // by a scope's condition: a place before its first row
 	intakes *intake.Gate
 	encode  record.Codec
 	columns []clickhouse.ColumnNameAndType // of an insert of pages
@@ -178,13 +179,13 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 	if s.encode, err = record.NewCodec(); err != nil {
 		return fmt.Errorf("row store: %w", err)
 	}
-	if s.jobs, err = lru.New(knownJobs); err != nil {
+	if s.jobs, err = lru.New[ids.ID, home](knownJobs); err != nil {
 		return fmt.Errorf("row store: job cache: %w", err)
 	}
-	if s.chunks, err = lru.New(decodedChunks); err != nil {
+	if s.chunks, err = lru.New[chunkKey, []string](decodedChunks); err != nil {
 		return fmt.Errorf("row store: chunk cache: %w", err)
 	}
-	if s.begins, err = lru.New(knownBegins); err != nil {
+	if s.begins, err = lru.New[string, int64](knownBegins); err != nil {
 		return fmt.Errorf("row store: cache of beginnings: %w", err)
 	}
 	return s.migrate(ctx)

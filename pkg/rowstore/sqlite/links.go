@@ -87,7 +87,7 @@ func (s *Store) LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rows
 // links returns the links of a chunk of a finished list. They share memory: what is kept longer must be cloned.
 func (s *Store) links(ctx context.Context, list ids.ID, chunk int64) ([]string, error) {
 	if cached, ok := s.chunks.Get(chunk); ok {
-		return cached.([]string), nil
+		return cached, nil
 	}
 	var data []byte
 	err := s.loop.QueryRowContext(ctx, `SELECT data FROM chunks WHERE id = ?`, chunk).Scan(&data)

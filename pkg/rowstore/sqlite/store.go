@@ -16,7 +16,7 @@ import (
 	"os"
 	"path/filepath"
 
-	lru "github.com/hashicorp/golang-lru"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"modernc.org/sqlite"
 
 	"shoal.dev/shoal/pkg/rowstore"
@@ -51,9 +51,9 @@ const (
 type Store struct {
 	dir     string
 	writer  *writer
-	reads   *sql.DB    // customers' reads
-	loop    *sql.DB    // what the crawl itself reads: it never waits for a customer's
-	chunks  *lru.Cache // chunkKey → []string, the links of decoded chunks
+	reads   *sql.DB                     // customers' reads
+	loop    *sql.DB                     // what the crawl itself reads: it never waits for a customer's
+	chunks  *lru.Cache[int64, []string] // the links of decoded chunks
 	intakes *intake.Gate
 	encode  record.Codec
 	// patterns are those of the filters of running queries.
@@ -71,7 +71,7 @@ func Open(config Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("row store: %w", err)
 	}
-	chunks, err := lru.New(decodedChunks)
+	chunks, err := lru.New[int64, []string](decodedChunks)
 	if err != nil {
 		return nil, fmt.Errorf("row store: chunk cache: %w", err)
 	}

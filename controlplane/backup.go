@@ -3,36 +3,13 @@ package controlplane
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"sync"
-	"time"
 
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/client"
-	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/backup"
-	"shoal.dev/shoal/controlplane/internal/command"
-	"shoal.dev/shoal/controlplane/internal/node"
-	"shoal.dev/shoal/controlplane/internal/port"
-	"shoal.dev/shoal/controlplane/internal/state"
-	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/ids"
-	"shoal.dev/shoal/pkg/rowstore"
-)
-
-const (
-	restoreTries    = 20 // while servers are being changed
-	restoreGap      = 100 * time.Millisecond
-	maxUndone       = 5_000_000
-	partBytes       = 512 << 10
-	uploadIdle      = time.Minute // after which another upload takes an unfinished one's place
-	spoolPattern    = "restore-*.tmp"
-	restorePatience = 50 * time.Second // for the leader's answer; calls end after a minute
 )
 
 // operator is the server as administrators use it.
@@ -45,7 +22,7 @@ func (s *Server) Operator() client.Operator { return operator{s} }
 
 // Backup implements client.Operator.
 func (o operator) Backup(ctx context.Context, to io.Writer) error {
-	view, err := o.s.fresh(ctx)
+	view, err := o.s.proposer.Fresh(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +57,7 @@ func (e ending) Write(p []byte) (int, error) {
 // lead sends it to the leader then.
 func (o operator) Restore(ctx context.Context, from io.Reader, how client.RestoreOptions) (client.Restored, error) {
 	var none client.Restored
-	file, err := o.s.spool()
+	file, err := o.s.restorer.spool()
 	if err != nil {
 		return none, err
 	}
@@ -92,323 +69,13 @@ func (o operator) Restore(ctx context.Context, from io.Reader, how client.Restor
 	case err != nil:
 		return none, err
 	}
-	restored, err := o.s.restoreHere(ctx, file, header, how)
+	restored, err := o.s.restorer.here(ctx, file, header, how)
 	if errors.Is(err, raft.ErrNotLeader) {
-		restored, err = o.s.restoreThere(ctx, file, header, how)
+		restored, err = o.s.restorer.there(ctx, file, header, how)
 	}
 	var coded *fault.Error
 	if err != nil && !errors.As(err, &coded) {
 		err = fault.Wrap(fault.Unavailable, err, "the outcome is not known; ask again")
 	}
 	return restored, err
-}
-
-// spool is a file that ends with its use.
-type spool struct{ *os.File }
-
-func (s *Server) spool() (spool, error) {
-	file, err := os.CreateTemp(s.config.Dir, spoolPattern)
-	if err != nil {
-		return spool{}, fmt.Errorf("controlplane: restore: %w", err)
-	}
-	return spool{file}, nil
-}
-
-// sweep removes what a process that was killed left.
-func (s *Server) sweep() {
-	left, _ := filepath.Glob(filepath.Join(s.config.Dir, spoolPattern)) // the pattern is a good one
-	for _, path := range left {
-		_ = os.Remove(path)
-	}
-}
-
-func (f spool) discard() {
-	_ = f.Close()
-	_ = os.Remove(f.Name()) // what is left is never read
-}
-
-// restoreHere puts a backup's state in the place of the cluster's, when this node leads.
-func (s *Server) restoreHere(ctx context.Context, file spool, header backup.Header,
-	how client.RestoreOptions) (client.Restored, error) {
-	none := client.Restored{}
-	if s.leading.Load() == nil {
-		return none, raft.ErrNotLeader
-	}
-	if s.node.View().ClusterVersion() < 2 { // nodes of before could not read the state
-		return none, fault.New(fault.Unavailable, "the cluster is being upgraded: a backup is restored once all its nodes run the new version")
-	}
-	if !s.restoring.TryLock() {
-		return none, fault.New(fault.Unavailable, "another backup is being restored")
-	}
-	defer s.restoring.Unlock()
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return none, fmt.Errorf("controlplane: restore: %w", err)
-	}
-	store, err := state.Restore(file)
-	if err != nil {
-		return none, fault.Wrap(fault.InvalidBackup, err, "%v", err)
-	}
-	if err := s.mayRestore(store, header, how.Force); err != nil {
-		return none, err
-	}
-	restored := client.Restored{Cluster: header.Cluster, Index: header.Index, Taken: header.Taken}
-	if err := s.aside(ctx, func() (err error) { restored.Changes, err = s.replace(ctx, store, how); return err }); err != nil {
-		return none, err
-	}
-	restored.Until = s.graceOver(s.node.View().Cluster()).UnixMilli()
-	// The other nodes have the new state before they have this command, which is what they wait for who were told of its
-	// index.
-	if err := s.tick(ctx); err != nil {
-		return none, err
-	}
-	s.config.Logger.Warn("a backup was restored", "index", header.Index, "taken", time.UnixMilli(header.Taken).UTC(),
-		"cluster", header.Cluster, "force", how.Force, "reviveKeys", how.ReviveKeys, "changes", restored.Changes)
-	return restored, nil
-}
-
-// graceOver is when what the newest restore undid goes from the row store.
-func (s *Server) graceOver(cluster *state.Cluster) time.Time {
-	if cluster == nil || cluster.Generation == nil {
-		return time.Time{}
-	}
-	return time.UnixMilli(cluster.Generation.At).Add(s.config.RestoreGrace)
-}
-
-// storedSince lists the runs that the row store has pages of, from the time on at which a backup was taken. It asks the row
-// store because a state between the two, which is gone, may have launched them.
-func (s *Server) storedSince(ctx context.Context, cut int64) ([]state.Undone, error) {
-	var runs []state.Undone
-	err := s.config.Store.JobsSince(ctx, cut*1000, func(job rowstore.Job) error {
-		if len(runs) == maxUndone {
-			return fault.New(fault.InvalidBackup, "more than %d runs have been launched since the backup", maxUndone)
-		}
-		runs = append(runs, state.Undone{Job: job.ID, Customer: job.Customer, Group: job.Group, Scraper: job.Scraper})
-		return nil
-	})
-	return runs, err
-}
-
-// mayRestore holds a backup against the cluster.
-func (s *Server) mayRestore(store *state.Store, header backup.Header, force bool) error {
-	saved, own := store.View().Cluster(), s.node.View().Cluster()
-	switch {
-	case saved == nil || saved.ID != header.Cluster || saved.Shards != header.Shards:
-		return fault.New(fault.InvalidBackup, "the backup's header does not fit what is in it")
-	case saved.Shards != own.Shards:
-		return fault.New(fault.InvalidBackup, "the backup is of a cluster with %d shards, and this one has %d for ever",
-			saved.Shards, own.Shards)
-	case saved.ID != own.ID && !force:
-		return fault.New(fault.OtherCluster, "the backup is of cluster %s, and this is %s; force takes it all the same",
-			saved.ID, own.ID)
-	}
-	return nil
-}
-
-// replace replaces the state by a restored one. No leadership's routines run meanwhile, so nobody is given a shard between
-// the state that the restored one succeeds and the one that it becomes.
-func (s *Server) replace(ctx context.Context, store *state.Store, how client.RestoreOptions) (changes state.Changes, err error) {
-	term, err := s.node.Term(ctx)
-	if err != nil {
-		return changes, err
-	}
-	if err := s.tick(ctx); err != nil { // behind all that the routines proposed
-		return changes, err
-	}
-	_, cut := store.Progress()
-	stored, err := s.storedSince(ctx, cut)
-	if err != nil {
-		return changes, err
-	}
-	changes, err = store.Succeed(s.node.Store(),
-		state.Restoration{Generation: s.config.IDs.New(), Stored: stored, ReviveKeys: how.ReviveKeys})
-	if err != nil {
-		return changes, fault.Wrap(fault.InvalidBackup, err, "%v", err)
-	}
-	return changes, s.install(ctx, store, term)
-}
-
-// install has Raft put a state in the place of this one, on every node.
-func (s *Server) install(ctx context.Context, store *state.Store, term uint64) error {
-	file, err := s.spool()
-	if err != nil {
-		return err
-	}
-	defer file.discard()
-	if err := store.Snapshot().Write(file); err != nil {
-		return fmt.Errorf("controlplane: restore: %w", err)
-	}
-	size, err := file.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return fmt.Errorf("controlplane: restore: %w", err)
-	}
-	index, _ := store.Progress()
-	meta := &raft.SnapshotMeta{Version: raft.SnapshotVersionMax, Index: index, Term: term, Size: size}
-	for try := 1; ; try++ {
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			return fmt.Errorf("controlplane: restore: %w", err)
-		}
-		s.config.Point("raft.before_restore")
-		// Not within ctx: once Raft reads the file it must be there.
-		_, err := node.Ask(s.node.Life(), s.node, func(n *node.Raft) (struct{}, error) {
-			if n.CurrentTerm() != term {
-				return struct{}{}, raft.ErrLeadershipLost
-			}
-			return struct{}{}, n.Restore(meta, file, 0)
-		})
-		if err == nil {
-			s.config.Point("raft.after_restore")
-		}
-		if err == nil || try == restoreTries || errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipLost) {
-			return err
-		}
-		if !clock.Pause(ctx, s.config.Clock, restoreGap) {
-			return err
-		}
-	}
-}
-
-// tick has a command applied that changes nothing. It gives up soon: the node may not lead any more.
-func (s *Server) tick(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, changePatience)
-	defer cancel()
-	_, err := s.proposeHere(ctx, command.TickPayload{})
-	return err
-}
-
-// aside runs work while no leadership's routines run, and begins the leadership anew afterwards.
-func (s *Server) aside(ctx context.Context, work func() error) error {
-	done := make(chan error, 1)
-	select {
-	case s.interludes <- func() { done <- work() }:
-		return <-done
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.node.Life().Done():
-		return node.ErrStopping
-	}
-}
-
-// What a node sends to the leader to have a backup restored that it has found whole.
-type (
-	restorePart struct {
-		Upload ids.ID `cbor:"1,keyasint"`
-		Offset int64  `cbor:"2,keyasint"`
-		Data   []byte `cbor:"3,keyasint"`
-	}
-	restoreRequest struct {
-		Upload ids.ID        `cbor:"1,keyasint"`
-		Size   int64         `cbor:"2,keyasint"`
-		Header backup.Header `cbor:"3,keyasint"`
-		Force  bool          `cbor:"4,keyasint,omitempty"`
-		// ReviveKeys is passed over by a leader that is older: it revives them always.
-		ReviveKeys bool `cbor:"5,keyasint,omitempty"`
-	}
-)
-
-const (
-	methodRestorePart = "restore-part"
-	methodRestore     = "restore"
-)
-
-// restoreMethods are the calls of restoring.
-func (s *Server) restoreMethods() map[string]port.Method {
-	return map[string]port.Method{
-		methodRestorePart: port.Handle(s.serveRestorePart, identity.APIServer),
-		methodRestore:     port.Handle(s.serveRestore, identity.APIServer),
-	}
-}
-
-// restoreThere sends a backup's state to the leader in parts and has it restored.
-func (s *Server) restoreThere(ctx context.Context, file spool, header backup.Header,
-	how client.RestoreOptions) (client.Restored, error) {
-	none := client.Restored{}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return none, fmt.Errorf("controlplane: restore: %w", err)
-	}
-	upload, offset := s.config.IDs.New(), int64(0)
-	part := make([]byte, partBytes)
-	for {
-		count, err := io.ReadFull(file, part)
-		if count > 0 {
-			sent := restorePart{Upload: upload, Offset: offset, Data: part[:count]}
-			if err := s.forward(ctx, methodRestorePart, sent, &node.Nothing{}); err != nil {
-				return none, err
-			}
-			offset += int64(count)
-		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			break
-		}
-		if err != nil {
-			return none, fmt.Errorf("controlplane: restore: %w", err)
-		}
-	}
-	var restored client.Restored
-	err := s.forwardFor(ctx, restorePatience, methodRestore,
-		restoreRequest{Upload: upload, Size: offset, Header: header, Force: how.Force, ReviveKeys: how.ReviveKeys}, &restored)
-	return restored, err
-}
-
-// uploads is the one backup that other nodes send at a time.
-type uploads struct {
-	mu   sync.Mutex
-	id   ids.ID
-	file spool
-	size int64
-	last time.Time // when something came
-}
-
-// drop ends the upload.
-func (u *uploads) drop() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.forget()
-}
-
-// forget ends the upload; mu is held.
-func (u *uploads) forget() {
-	if !u.id.IsZero() {
-		u.file.discard()
-	}
-	u.id, u.size = ids.ID{}, 0
-}
-
-func (s *Server) serveRestorePart(_ context.Context, _ identity.Peer, part restorePart) (node.Nothing, error) {
-	if s.leading.Load() == nil {
-		return node.Nothing{}, raft.ErrNotLeader
-	}
-	u, now := &s.uploads, s.config.Clock.Now()
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.id != part.Upload {
-		if !u.id.IsZero() && now.Sub(u.last) < uploadIdle {
-			return node.Nothing{}, fault.New(fault.Unavailable, "another backup is being restored")
-		}
-		u.forget()
-		file, err := s.spool()
-		if err != nil {
-			return node.Nothing{}, err
-		}
-		u.id, u.file = part.Upload, file
-	}
-	u.last = now
-	if part.Offset > u.size {
-		return node.Nothing{}, fault.New(fault.InvalidRequest, "a part of the backup is missing")
-	}
-	if _, err := u.file.WriteAt(part.Data, part.Offset); err != nil {
-		return node.Nothing{}, fmt.Errorf("controlplane: restore: %w", err)
-	}
-	u.size = max(u.size, part.Offset+int64(len(part.Data)))
-	return node.Nothing{}, nil
-}
-
-func (s *Server) serveRestore(ctx context.Context, _ identity.Peer, r restoreRequest) (client.Restored, error) {
-	u := &s.uploads
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.id != r.Upload || u.size != r.Size || r.Upload.IsZero() {
-		return client.Restored{}, fault.New(fault.Unavailable, "the backup did not arrive at this leader; ask again")
-	}
-	defer u.forget()
-	return s.restoreHere(ctx, u.file, r.Header, client.RestoreOptions{Force: r.Force, ReviveKeys: r.ReviveKeys})
 }

@@ -175,21 +175,21 @@ func TestRestoreKeepsWhoFetchesWhat(t *testing.T) {
 	if _, err := s.Heartbeat(patient(t), beat); err != nil {
 		t.Fatal(err)
 	}
-	before, led := fresh(t, s), s.leading.Load()
+	before, led := fresh(t, s), s.holder.Current()
 	if before.Shard(0).Owner != config.Node {
 		t.Fatalf("nobody has shard 0: %+v", before.Shard(0))
 	}
 	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for ctx := patient(t); s.leading.Load() == nil || s.leading.Load() == led; {
+	for ctx := patient(t); s.holder.Current() == nil || s.holder.Current() == led; {
 		if !clock.Pause(ctx, s.config.Clock, time.Millisecond) {
 			t.Fatal("nobody leads")
 		}
 	}
-	if leads := s.leading.Load(); leads.term != led.term || leads.began == led.began {
+	if leads := s.holder.Current(); leads.Term() != led.Term() || leads.Began() == led.Began() {
 		t.Errorf("markers of before the restore (%d in term %d) are those of the leadership since (%d in term %d)",
-			led.began, led.term, leads.began, leads.term)
+			led.Began(), led.Term(), leads.Began(), leads.Term())
 	}
 	for n := range uint16(testShards) {
 		if was, is := *before.Shard(n), *fresh(t, s).Shard(n); was != is {
@@ -208,7 +208,7 @@ func TestOneUploadAtATime(t *testing.T) {
 	s := serve(t, testConfig(t, t.TempDir()))
 	peer := identity.Peer{Node: "x"}
 	part := func(upload ids.ID, offset int64) string {
-		_, err := s.serveRestorePart(t.Context(), peer, restorePart{Upload: upload, Offset: offset, Data: []byte("12")})
+		_, err := s.restorer.servePart(t.Context(), peer, restorePart{Upload: upload, Offset: offset, Data: []byte("12")})
 		return codeOf(err)
 	}
 	first, second := ids.ID{1}, ids.ID{2}
@@ -221,10 +221,10 @@ func TestOneUploadAtATime(t *testing.T) {
 	if got := part(first, 100); got != "invalid_request" {
 		t.Errorf("a part is missing: %q", got)
 	}
-	if _, err := s.serveRestore(t.Context(), peer, restoreRequest{Upload: first, Size: 9}); codeOf(err) != "unavailable" {
+	if _, err := s.restorer.serve(t.Context(), peer, restoreRequest{Upload: first, Size: 9}); codeOf(err) != "unavailable" {
 		t.Errorf("an upload that is not whole: %v", err)
 	}
-	if _, err := s.serveRestore(t.Context(), peer, restoreRequest{Upload: first, Size: 4}); codeOf(err) != "invalid_backup" {
+	if _, err := s.restorer.serve(t.Context(), peer, restoreRequest{Upload: first, Size: 4}); codeOf(err) != "invalid_backup" {
 		t.Errorf("an upload that is no state: %v", err)
 	}
 	if got := part(second, 0); got != "" {
@@ -237,7 +237,7 @@ func TestRemovedNodeIsForgotten(t *testing.T) {
 	config := testConfig(t, t.TempDir())
 	s := serve(t, config)
 	gone := command.RegisterNodePayload{Name: "gone", Boot: ids.ID{7}, Roles: []string{"fetcher"}}
-	if _, err := s.propose(patient(t), config.IDs.New(), gone, nil); err != nil {
+	if _, err := s.proposer.propose(patient(t), config.IDs.New(), gone, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{config.Node: "node_alive", "nobody": "not_found"} {
@@ -246,7 +246,7 @@ func TestRemovedNodeIsForgotten(t *testing.T) {
 		}
 	}
 	stale := command.RemoveNodePayload{Name: "gone", Boot: ids.ID{6}}
-	if _, err := s.propose(patient(t), config.IDs.New(), stale, nil); err != nil || fresh(t, s).Node("gone") == nil {
+	if _, err := s.proposer.propose(patient(t), config.IDs.New(), stale, nil); err != nil || fresh(t, s).Node("gone") == nil {
 		t.Fatalf("an earlier start's removal took the node away: %v", err)
 	}
 	if err := s.Operator().RemoveNode(patient(t), "gone"); err != nil || fresh(t, s).Node("gone") != nil {

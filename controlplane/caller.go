@@ -26,7 +26,7 @@ func (c caller) Propose(ctx context.Context, payload command.Payload, call *clie
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.s.config.patience)
 	defer cancel()
-	result, err := c.s.propose(ctx, id, payload, under)
+	result, err := c.s.proposer.propose(ctx, id, payload, under)
 	if err != nil {
 		return nil, err
 	}
@@ -46,22 +46,22 @@ func (c caller) Propose(ctx context.Context, payload command.Payload, call *clie
 func (c caller) View() *client.View { return c.s.node.View() }
 
 // Fresh implements client.Client.
-func (c caller) Fresh(ctx context.Context) (*client.View, error) { return c.s.fresh(ctx) }
+func (c caller) Fresh(ctx context.Context) (*client.View, error) { return c.s.proposer.Fresh(ctx) }
 
 // Settle implements client.Client.
 func (c caller) Settle(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error {
-	err := c.s.settle(receipts, func(payload command.Payload) (fsm.Result, error) {
-		return c.s.propose(ctx, c.s.config.IDs.New(), payload, nil)
+	err := settle(receipts, func(payload command.Payload) (fsm.Result, error) {
+		return c.s.proposer.propose(ctx, c.s.config.IDs.New(), payload, nil)
 	})
 	if err != nil || len(markers) == 0 {
 		return err
 	}
-	if l := c.s.leading.Load(); l != nil {
-		l.takeBack(markers)
+	if l := c.s.holder.Current(); l != nil {
+		l.TakeBack(markers)
 		return nil
 	}
 	// One attempt is enough: a marker is of one leadership, and one that does not arrive is replaced by the next.
-	if err := c.s.forward(ctx, methodMarkers, returned{Markers: markers}, &node.Nothing{}); err != nil {
+	if err := c.s.proposer.forward(ctx, methodMarkers, returned{Markers: markers}, &node.Nothing{}); err != nil {
 		c.s.config.Logger.Debug("markers did not reach the leader", "markers", len(markers), "error", err)
 	}
 	return nil

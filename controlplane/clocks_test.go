@@ -57,17 +57,15 @@ func TestALeaderWithAWrongClockStampsByTheOthers(t *testing.T) {
 	until(t, "the wrong clock's leadership", func() bool { return c.leader() == 1 })
 	leader := c.at(1)
 	until(t, "a comparison of the clocks", func() bool {
-		leader.clocks.mu.Lock()
-		defer leader.clocks.mu.Unlock()
-		found := leader.clocks.found
+		found, trouble := leader.holder.Clocks().Findings()
 		return found.Verdict == timekeeper.Agreed && found.Clock > by-time.Minute && found.Clock < by+time.Minute &&
-			leader.clocks.told != ""
+			trouble != ""
 	})
 	openCustomer(t, c.at(0), "ann")
 	if off := stateTime(leader); off > time.Minute || off < -time.Minute {
 		t.Errorf("state time is off by %v", off)
 	}
-	if _, ok := leader.safeTime(); ok {
+	if _, ok := leader.holder.Clocks().Safe(); ok {
 		t.Error("a leader whose clock is off removes things by it")
 	}
 }
@@ -79,7 +77,7 @@ func TestTheClockOfALoneNodeThatJumps(t *testing.T) {
 	config.Clock = skew.FromEnv(func(string) string { return offset })
 	s := serve(t, config)
 	openCustomer(t, s, "ann")
-	if _, ok := s.safeTime(); !ok {
+	if _, ok := s.holder.Clocks().Safe(); !ok {
 		t.Error("a node that is alone does not believe its clock")
 	}
 	if err := skew.Set(offset, 90*24*time.Hour); err != nil {
@@ -90,11 +88,11 @@ func TestTheClockOfALoneNodeThatJumps(t *testing.T) {
 	if off := stateTime(s); off > time.Minute {
 		t.Errorf("state time went %v ahead", off)
 	}
-	if _, ok := s.safeTime(); ok {
+	if _, ok := s.holder.Clocks().Safe(); ok {
 		t.Error("things are removed by a clock that has jumped")
 	}
-	s.compareAlone()
-	if s.clocks.told == "" {
+	s.holder.Clocks().CompareAlone()
+	if _, trouble := s.holder.Clocks().Findings(); trouble == "" {
 		t.Error("nobody is told")
 	}
 }
@@ -111,7 +109,7 @@ func TestTimeAfterALongPause(t *testing.T) {
 	if off := stateTime(s); off < -time.Minute {
 		t.Errorf("state time is %v behind", -off)
 	}
-	if _, ok := s.safeTime(); !ok {
+	if _, ok := s.holder.Clocks().Safe(); !ok {
 		t.Error("nothing is removed after a pause of two days")
 	}
 }
@@ -141,7 +139,7 @@ func TestNothingIsStampedBeforeTheLogIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stamp, known := s.stamp(); known {
+	if stamp, known := s.holder.Clocks().Stamp(); known {
 		t.Fatalf("the first stamp is %d", stamp)
 	}
 	then := time.Now().Add(-time.Hour).UnixMilli() // what the log holds
@@ -150,7 +148,7 @@ func TestNothingIsStampedBeforeTheLogIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.node.FSM().Apply(1, data)
-	if stamp, known := s.stamp(); stamp != 0 || !known {
+	if stamp, known := s.holder.Clocks().Stamp(); stamp != 0 || !known {
 		t.Errorf("the next stamp is %d: the state's own time stands until leadership begins", stamp)
 	}
 }

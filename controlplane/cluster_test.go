@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/fsm"
+	"shoal.dev/shoal/controlplane/internal/leadership"
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
@@ -161,19 +161,24 @@ func TestFetchersHoldShardsThroughAnyNode(t *testing.T) {
 	if err := r.Settle(patient(t), []model.Receipt{{Job: ids.ID{1}, Outcome: model.Delivered}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	// Markers reach the leader, behind the receipts. Its own routine would take them at once, so another stands in for it.
-	leader := c.at(c.leader())
-	l := leader.leading.Load()
-	standIn := &leadership{s: leader.Server, ctx: l.ctx, began: l.began, returned: make(chan model.Marker, 1)}
-	leader.leading.Store(standIn)
-	defer leader.leading.Store(l)
-	mark := model.Marker{Leader: l.began, Shard: 3}
+	// Markers reach the leader, behind the receipts.
+	leads := c.leader()
+	mark := model.Marker{Leader: c.at(leads).holder.Current().Began(), Shard: 3}
 	if err := r.Settle(patient(t), nil, []model.Marker{mark}); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-standIn.returned; !reflect.DeepEqual(got, mark) {
-		t.Fatalf("the leader has marker %+v, want %+v", got, mark)
-	}
+	until(t, "a marker that came back", func() bool {
+		families, err := c.at(leads).config.Metrics.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			if family.GetName() == "shoal_controlplane_markers_returned_total" {
+				return family.GetMetric()[0].GetCounter().GetValue() == 1
+			}
+		}
+		return false
+	})
 }
 
 // A heartbeat that was given up and arrives late is not heard.
@@ -182,7 +187,7 @@ func TestLateHeartbeatsAreRefused(t *testing.T) {
 	c := newNodes(t, 1, 1)
 	leader, node := c.at(0), c.configs[1].Node
 	send := func(order uint64) error {
-		_, err := leader.heartbeatHere(patient(t), beat{Order: order,
+		_, err := leader.heartbeatHere(patient(t), leadership.Beat{Order: order,
 			Heartbeat: client.Heartbeat{Node: node, Boot: c.at(1).config.Boot}})
 		return err
 	}
@@ -418,7 +423,7 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 		return err
 	})
 	openCustomer(t, c.at(3), "after")
-	old := c.at(c.leader()).leading.Load()
+	old := c.at(c.leader()).holder.Current()
 	c.kill(3)
 	c.start(3) // another boot than the backup knows
 	c.ready(3)
@@ -437,8 +442,13 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 			t.Fatalf("node %d does not have the restored state", n)
 		}
 	}
-	if l := c.at(c.leader()).leading.Load(); l == old || old.ctx.Err() == nil {
+	if l := c.at(c.leader()).holder.Current(); l == old {
 		t.Fatal("the leadership goes on over another state")
+	}
+	select {
+	case <-old.Done():
+	default:
+		t.Fatal("the leadership over the state that was replaced is not over")
 	}
 	for ctx := patient(t); ; {
 		if record := fresh(t, c.at(0)).Node("node-3"); record != nil && record.Boot == c.at(3).config.Boot {

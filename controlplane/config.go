@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
-	"shoal.dev/shoal/controlplane/internal/leader"
+	"shoal.dev/shoal/controlplane/internal/leadership"
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/quorum"
 	"shoal.dev/shoal/pkg/clock"
@@ -29,12 +29,8 @@ import (
 
 // Store is what a node needs of the row store.
 type Store interface {
-	leader.Store
-	AllLists(ctx context.Context) ([]rowstore.ListInfo, error)
-	DropList(ctx context.Context, list ids.ID) error
+	leadership.Store
 	JobsSince(ctx context.Context, started int64, visit func(rowstore.Job) error) error
-	DeleteJob(ctx context.Context, job ids.ID, records bool) error
-	Expire(ctx context.Context, before time.Time) error
 }
 
 // MaxCapacity bounds a fetcher's weight. However heavy one is, it gets no more shards than all others together.
@@ -192,4 +188,19 @@ func (c *Config) forNode() node.Config {
 		Newest: c.newest, Clock: c.Clock, IDs: c.IDs, Snapshots: c.Snapshots, ElectionTimeout: c.ElectionTimeout,
 		Point: c.Point, BeforeWrite: c.BeforeWrite, Logger: c.Logger, Metrics: c.Metrics, Cluster: c.Cluster,
 		Transport: c.transport, Voters: c.voters, Dial: c.dial}
+}
+
+// forLeadership is what the leaderships of a node need to know.
+func (s *Server) forLeadership() leadership.Config {
+	c := &s.config
+	config := leadership.Config{Node: s.node, Proposer: s.proposer, Claim: s.claim, Boot: c.Boot, Clock: c.Clock,
+		IDs: c.IDs, Log: c.Log, Store: c.Store, Shards: c.Shards, FreeGrant: c.FreeGrant, Prices: c.Prices,
+		LogName: c.Services.Log, RowsName: c.Services.Rows, Window: c.Window, HostRate: c.HostRate,
+		MaxHostRate: c.MaxHostRate, HostOf: c.HostOf, ShardOf: c.ShardOf, DomainOf: c.DomainOf, Lease: c.Lease,
+		EndWithin: c.EndWithin, FetchDeadline: c.FetchDeadline, MarkerEvery: c.MarkerEvery,
+		RestoreGrace: c.RestoreGrace, Point: c.Point, Logger: c.Logger, Metrics: c.Metrics, Tracer: c.Tracer}
+	if c.Cluster != nil {
+		config.Autopilot = c.Cluster.Autopilot
+	}
+	return config
 }

@@ -301,7 +301,7 @@ func (c *nodes) next(n int) {
 	ctx := patient(c.t)
 	for {
 		for m := range c.configs {
-			if r := c.at(m); m != n && r != nil && r.leading.Load() != nil {
+			if r := c.at(m); m != n && r != nil && r.holder.Current() != nil {
 				return
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/node"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // nodes is a cluster under test: nodes of one authority that speak TLS over loopback.
@@ -106,7 +107,7 @@ func freeAddress(t testing.TB) string {
 
 func (c *nodes) start(n int) {
 	config := c.configs[n]
-	config.Boot = config.IDs.New()
+	config.Boot, config.Metrics = config.IDs.New(), telemetry.NewMetrics()
 	r := start(c.t, config)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +179,7 @@ func (c *nodes) lead(ask func(*node.Raft) error) {
 // leader is the node whose leadership has begun, -1 when there is none.
 func (c *nodes) leader() int {
 	for n := range c.configs {
-		if r := c.at(n); r != nil && r.leading.Load() != nil {
+		if r := c.at(n); r != nil && r.holder.Current() != nil {
 			return n
 		}
 	}

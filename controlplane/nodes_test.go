@@ -176,11 +176,11 @@ func TestAnswersAreNotOvertaken(t *testing.T) {
 	r := serve(t, testConfig(t, t.TempDir()))
 	a, b := join(t, r, "a", 1), join(t, r, "b", 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	l := r.leading.Load()
+	l := r.holder.Current()
 	var others sync.WaitGroup
 	others.Go(func() {
 		for ctx.Err() == nil {
-			if err := l.assign(); err != nil && ctx.Err() == nil {
+			if err := l.Assign(); err != nil && ctx.Err() == nil {
 				t.Error(err)
 			}
 		}
@@ -200,7 +200,7 @@ func TestAnswersAreNotOvertaken(t *testing.T) {
 	})
 	for range 200 {
 		leases := a.send(ctx)
-		if err := l.assign(); err != nil { // behind the one that was at work
+		if err := l.Assign(); err != nil { // behind the one that was at work
 			t.Fatal(err)
 		}
 		for _, held := range leases.Hold {

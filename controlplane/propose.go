@@ -9,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/fsm"
+	"shoal.dev/shoal/controlplane/internal/leadership"
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -26,34 +27,51 @@ var (
 	errPassedOver = errors.New("controlplane: the command was applied, and its result was not seen here")
 )
 
+// proposer is the way of commands into the log, and of what the log says to those who read: through the leader, wherever
+// that is.
+type proposer struct {
+	config      *Config
+	node        *node.Node
+	holder      *leadership.Holder
+	here, there confirmer // by this node's leadership, by the leader's
+}
+
+var _ leadership.Proposer = (*proposer)(nil)
+
+// close ends what is under way.
+func (p *proposer) close() {
+	p.here.close()
+	p.there.close()
+}
+
 // propose applies a command under its id, through the leader wherever that is, and returns what this node's own state
 // machine made of it. An error means that the outcome is not known.
-func (s *Server) propose(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (fsm.Result, error) {
-	return s.proposeBy(ctx, id, payload, call, func() (uint64, error) {
-		index, err := s.append(ctx, id, payload, call)
+func (p *proposer) propose(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (fsm.Result, error) {
+	return p.proposeBy(ctx, id, payload, call, func() (uint64, error) {
+		index, err := p.append(ctx, id, payload, call)
 		if errors.Is(err, raft.ErrNotLeader) {
-			index, err = s.appendThere(ctx, id, payload, call)
+			index, err = p.appendThere(ctx, id, payload, call)
 		}
 		return index, err
 	})
 }
 
-// proposeHere is propose by the leader's own steps: they are never sent to another leader, which has its own.
-func (s *Server) proposeHere(ctx context.Context, payload command.Payload) (fsm.Result, error) {
-	id := s.config.IDs.New()
-	return s.proposeBy(ctx, id, payload, nil, func() (uint64, error) { return s.append(ctx, id, payload, nil) })
+// Propose implements leadership.Proposer: it is propose by the leader's own steps, which are never sent to another leader.
+func (p *proposer) Propose(ctx context.Context, payload command.Payload) (fsm.Result, error) {
+	id := p.config.IDs.New()
+	return p.proposeBy(ctx, id, payload, nil, func() (uint64, error) { return p.append(ctx, id, payload, nil) })
 }
 
 // proposeBy has the command appended until it is known to be applied, and waits until it is applied here.
-func (s *Server) proposeBy(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call,
+func (p *proposer) proposeBy(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call,
 	appended func() (index uint64, err error)) (fsm.Result, error) {
-	results, forget := s.node.Expect(id)
+	results, forget := p.node.Expect(id)
 	defer forget()
 	var result fsm.Result
-	err := s.retry(ctx, func() error {
+	err := p.retry(ctx, func() error {
 		index, err := appended()
 		if err == nil {
-			err = s.node.WaitFor(ctx, index)
+			err = p.node.WaitFor(ctx, index)
 		}
 		select {
 		case result = <-results: // whatever became of the answer
@@ -69,27 +87,45 @@ func (s *Server) proposeBy(ctx context.Context, id ids.ID, payload command.Paylo
 }
 
 // append has Raft append a command here, and returns its index when it is applied. It is one attempt.
-func (s *Server) append(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (uint64, error) {
-	if !s.node.Leads() {
+func (p *proposer) append(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (uint64, error) {
+	if !p.node.Leads() {
 		return 0, raft.ErrNotLeader
 	}
-	stamp, known := s.stamp()
+	stamp, known := p.holder.Clocks().Stamp()
 	if _, ticks := payload.(command.TickPayload); !known && !ticks { // what settles a leadership in needs no time
 		return 0, raft.ErrNotLeader
 	}
-	data, err := s.node.FSM().Encode(id, stamp, payload, call)
+	data, err := p.node.FSM().Encode(id, stamp, payload, call)
 	if err != nil {
 		return 0, err
 	}
 	if len(data) > maxCommandBytes {
 		return 0, errTooLarge
 	}
-	return s.node.Append(ctx, data)
+	return p.node.Append(ctx, data)
+}
+
+// Begin implements leadership.Proposer. It has a command applied, not a barrier, because other nodes wait for the index of what is committed, and a barrier is never applied.
+func (p *proposer) Begin(ctx context.Context) (term, index uint64, err error) {
+	id := p.config.IDs.New()
+	err = p.retry(ctx, func() (err error) {
+		if term, err = p.node.Term(ctx); err != nil {
+			return err
+		}
+		if index, err = p.append(ctx, id, command.TickPayload{}, nil); err != nil {
+			return err
+		}
+		if now, err := p.node.Term(ctx); err != nil || now != term {
+			return errors.Join(raft.ErrLeadershipLost, err)
+		}
+		return nil
+	})
+	return term, index, err
 }
 
 // appendThere has the leader append a command. It is one attempt.
-func (s *Server) appendThere(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (uint64, error) {
-	body, err := s.node.FSM().EncodePayload(payload)
+func (p *proposer) appendThere(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (uint64, error) {
+	body, err := p.node.FSM().EncodePayload(payload)
 	if err != nil {
 		return 0, err
 	}
@@ -97,7 +133,7 @@ func (s *Server) appendThere(ctx context.Context, id ids.ID, payload command.Pay
 		return 0, errTooLarge
 	}
 	var at position
-	err = s.forward(ctx, methodPropose, proposal{ID: id, Number: payload.Declaration().Number, Body: body, Call: call}, &at)
+	err = p.forward(ctx, methodPropose, proposal{ID: id, Number: payload.Declaration().Number, Body: body, Call: call}, &at)
 	return at.Index, err
 }
 
@@ -105,15 +141,15 @@ func (s *Server) appendThere(ctx context.Context, id ids.ID, payload command.Pay
 var askAgain = retry.Backoff{First: 5 * time.Millisecond, Most: 100 * time.Millisecond}
 
 // retry asks until there is an answer, ctx ends or the error is a coded one, which is final.
-func (s *Server) retry(ctx context.Context, ask func() error) error {
+func (p *proposer) retry(ctx context.Context, ask func() error) error {
 	for failures := 1; ; failures++ {
-		led := s.node.LeaderContext()
+		led := p.node.LeaderContext()
 		err := ask()
 		var final *fault.Error
 		switch {
 		case err == nil || errors.As(err, &final):
 			return err
-		case errors.Is(err, node.ErrStopping) || s.node.Life().Err() != nil:
+		case errors.Is(err, node.ErrStopping) || p.node.Life().Err() != nil:
 			return errStopped
 		}
 		if ctx.Err() == nil {
@@ -121,7 +157,7 @@ func (s *Server) retry(ctx context.Context, ask func() error) error {
 			case <-ctx.Done():
 			case <-led.Done():
 				failures = 1
-			case <-s.config.Clock.After(askAgain.After(failures)):
+			case <-p.config.Clock.After(askAgain.After(failures)):
 			}
 		}
 		if ctx.Err() != nil {
@@ -134,18 +170,23 @@ func (s *Server) retry(ctx context.Context, ask func() error) error {
 	}
 }
 
+// Settle implements leadership.Proposer.
+func (p *proposer) Settle(ctx context.Context, receipts []model.Receipt) error {
+	return settle(receipts, func(payload command.Payload) (fsm.Result, error) { return p.Propose(ctx, payload) })
+}
+
 // settle applies receipts in their order, in as many commands as their size asks for.
-func (s *Server) settle(receipts []model.Receipt, propose func(command.Payload) (fsm.Result, error)) error {
+func settle(receipts []model.Receipt, propose func(command.Payload) (fsm.Result, error)) error {
 	if len(receipts) == 0 {
 		return nil
 	}
 	result, err := propose(command.SettlePayload{Receipts: receipts})
 	if errors.Is(err, errTooLarge) && len(receipts) > 1 {
 		half := len(receipts) / 2
-		if err := s.settle(receipts[:half], propose); err != nil {
+		if err := settle(receipts[:half], propose); err != nil {
 			return err
 		}
-		return s.settle(receipts[half:], propose)
+		return settle(receipts[half:], propose)
 	}
 	if err != nil {
 		return err
@@ -163,12 +204,12 @@ const (
 
 // forward has the leader do something, when that is another node. Its errors are plain, unless the leader gave a coded
 // one: the outcome is not known then.
-func (s *Server) forward(ctx context.Context, method string, request, answer any) error {
-	return s.forwardFor(ctx, forwardPatience, method, request, answer)
+func (p *proposer) forward(ctx context.Context, method string, request, answer any) error {
+	return p.forwardFor(ctx, forwardPatience, method, request, answer)
 }
 
-func (s *Server) forwardFor(ctx context.Context, patience time.Duration, method string, request, answer any) error {
-	err := s.node.CallLeader(ctx, patience, method, request, answer)
+func (p *proposer) forwardFor(ctx context.Context, patience time.Duration, method string, request, answer any) error {
+	err := p.node.CallLeader(ctx, patience, method, request, answer)
 	if fault.CodeOf(err) == fault.NotSupported { // a leader of an older version knows neither the command nor the method
 		err = fault.Wrap(fault.Unavailable, err, olderLeader)
 	}

@@ -11,20 +11,20 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// fresh is a linearizable read: a view of everything that was applied anywhere before the call. Where there is one node for
+// Fresh implements leadership.Proposer. It is a linearizable read: a view of everything that was applied anywhere before the call. Where there is one node for
 // ever, that is what it has applied itself: it need not wait for what is committed and was told nobody.
-func (s *Server) fresh(ctx context.Context) (*state.View, error) {
+func (p *proposer) Fresh(ctx context.Context) (*state.View, error) {
 	var view *state.View
-	err := s.retry(ctx, func() error {
-		index, err := s.confirmHere(ctx)
+	err := p.retry(ctx, func() error {
+		index, err := p.confirmHere(ctx)
 		if errors.Is(err, raft.ErrNotLeader) {
-			index, err = s.confirmThere(ctx)
+			index, err = p.confirmThere(ctx)
 		}
-		if err == nil && !s.node.Single() {
-			err = s.node.WaitFor(ctx, index)
+		if err == nil && !p.node.Single() {
+			err = p.node.WaitFor(ctx, index)
 		}
 		if err == nil {
-			view = s.node.View()
+			view = p.node.View()
 		}
 		return err
 	})
@@ -32,35 +32,41 @@ func (s *Server) fresh(ctx context.Context) (*state.View, error) {
 }
 
 // confirmHere is an index that the leader, which this node must be, has confirmed since the call.
-func (s *Server) confirmHere(ctx context.Context) (uint64, error) {
-	if !s.node.Leads() {
+func (p *proposer) confirmHere(ctx context.Context) (uint64, error) {
+	if !p.node.Leads() {
 		return 0, raft.ErrNotLeader
 	}
-	if index, ok := s.confirmedAlone(); ok {
+	if index, ok := p.confirmedAlone(); ok {
 		return index, nil
 	}
-	return s.here.confirm(ctx, func() (uint64, error) { return node.Ask(s.node.Life(), s.node, s.confirmedIndex) })
+	return p.here.confirm(ctx, func() (uint64, error) { return node.Ask(p.node.Life(), p.node, p.confirmedIndex) })
+}
+
+// Confirm implements leadership.Proposer.
+func (p *proposer) Confirm(ctx context.Context) error {
+	_, err := p.confirmHere(ctx)
+	return err
 }
 
 // confirmedAlone is confirmedIndex of the only voter, which is all the majority there is: while it is that and leads, nobody
 // else has been elected. Raft would say the same, behind the entries that it is writing to disk. The order of the looks
 // matters: whoever becomes a voter does so on the routine of Raft that would vote for it.
-func (s *Server) confirmedAlone() (index uint64, ok bool) {
-	n, err := s.node.Enter()
+func (p *proposer) confirmedAlone() (index uint64, ok bool) {
+	n, err := p.node.Enter()
 	if err != nil {
 		return 0, false
 	}
-	defer s.node.Leave()
-	l := s.leading.Load()
+	defer p.node.Leave()
+	l := p.holder.Current()
 	index = n.CommitIndex()
-	return index, l != nil && n.Alone() && n.State() == raft.Leader && n.CurrentTerm() == l.term
+	return index, l != nil && n.Alone() && n.State() == raft.Leader && n.CurrentTerm() == l.Term()
 }
 
 // confirmThere is an index that the leader, which is another node, has confirmed since the call.
-func (s *Server) confirmThere(ctx context.Context) (uint64, error) {
-	return s.there.confirm(ctx, func() (uint64, error) {
+func (p *proposer) confirmThere(ctx context.Context) (uint64, error) {
+	return p.there.confirm(ctx, func() (uint64, error) {
 		var at position
-		err := s.forward(s.node.Life(), methodConfirm, node.Nothing{}, &at)
+		err := p.forward(p.node.Life(), methodConfirm, node.Nothing{}, &at)
 		return at.Index, err
 	})
 }
@@ -68,16 +74,16 @@ func (s *Server) confirmThere(ctx context.Context) (uint64, error) {
 // confirmedIndex is an index at or above that of every command applied anywhere before the call. The commit index is
 // that in the term in which this node led all along, once an entry of that term is committed, which a leadership begins
 // with.
-func (s *Server) confirmedIndex(n *node.Raft) (uint64, error) {
-	l := s.leading.Load()
-	if l == nil || n.CurrentTerm() != l.term {
+func (p *proposer) confirmedIndex(n *node.Raft) (uint64, error) {
+	l := p.holder.Current()
+	if l == nil || n.CurrentTerm() != l.Term() {
 		return 0, raft.ErrNotLeader
 	}
 	index := n.CommitIndex()
 	if err := n.VerifyLeader().Error(); err != nil {
 		return 0, err
 	}
-	if n.CurrentTerm() != l.term {
+	if n.CurrentTerm() != l.Term() {
 		return 0, raft.ErrNotLeader
 	}
 	return index, nil

@@ -208,7 +208,7 @@ func (r *reef) until(what string, ok func() bool) {
 
 func (r *reef) leader() *running {
 	for _, node := range r.nodes {
-		if node.leading.Load() != nil {
+		if node.holder.Current() != nil {
 			return node
 		}
 	}

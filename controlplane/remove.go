@@ -13,7 +13,7 @@ import (
 // RemoveNode implements client.Operator. It takes the node's record away; the autopilot, which takes a node out of Raft
 // that is gone and has no record, does the rest at once.
 func (o operator) RemoveNode(ctx context.Context, name string) error {
-	view, err := o.s.fresh(ctx)
+	view, err := o.s.proposer.Fresh(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (o operator) RemoveNode(ctx context.Context, name string) error {
 	case record == nil:
 		return nil // it is being removed
 	}
-	_, err = o.s.propose(ctx, o.s.config.IDs.New(), command.RemoveNodePayload{Name: name, Boot: record.Boot}, nil)
+	_, err = o.s.proposer.propose(ctx, o.s.config.IDs.New(), command.RemoveNodePayload{Name: name, Boot: record.Boot}, nil)
 	return err
 }
 

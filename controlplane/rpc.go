@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/leadership"
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/port"
 	"shoal.dev/shoal/pkg/fault"
@@ -38,7 +39,7 @@ func (s *Server) methods() map[string]port.Method {
 		methodNodes:     port.Handle(s.serveNodes, identity.APIServer, identity.Billing),
 	}
 	maps.Copy(methods, s.node.Methods())
-	maps.Copy(methods, s.restoreMethods())
+	maps.Copy(methods, s.restorer.methods())
 	return methods
 }
 
@@ -69,7 +70,7 @@ func (s *Server) servePropose(ctx context.Context, from identity.Peer, p proposa
 	if why := mayNotPropose(from, payload); why != "" {
 		return position{}, port.NotAllowed(from, why)
 	}
-	index, err := s.append(ctx, p.ID, payload, p.Call)
+	index, err := s.proposer.append(ctx, p.ID, payload, p.Call)
 	return position{Index: index}, err
 }
 
@@ -110,11 +111,11 @@ func mayNotRegister(from identity.Peer, payload command.Payload) string {
 }
 
 func (s *Server) serveConfirm(ctx context.Context, _ identity.Peer, _ node.Nothing) (position, error) {
-	index, err := s.confirmHere(ctx)
+	index, err := s.proposer.confirmHere(ctx)
 	return position{Index: index}, err
 }
 
-func (s *Server) serveHeartbeat(ctx context.Context, from identity.Peer, b beat) (client.Leases, error) {
+func (s *Server) serveHeartbeat(ctx context.Context, from identity.Peer, b leadership.Beat) (client.Leases, error) {
 	if b.Heartbeat.Node != from.Node {
 		return client.Leases{}, port.NotAllowed(from, "is the heartbeat of another node")
 	}
@@ -122,11 +123,11 @@ func (s *Server) serveHeartbeat(ctx context.Context, from identity.Peer, b beat)
 }
 
 func (s *Server) serveMarkers(_ context.Context, _ identity.Peer, back returned) (node.Nothing, error) {
-	l := s.leading.Load()
+	l := s.holder.Current()
 	if l == nil {
 		return node.Nothing{}, raft.ErrNotLeader
 	}
-	l.takeBack(back.Markers)
+	l.TakeBack(back.Markers)
 	return node.Nothing{}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/leadership"
 	"shoal.dev/shoal/controlplane/internal/membership"
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/pkg/ids"
@@ -34,8 +35,8 @@ func TestGoldenMessages(t *testing.T) {
 		{"proposal", &proposal{ID: ids.ID{1}, Number: command.MintKeyPayload{}.Declaration().Number, Body: []byte{0xa0}, Call: call}, &proposal{}},
 		{"position", &position{Index: 300}, &position{}},
 		{"returned", &returned{Markers: []model.Marker{{Leader: 2, Shard: 3, Number: 4}}}, &returned{}},
-		{"beat", &beat{Order: 5, Heartbeat: client.Heartbeat{Node: "f-1", Boot: ids.ID{2}, Unread: 6,
-			Holding: []client.ShardEpoch{{Shard: 1, Epoch: 9}}}}, &beat{}},
+		{"beat", &leadership.Beat{Order: 5, Heartbeat: client.Heartbeat{Node: "f-1", Boot: ids.ID{2}, Unread: 6,
+			Holding: []client.ShardEpoch{{Shard: 1, Epoch: 9}}}}, &leadership.Beat{}},
 		{"leases", &client.Leases{For: 10 * time.Second, Hold: []client.ShardEpoch{{Shard: 1, Epoch: 9, Newest: 70}},
 			Release: []client.ShardEpoch{{Shard: 2, Epoch: 8}}}, &client.Leases{}},
 		{"nodeStatus", &node.Report{Status: client.Status{Node: "f-1", Roles: []string{"fetcher"}, Leader: "cp-1", Term: 2,

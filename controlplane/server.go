@@ -17,30 +17,28 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/leadership"
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // Server is a node: it holds a replica of the state, and with the role controlplane it votes and may lead. Before Run its
 // client answers nothing but View.
 type Server struct {
-	config  Config
-	node    *node.Node
-	ready   chan struct{}
-	begun   atomic.Bool
-	metrics *metrics
+	config Config
+	node   *node.Node
+	ready  chan struct{}
+	begun  atomic.Bool
 
-	clocks      clocks
-	leading     atomic.Pointer[leadership]
-	here, there confirmer     // by this node's leadership, by the leader's
-	beats       atomic.Uint64 // heartbeats sent
-	anew        signal        // the state was replaced: lead anew
-	again       signal        // the state was replaced: register again
-	interludes  chan func()   // run while no leadership's routines do
-	restoring   sync.Mutex    // held while a backup is put in the state's place
-	uploads     uploads
+	holder   *leadership.Holder
+	proposer *proposer
+	restorer *restorer
+
+	beats atomic.Uint64 // heartbeats sent
+	again chan struct{} // holds one when the state was replaced: register again
 }
 
 // New makes a node that Run starts. Its error names every setting that is out of range.
@@ -51,10 +49,12 @@ func New(config Config) (*Server, error) {
 	if config.Boot.IsZero() {
 		config.Boot = config.IDs.New()
 	}
-	s := &Server{config: config, node: node.New(config.forNode()), clocks: clocks{began: config.Clock.Now()},
-		ready: make(chan struct{}), metrics: newMetrics(config.Metrics), anew: newSignal(), again: newSignal(),
-		interludes: make(chan func())}
-	s.measure(config.Metrics)
+	s := &Server{config: config, node: node.New(config.forNode()), ready: make(chan struct{}),
+		again: make(chan struct{}, 1)}
+	s.proposer = &proposer{config: &s.config, node: s.node}
+	s.holder = leadership.NewHolder(s.forLeadership())
+	s.proposer.holder = s.holder
+	s.restorer = &restorer{config: &s.config, node: s.node, holder: s.holder, proposer: s.proposer}
 	return s, nil
 }
 
@@ -80,7 +80,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.begun.Swap(true) {
 		return errors.New("controlplane: a server runs once")
 	}
-	s.sweep()
+	s.restorer.sweep()
 	if err := s.node.Start(s.methods(), s.stateReplaced); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *Server) Run(ctx context.Context) error {
 			cancel()
 		}
 	})
-	err := s.follow(inner, s.node.LeaderChanges())
+	err := s.holder.Run(inner, s.node.LeaderChanges())
 	cancel()
 	routines.Wait()
 	if s.config.Cluster.Gossips() && s.config.Cluster.LeaveOnStop && err == nil && strange == nil && refused == nil {
@@ -110,17 +110,18 @@ func (s *Server) Run(ctx context.Context) error {
 // stop refuses new requests and ends those under way, hands leadership over, and then closes everything.
 func (s *Server) stop() error {
 	err := s.node.Stop()
-	s.uploads.drop()
-	s.here.close()
-	s.there.close()
+	s.restorer.uploads.drop()
+	s.proposer.close()
 	return err
 }
 
 // stateReplaced is called when a snapshot has replaced the state while the node runs.
 func (s *Server) stateReplaced() {
-	s.leading.Store(nil)
-	s.anew.raise()
-	s.again.raise()
+	s.holder.Anew()
+	select {
+	case s.again <- struct{}{}:
+	default: // it is told
+	}
 }
 
 // register makes this start of the node known, and again when it was removed or the state replaced by one that does not
@@ -135,10 +136,10 @@ func (s *Server) register(ctx context.Context) error {
 		if admitted, err := s.node.AwaitAdmission(ctx); err != nil || !admitted {
 			return err
 		}
-		result, err := s.propose(ctx, s.config.IDs.New(), self, nil)
+		result, err := s.proposer.propose(ctx, s.config.IDs.New(), self, nil)
 		var view *state.View
 		if err == nil {
-			view, err = s.fresh(ctx)
+			view, err = s.proposer.Fresh(ctx)
 		}
 		if s.config.Services.Rebind && !rebinds && err == nil && fault.CodeOf(result.Err) == fault.OtherServices {
 			err = result.Err // a node of the control plane has yet to bind the cluster
@@ -174,49 +175,20 @@ func (s *Server) register(ctx context.Context) error {
 	}
 }
 
-// follow starts a leadership whenever Raft gives it to this node, and ends it when Raft takes it away. When the state is
-// replaced under a leadership, that ends and another begins.
-func (s *Server) follow(ctx context.Context, changes <-chan bool) error {
-	leads, stop := false, func() {}
-	defer func() { stop() }()
-	failed := make(chan error, 1)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-failed:
-			return fmt.Errorf("controlplane: lead: %w", err)
-		case leads = <-changes:
-			// The newest change alone is told: if it was lost and won again meanwhile, this is another leadership.
-		case <-s.anew:
-		case work := <-s.interludes:
-			stop()
-			stop = func() {}
-			work()
-		}
-		stop()
-		stop = func() {}
-		if leads {
-			stop = s.startLeading(ctx, failed)
-		}
+// claim marks log and row store as the cluster's, as often as it takes; not claimed: ctx ended. It fails when they are
+// another cluster's.
+func (s *Server) claim(ctx context.Context, cluster ids.ID) (claimed bool, err error) {
+	if s.config.Services.Claim == nil {
+		return true, nil
 	}
-}
-
-// startLeading begins a leadership; what it returns ends it and waits for it.
-func (s *Server) startLeading(ctx context.Context, failed chan<- error) (stop func()) {
-	inner, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := s.lead(inner); err != nil {
-			select {
-			case failed <- err:
-			default: // one reason is enough to stop
-			}
+	for {
+		err := s.config.Services.Claim(ctx, cluster, s.config.Services.Rebind)
+		if err == nil || fault.CodeOf(err) == fault.OtherServices {
+			return err == nil, err
 		}
-	}()
-	return func() {
-		cancel()
-		<-done
+		if !clock.Pause(ctx, s.config.Clock, time.Second) {
+			return false, nil
+		}
+		s.config.Logger.Warn("log and row store are not marked as this cluster's yet", "error", err)
 	}
 }

@@ -185,7 +185,7 @@ func TestCommandIDIsAppliedOnce(t *testing.T) {
 	adjust := command.AdjustWalletPayload{Customer: "ann", Entry: config.IDs.New(), Amount: 100}
 	var results []fsm.Result
 	for range 2 {
-		result, err := r.propose(ctx, id, adjust, nil)
+		result, err := r.proposer.propose(ctx, id, adjust, nil)
 		if err != nil || result.Err != nil {
 			t.Fatal(err, result.Err)
 		}
@@ -343,7 +343,7 @@ func TestLargeSettleIsSplit(t *testing.T) {
 func TestLeadershipMovesUnderProposals(t *testing.T) {
 	t.Parallel()
 	nodes, transports := cluster(t, 3)
-	leads := func(r *running) bool { return r.leading.Load() != nil }
+	leads := func(r *running) bool { return r.holder.Current() != nil }
 	done := make(chan struct{})
 	var work sync.WaitGroup
 	work.Go(func() { // takes the leader off the net and back, over and over
@@ -410,7 +410,7 @@ func insist(t *testing.T, nodes []*running, id ids.ID, payload command.Payload) 
 	for {
 		for _, r := range nodes {
 			short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-			result, err := r.propose(short, id, payload, nil)
+			result, err := r.proposer.propose(short, id, payload, nil)
 			cancel()
 			if err == nil {
 				if result.Err != nil {
@@ -488,21 +488,25 @@ func TestConfirmedAlone(t *testing.T) {
 	if _, err := client.Do(patient(t), alone, client.TouchKeys{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	index, ok := alone.confirmedAlone()
+	index, ok := alone.proposer.confirmedAlone()
 	if applied, _ := alone.node.Store().Progress(); !ok || index < applied {
 		t.Errorf("the only voter confirms %d, %v; applied is %d", index, ok, applied)
 	}
-	l := alone.leading.Swap(nil)
-	if _, ok := alone.confirmedAlone(); ok {
-		t.Error("a leadership that has not begun is confirmed")
+	err := alone.holder.Aside(patient(t), func() error { // Raft leads on
+		if _, ok := alone.proposer.confirmedAlone(); ok {
+			t.Error("a leadership that has not begun is confirmed")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	alone.leading.Store(l)
 	c := newNodes(t, 3, 0)
 	if _, err := client.Do(patient(t), c.at(0), client.TouchKeys{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 3 {
-		if _, ok := c.at(n).confirmedAlone(); ok {
+		if _, ok := c.at(n).proposer.confirmedAlone(); ok {
 			t.Errorf("voter %d of 3 confirms by itself", n)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/leadership"
 	"shoal.dev/shoal/controlplane/internal/membership"
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/quorum"
@@ -22,7 +23,7 @@ func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 	r.add("b", controlPlane)
 	r.add("f", identity.Fetcher)
 	r.untilServers("a* b f") // two votes bear no more than one
-	l := a.leading.Load()
+	l := a.holder.Current()
 	n, err := a.node.Enter()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 		}
 		return all
 	}
-	honest, _, _ := witness{}.members(t.Context(), l, truth, servers("a", "b"))
+	honest, _, _ := leadership.Witness{}.Members(t.Context(), l, truth, servers("a", "b"))
 	if len(honest) != 3 || !honest[1].ControlPlane || honest[2].ControlPlane {
 		t.Fatalf("what is true: %+v", honest)
 	}
@@ -85,7 +86,7 @@ func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := lie(slices.Clone(truth))
-			got, _, _ := witness{}.members(t.Context(), l, told, servers("a", "b"))
+			got, _, _ := leadership.Witness{}.Members(t.Context(), l, told, servers("a", "b"))
 			for at := range got {
 				got[at].Boot = honest[at].Boot // it matters to who has lost its log
 			}
@@ -103,7 +104,7 @@ func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 		if err := f.Members.Update(func(info *membership.Info) { info.Roles = identity.Roles() }); err != nil {
 			t.Fatal(err)
 		}
-		got, _, answers := witness{}.members(t.Context(), l, truth, servers("a", "b", "f"))
+		got, _, answers := leadership.Witness{}.Members(t.Context(), l, truth, servers("a", "b", "f"))
 		if !node.IsControlPlane(answers["f"].Gossips.Roles) || slices.ContainsFunc(got, func(m quorum.Member) bool {
 			return m.Name == "f" && m.ControlPlane
 		}) {

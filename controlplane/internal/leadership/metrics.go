@@ -1,4 +1,4 @@
-package controlplane
+package leadership
 
 import (
 	"strings"
@@ -40,8 +40,8 @@ func (m *metrics) assigned(view *state.View, changes []command.ShardChange) {
 }
 
 // runClosed logs and counts a run that the leader closed.
-func (s *Server) runClosed(id ids.ID) {
-	job := s.node.View().Job(id)
+func (l *Leadership) runClosed(id ids.ID) {
+	job := l.view().Job(id)
 	if job == nil || !job.Closed {
 		return
 	}
@@ -49,7 +49,7 @@ func (s *Server) runClosed(id ids.ID) {
 	if job.State == model.Stopped && job.Reason != "" {
 		outcome = strings.ToLower(string(job.Reason))
 	}
-	s.metrics.closed.WithLabelValues(outcome).Inc()
-	s.config.Logger.Info("run closed", "job", job.ID, "outcome", outcome, "pages", job.Pages, "delivered", job.Delivered,
+	l.metrics.closed.WithLabelValues(outcome).Inc()
+	l.config.Logger.Info("run closed", "job", job.ID, "outcome", outcome, "pages", job.Pages, "delivered", job.Delivered,
 		"errors", job.Errors, "items", job.Items)
 }

@@ -1,12 +1,14 @@
-package controlplane
+package leadership
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/timekeeper"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -17,8 +19,12 @@ const (
 	safeEvery    = time.Second // how often it is looked whether things may be removed by age
 )
 
-// clocks is what this node knows of the cluster's clocks.
-type clocks struct {
+// Clocks is what this node knows of the cluster's clocks.
+type Clocks struct {
+	node   *node.Node
+	clock  clock.Clock
+	logger *slog.Logger
+
 	keeper timekeeper.Keeper
 	began  time.Time // of the process, with its monotonic reading
 
@@ -28,64 +34,68 @@ type clocks struct {
 	told   string                   // what the log says of the clocks
 }
 
-// reading looks at this node's clock.
-func (s *Server) reading() timekeeper.Reading {
-	now := s.config.Clock.Now()
-	return timekeeper.Reading{Wall: now.Round(0), Elapsed: now.Sub(s.clocks.began)}
+func newClocks(n *node.Node, clock clock.Clock, logger *slog.Logger) *Clocks {
+	return &Clocks{node: n, clock: clock, logger: logger, began: clock.Now()}
 }
 
-// stamp is the time for a command, Unix milliseconds; 0: the state's own time stands. Not known:
+// reading looks at this node's clock.
+func (c *Clocks) reading() timekeeper.Reading {
+	now := c.clock.Now()
+	return timekeeper.Reading{Wall: now.Round(0), Elapsed: now.Sub(c.began)}
+}
+
+// Stamp is the time for a command, Unix milliseconds; 0: the state's own time stands. Not known:
 // no leadership of this process has begun, and nothing is applied yet. That may be since there is
 // nothing, or since a node that has just started leads before it has read its log.
-func (s *Server) stamp() (stamp int64, known bool) {
-	if stamp := s.clocks.keeper.Stamp(s.reading()); !stamp.IsZero() {
+func (c *Clocks) Stamp() (stamp int64, known bool) {
+	if stamp := c.keeper.Stamp(c.reading()); !stamp.IsZero() {
 		return stamp.UnixMilli(), true
 	}
-	_, now := s.node.Store().Progress()
+	_, now := c.node.Store().Progress()
 	return 0, now > 0
 }
 
-// beginTime begins a leadership's time where that of the state is. All that earlier leaders
+// Begin begins a leadership's time where that of the state is. All that earlier leaders
 // committed has to be applied.
-func (s *Server) beginTime() {
+func (c *Clocks) Begin() {
 	var at time.Time
-	if _, now := s.node.Store().Progress(); now > 0 {
+	if _, now := c.node.Store().Progress(); now > 0 {
 		at = time.UnixMilli(now)
 	}
-	s.clocks.keeper.Begin(s.reading(), at)
+	c.keeper.Begin(c.reading(), at)
 }
 
-// safeTime is the time by which things may be removed, when it is certain what time it is.
-func (s *Server) safeTime() (now time.Time, ok bool) { return s.clocks.keeper.Safe(s.reading()) }
+// Safe is the time by which things may be removed, when it is certain what time it is.
+func (c *Clocks) Safe() (now time.Time, ok bool) { return c.keeper.Safe(c.reading()) }
 
 // awaitSafeTime waits until things may be removed by a time; not ok: ctx ended.
-func (l *leadership) awaitSafeTime(ctx context.Context) (now time.Time, ok bool) {
+func (l *Leadership) awaitSafeTime(ctx context.Context) (now time.Time, ok bool) {
 	for {
-		if now, ok := l.s.safeTime(); ok {
+		if now, ok := l.clocks.Safe(); ok {
 			return now, true
 		}
-		if !clock.Pause(ctx, l.s.config.Clock, safeEvery) {
+		if !clock.Pause(ctx, l.config.Clock, safeEvery) {
 			return time.Time{}, false
 		}
 	}
 }
 
-// compareAlone compares the clocks where there is nobody to ask.
-func (s *Server) compareAlone() {
-	if n, err := s.node.Enter(); err == nil {
+// CompareAlone compares the clocks where there is nobody to ask.
+func (c *Clocks) CompareAlone() {
+	if n, err := c.node.Enter(); err == nil {
 		alone := n.Alone()
-		s.node.Leave()
+		c.node.Leave()
 		if alone {
-			s.noteClocks(s.clocks.keeper.Hear(s.reading(), 1, nil), nil)
+			c.note(c.keeper.Hear(c.reading(), 1, nil), nil)
 		}
 	}
 }
 
 // compareClocks compares this node's clock with those of all that answer, every so often. Only voters decide what time it
 // is: whoever has a fetcher's certificate must not.
-func (l *leadership) compareClocks(ctx context.Context) error {
+func (l *Leadership) compareClocks(ctx context.Context) error {
 	for {
-		servers, _, err := l.s.node.Servers(ctx)
+		servers, _, err := l.node.Servers(ctx)
 		if err != nil {
 			return err
 		}
@@ -99,20 +109,20 @@ func (l *leadership) compareClocks(ctx context.Context) error {
 				ask[string(server.ID)] = string(server.Address)
 			}
 		}
-		delete(ask, l.s.config.Node)
+		delete(ask, l.node.Name())
 		l.compare(ctx, ask, votes)
-		if !clock.Pause(ctx, l.s.config.Clock, compareEvery) {
+		if !clock.Pause(ctx, l.config.Clock, compareEvery) {
 			return nil
 		}
 	}
 }
 
 // compare asks nodes for their time, all at once, and settles what time it is.
-func (l *leadership) compare(ctx context.Context, ask map[string]string, votes map[string]bool) {
-	asked := l.s.reading()
-	answers := l.s.node.Statuses(ctx, ask)
+func (l *Leadership) compare(ctx context.Context, ask map[string]string, votes map[string]bool) {
+	asked := l.clocks.reading()
+	answers := l.node.Statuses(ctx, ask)
 	var witnesses []timekeeper.Witness
-	now := l.s.reading()
+	now := l.clocks.reading()
 	// An answer is of some time in between, which is a few seconds at most.
 	middle := asked.Elapsed + (now.Elapsed-asked.Elapsed)/2
 	others := map[string]time.Duration{}
@@ -127,13 +137,12 @@ func (l *leadership) compare(ctx context.Context, ask map[string]string, votes m
 		others[name] = told.Wall.Add(now.Elapsed - middle).Sub(now.Wall)
 	}
 	if ctx.Err() == nil {
-		l.s.noteClocks(l.s.clocks.keeper.Hear(now, len(votes), witnesses), others)
+		l.clocks.note(l.clocks.keeper.Hear(now, len(votes), witnesses), others)
 	}
 }
 
-// noteClocks keeps what was found for who asks, and tells what has changed.
-func (s *Server) noteClocks(found timekeeper.Findings, others map[string]time.Duration) {
-	c := &s.clocks
+// note keeps what was found for who asks, and tells what has changed.
+func (c *Clocks) note(found timekeeper.Findings, others map[string]time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.found, c.others = found, others
@@ -143,11 +152,18 @@ func (s *Server) noteClocks(found timekeeper.Findings, others map[string]time.Du
 	}
 	c.told = text
 	if text == "" {
-		s.config.Logger.Info("the clocks agree again")
+		c.logger.Info("the clocks agree again")
 		return
 	}
-	s.config.Logger.Warn(text, "verdict", found.Verdict, "clock", found.Clock.Round(time.Second),
+	c.logger.Warn(text, "verdict", found.Verdict, "clock", found.Clock.Round(time.Second),
 		"state", found.State.Round(time.Second))
+}
+
+// Findings are what the last comparison of the clocks found, and what is wrong with them, "" for nothing.
+func (c *Clocks) Findings() (found timekeeper.Findings, trouble string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.found, c.told
 }
 
 // clockTrouble is what is wrong with the clocks, "" for nothing.
@@ -166,20 +182,19 @@ func clockTrouble(found timekeeper.Findings) string {
 	return ""
 }
 
-// measureClocks shows the clocks as the leader compares them.
-func (s *Server) measureClocks(to *telemetry.Metrics) {
+// measure shows the clocks as the leader compares them.
+func (c *Clocks) measure(to *telemetry.Metrics, leads func() bool) {
 	type compared struct {
 		found timekeeper.Findings
 		nodes map[string]time.Duration
 	}
 	telemetry.NewSamples(func() (seen compared, ok bool) {
-		if s.leading.Load() == nil {
+		if !leads() {
 			return seen, false
 		}
-		c := &s.clocks
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		seen = compared{found: c.found, nodes: map[string]time.Duration{s.config.Node: c.found.Clock}}
+		seen = compared{found: c.found, nodes: map[string]time.Duration{c.node.Name(): c.found.Clock}}
 		for name, off := range c.others {
 			seen.nodes[name] = off + c.found.Clock
 		}

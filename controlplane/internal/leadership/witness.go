@@ -1,4 +1,4 @@
-package controlplane
+package leadership
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 	"shoal.dev/shoal/controlplane/internal/quorum"
 )
 
-// witness is what nodes have said of themselves, by name, to the leader that asked them. Whoever has the key of gossip can
+// Witness is what nodes have said of themselves, by name, to the leader that asked them. Whoever has the key of gossip can
 // gossip in anybody's name; an answer comes from whom the certificate names. So gossip is a reason to ask, and nothing in
 // Raft's configuration changes for what it says alone.
-type witness map[string]membership.Info
+type Witness map[string]membership.Info
 
-// members is what the planner is told of those who gossip. Voters are asked at every look, the others when gossip says
+// Members is what the planner is told of those who gossip. Voters are asked at every look, the others when gossip says
 // something new of them. Of a server that does not answer nothing new is believed but, without a vote, that it leaves: it
 // may be there for others than the leader, and joins again. No other node is a member that does not answer.
-func (w witness) members(ctx context.Context, l *leadership, told []membership.Member, servers map[string]raft.Server) (
+func (w Witness) Members(ctx context.Context, l *Leadership, told []membership.Member, servers map[string]raft.Server) (
 	believed []quorum.Member, asked map[string]string, answers map[string]node.Answer) {
 	asked = map[string]string{}
 	there := map[string]bool{}
@@ -29,12 +29,12 @@ func (w witness) members(ctx context.Context, l *leadership, told []membership.M
 		there[member.Name] = true
 		server, counted := servers[member.Name]
 		vote := counted && server.Suffrage == raft.Voter
-		if member.Name != l.s.config.Node && (vote || !counted || !w.confirms(member)) {
+		if member.Name != l.node.Name() && (vote || !counted || !w.confirms(member)) {
 			asked[member.Name] = member.Address
 		}
 	}
 	maps.DeleteFunc(w, func(name string, _ membership.Info) bool { return !there[name] })
-	answers = l.s.node.Statuses(ctx, asked)
+	answers = l.node.Statuses(ctx, asked)
 	for _, member := range told {
 		info, said := w.hear(l, member, answers)
 		server, counted := servers[member.Name]
@@ -53,10 +53,10 @@ func (w witness) members(ctx context.Context, l *leadership, told []membership.M
 }
 
 // hear is what a node says of itself, now or, without an answer, before; not ok: it has not confirmed what gossip says.
-func (w witness) hear(l *leadership, member membership.Member, answers map[string]node.Answer) (info membership.Info, ok bool) {
+func (w Witness) hear(l *Leadership, member membership.Member, answers map[string]node.Answer) (info membership.Info, ok bool) {
 	answer, heard := answers[member.Name]
 	switch {
-	case member.Name == l.s.config.Node:
+	case member.Name == l.node.Name():
 		return member.Info, true
 	case !heard:
 		return w[member.Name], w.confirms(member)
@@ -74,7 +74,7 @@ func (w witness) hear(l *leadership, member membership.Member, answers map[strin
 }
 
 // confirms says whether a node has said the same of itself as gossip does now.
-func (w witness) confirms(member membership.Member) bool {
+func (w Witness) confirms(member membership.Member) bool {
 	own, known := w[member.Name]
 	return known && own.Boot == member.Boot && own.Address == member.Address && own.Cluster == member.Cluster &&
 		own.Leaving == member.Leaving && own.Empty == member.Empty &&
@@ -82,10 +82,10 @@ func (w witness) confirms(member membership.Member) bool {
 }
 
 // applies says whether a node can apply the cluster's version: an older binary that joined would go on with another state.
-func (l *leadership) applies(name string, answer node.Answer) bool {
+func (l *Leadership) applies(name string, answer node.Answer) bool {
 	active, most := l.view().ClusterVersion(), max(answer.Applies, 1)
 	if most < active {
-		l.s.config.Logger.Warn("a node cannot join: its binary is older than the cluster's version", "node", name, "applies",
+		l.config.Logger.Warn("a node cannot join: its binary is older than the cluster's version", "node", name, "applies",
 			most, "active", active)
 	}
 	return most >= active

@@ -1,4 +1,4 @@
-package controlplane
+package leadership
 
 import (
 	"context"
@@ -33,7 +33,7 @@ const (
 
 // plan reads lists and sends units out whenever there may be room. Each routine begins by doing what may be due since
 // before it ran.
-func (l *leadership) plan(ctx context.Context) error {
+func (l *Leadership) plan(ctx context.Context) error {
 	l.planNow.raise()
 	var last time.Time // when units were sent out last
 	for {
@@ -49,10 +49,10 @@ func (l *leadership) plan(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			case <-l.planNow:
-			case <-l.s.config.Clock.After(bulkPlanGap - l.s.config.Clock.Now().Sub(last)):
+			case <-l.config.Clock.After(bulkPlanGap - l.config.Clock.Now().Sub(last)):
 			}
 		}
-		if !clock.Pause(ctx, l.s.config.Clock, planGap-l.s.config.Clock.Now().Sub(last)) {
+		if !clock.Pause(ctx, l.config.Clock, planGap-l.config.Clock.Now().Sub(last)) {
 			return nil
 		}
 		read, err := l.steps.Read(ctx)
@@ -61,7 +61,7 @@ func (l *leadership) plan(ctx context.Context) error {
 			return err
 		}
 		if extended {
-			last = l.s.config.Clock.Now()
+			last = l.config.Clock.Now()
 		}
 		if read || extended {
 			l.planLater.raise()
@@ -70,7 +70,7 @@ func (l *leadership) plan(ctx context.Context) error {
 }
 
 // publish sends the tasks of what went out, to the shards that somebody reads.
-func (l *leadership) publish(ctx context.Context) error {
+func (l *Leadership) publish(ctx context.Context) error {
 	l.publishNow.raise()
 	for {
 		select {
@@ -79,7 +79,7 @@ func (l *leadership) publish(ctx context.Context) error {
 		case <-l.publishNow:
 		}
 		view, full := l.view(), false
-		for shard := range int(l.s.config.Shards) {
+		for shard := range int(l.config.Shards) {
 			if !l.held(view, shard) {
 				continue
 			}
@@ -91,7 +91,7 @@ func (l *leadership) publish(ctx context.Context) error {
 		}
 		l.planLater.raise()
 		if full {
-			if !clock.Pause(ctx, l.s.config.Clock, fullGap) {
+			if !clock.Pause(ctx, l.config.Clock, fullGap) {
 				return nil
 			}
 			l.publishNow.raise()
@@ -100,8 +100,8 @@ func (l *leadership) publish(ctx context.Context) error {
 }
 
 // mark sends markers: to all shards every so often, to a shard that has just been taken at once.
-func (l *leadership) mark(ctx context.Context) error {
-	due := l.s.config.Clock.After(l.s.config.MarkerEvery)
+func (l *Leadership) mark(ctx context.Context) error {
+	due := l.config.Clock.After(l.config.MarkerEvery)
 	for {
 		all := false
 		select {
@@ -110,14 +110,14 @@ func (l *leadership) mark(ctx context.Context) error {
 		case <-l.markNow:
 		case <-due:
 			all = true
-			due = l.s.config.Clock.After(l.s.config.MarkerEvery)
+			due = l.config.Clock.After(l.config.MarkerEvery)
 		}
 		l.marksMu.Lock()
 		wanted := l.marksWanted
 		l.marksWanted = map[uint16]struct{}{}
 		l.marksMu.Unlock()
 		view := l.view()
-		for shard := range int(l.s.config.Shards) {
+		for shard := range int(l.config.Shards) {
 			if _, asked := wanted[uint16(shard)]; (!all && !asked) || !l.held(view, shard) {
 				continue
 			}
@@ -129,7 +129,7 @@ func (l *leadership) mark(ctx context.Context) error {
 }
 
 // recover acts on markers that came back, on all that there are together.
-func (l *leadership) recover(ctx context.Context) error {
+func (l *Leadership) recover(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -147,14 +147,14 @@ func (l *leadership) recover(ctx context.Context) error {
 }
 
 // finish gives back what ended runs never sent and closes the runs that are done.
-func (l *leadership) finish(ctx context.Context) error {
+func (l *Leadership) finish(ctx context.Context) error {
 	l.finishNow.raise()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-l.finishNow:
-		case <-l.s.config.Clock.After(finishEvery): // what a restore had spared
+		case <-l.config.Clock.After(finishEvery): // what a restore had spared
 		}
 		_, err := l.steps.GiveBack(ctx)
 		if err == nil {
@@ -167,24 +167,24 @@ func (l *leadership) finish(ctx context.Context) error {
 }
 
 // assignWhenDue assigns shards when nodes come, and as soon as owners are known to be gone.
-func (l *leadership) assignWhenDue(ctx context.Context) error {
+func (l *Leadership) assignWhenDue(ctx context.Context) error {
 	for {
 		view := l.view()
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-l.assignNow:
-		case <-l.s.config.Clock.After(l.tracker.Due(view.Nodes(), view.Shards())):
+		case <-l.config.Clock.After(l.tracker.Due(view.Nodes(), view.Shards())):
 		}
-		if err := l.assign(); err != nil {
+		if err := l.Assign(); err != nil {
 			return err
 		}
 	}
 }
 
 // expire lets state time remove what has come due.
-func (l *leadership) expire(ctx context.Context) error {
-	for clock.Pause(ctx, l.s.config.Clock, expireEvery) {
+func (l *Leadership) expire(ctx context.Context) error {
+	for clock.Pause(ctx, l.config.Clock, expireEvery) {
 		for due := l.behind(); due || l.due(); due = false {
 			if _, err := l.propose(ctx, command.TickPayload{}); err != nil {
 				return err
@@ -196,16 +196,16 @@ func (l *leadership) expire(ctx context.Context) error {
 
 // behind says whether nothing has moved state time for a while: it is kept near the clocks, so that the next leader can
 // tell a pause from a clock that is wrong.
-func (l *leadership) behind() bool {
-	_, now := l.s.node.Store().Progress()
-	stamp, _ := l.s.stamp()
+func (l *Leadership) behind() bool {
+	_, now := l.node.Store().Progress()
+	stamp, _ := l.clocks.Stamp()
 	return stamp-now >= behindMost.Milliseconds()
 }
 
 // due says whether a claim or a stored result has expired.
-func (l *leadership) due() bool {
+func (l *Leadership) due() bool {
 	view, due := l.view(), false
-	now, _ := l.s.stamp()
+	now, _ := l.clocks.Stamp()
 	view.ClaimsByExpiry(func(c *state.Claim) bool { due = c.Expires <= now; return false })
 	if !due {
 		view.ResultsByExpiry(func(r *state.StoredResult) bool { due = r.Expires <= now; return false })
@@ -217,10 +217,10 @@ func (l *leadership) due() bool {
 // claim for as long as it works, so a list that is older than any intake's beginning, or than this process when there is
 // no other, is nobody's. One that is older than the cluster is of another that had the row store before, and whose backup
 // may be restored here: it stays.
-func (l *leadership) dropOrphans(ctx context.Context) error {
+func (l *Leadership) dropOrphans(ctx context.Context) error {
 	boot := time.Time{}
 	if nodes := l.view().Nodes(); len(nodes) <= 1 {
-		boot = time.Unix(l.s.config.Boot.Seconds(), 0)
+		boot = time.Unix(l.config.Boot.Seconds(), 0)
 	}
 	for {
 		now, ok := l.awaitSafeTime(ctx)
@@ -231,16 +231,16 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 		if !boot.IsZero() {
 			before = boot
 		}
-		lists, err := l.s.config.Store.AllLists(ctx)
+		lists, err := l.config.Store.AllLists(ctx)
 		if err != nil {
 			return fmt.Errorf("list the link lists: %w", err)
 		}
-		view, err := l.s.fresh(ctx) // after the lists: what was launched from them meanwhile is in it
+		view, err := l.config.Proposer.Fresh(ctx) // after the lists: what was launched from them meanwhile is in it
 		if err != nil {
 			return err
 		}
 		generation := view.Cluster().Generation
-		spared := generation != nil && l.s.inGrace(view.Cluster())
+		spared := generation != nil && l.inGrace(view.Cluster())
 		for _, list := range lists {
 			if job := view.JobOfList(list.ID); job != nil && job.Trial() {
 				if err := l.dropTrial(ctx, job, now); err != nil {
@@ -255,37 +255,45 @@ func (l *leadership) dropOrphans(ctx context.Context) error {
 			if made >= before.Unix() || made < view.Cluster().ID.Seconds() || view.JobOfList(list.ID) != nil || view.ClaimOfList(list.ID) != nil {
 				continue
 			}
-			if err := l.s.config.Store.DropList(ctx, list.ID); err != nil {
+			if err := l.config.Store.DropList(ctx, list.ID); err != nil {
 				return fmt.Errorf("drop link list %s: %w", list.ID, err)
 			}
 		}
-		if !clock.Pause(ctx, l.s.config.Clock, orphansEvery) {
+		if !clock.Pause(ctx, l.config.Clock, orphansEvery) {
 			return nil
 		}
 		boot = time.Time{}
 	}
 }
 
+// GraceOver is when what the newest restore undid goes from the row store.
+func GraceOver(cluster *state.Cluster, grace time.Duration) time.Time {
+	if cluster == nil || cluster.Generation == nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(cluster.Generation.At).Add(grace)
+}
+
 // spares says whether what is stored of a run beyond its ledger stays: it was launched before the cut of the newest restore,
 // whose grace is not over.
-func (s *Server) spares(job *state.Job) bool {
-	cluster := s.node.View().Cluster()
-	return cluster.Generation != nil && job.Queued <= cluster.Generation.CutTime && s.inGrace(cluster)
+func (l *Leadership) spares(job *state.Job) bool {
+	cluster := l.view().Cluster()
+	return cluster.Generation != nil && job.Queued <= cluster.Generation.CutTime && l.inGrace(cluster)
 }
 
 // inGrace says whether a restore is so new that nothing of before it may go from the row store.
-func (s *Server) inGrace(cluster *state.Cluster) bool {
-	now, _ := s.safeTime()
-	return now.Before(s.graceOver(cluster))
+func (l *Leadership) inGrace(cluster *state.Cluster) bool {
+	now, _ := l.clocks.Safe()
+	return now.Before(GraceOver(cluster, l.config.RestoreGrace))
 }
 
 // dropUndone removes what the row store has of runs that a restore undid, once its grace is over.
-func (l *leadership) dropUndone(ctx context.Context) error {
+func (l *Leadership) dropUndone(ctx context.Context) error {
 	for {
 		if _, ok := l.awaitSafeTime(ctx); !ok {
 			return nil
 		}
-		for !l.s.inGrace(l.view().Cluster()) {
+		for !l.inGrace(l.view().Cluster()) {
 			var jobs []ids.ID
 			l.view().Undone(func(u *state.Undone) bool {
 				jobs = append(jobs, u.Job)
@@ -295,18 +303,18 @@ func (l *leadership) dropUndone(ctx context.Context) error {
 				break
 			}
 			for _, job := range jobs {
-				l.s.config.Point("leader.before_drop")
-				if err := l.s.config.Store.DeleteJob(ctx, job, true); err != nil {
+				l.config.Point("leader.before_drop")
+				if err := l.config.Store.DeleteJob(ctx, job, true); err != nil {
 					return fmt.Errorf("delete what is stored of run %s, which a restore undid: %w", job, err)
 				}
 			}
-			l.s.config.Point("leader.before_forget")
+			l.config.Point("leader.before_forget")
 			if _, err := l.propose(ctx, command.ForgetUndonePayload{Jobs: jobs}); err != nil {
 				return err
 			}
-			l.s.config.Point("leader.after_forget")
+			l.config.Point("leader.after_forget")
 		}
-		if !clock.Pause(ctx, l.s.config.Clock, undoneEvery) {
+		if !clock.Pause(ctx, l.config.Clock, undoneEvery) {
 			return nil
 		}
 	}
@@ -314,30 +322,30 @@ func (l *leadership) dropUndone(ctx context.Context) error {
 
 // dropTrial removes the rows and the list of a trial that has ended long enough ago for its caller to have read them. The
 // list goes last: it is how a trial is found. The page record stays, as it explains the ledger.
-func (l *leadership) dropTrial(ctx context.Context, job *state.Job, now time.Time) error {
+func (l *Leadership) dropTrial(ctx context.Context, job *state.Job, now time.Time) error {
 	if !job.Closed || job.Finished > now.Add(-trialKept).UnixMilli() {
 		return nil
 	}
-	if err := l.s.config.Store.DeleteJob(ctx, job.ID, false); err != nil {
+	if err := l.config.Store.DeleteJob(ctx, job.ID, false); err != nil {
 		return fmt.Errorf("delete the rows of trial %s: %w", job.ID, err)
 	}
-	if err := l.s.config.Store.DropList(ctx, job.List); err != nil {
+	if err := l.config.Store.DropList(ctx, job.List); err != nil {
 		return fmt.Errorf("drop the link list of trial %s: %w", job.ID, err)
 	}
 	return nil
 }
 
 // expireRows removes the rows of runs that started long ago, once a day.
-func (l *leadership) expireRows(ctx context.Context) error {
+func (l *Leadership) expireRows(ctx context.Context) error {
 	for {
 		now, ok := l.awaitSafeTime(ctx)
 		if !ok {
 			return nil
 		}
-		if err := l.s.config.Store.Expire(ctx, now.Add(-rowstore.Expiry)); err != nil {
+		if err := l.config.Store.Expire(ctx, now.Add(-rowstore.Expiry)); err != nil {
 			return fmt.Errorf("expire rows: %w", err)
 		}
-		if !clock.Pause(ctx, l.s.config.Clock, expireRowsEvery) {
+		if !clock.Pause(ctx, l.config.Clock, expireRowsEvery) {
 			return nil
 		}
 	}

@@ -1,4 +1,4 @@
-package controlplane
+package leadership
 
 import (
 	"time"
@@ -9,16 +9,16 @@ import (
 )
 
 // measure declares what is read when somebody asks.
-func (s *Server) measure(to *telemetry.Metrics) {
-	s.measureSteps(to)
-	s.measureWindow(to)
-	s.measureMoney(to)
-	s.measureShards(to)
-	s.measureClocks(to)
+func (h *Holder) measure(to *telemetry.Metrics) {
+	h.measureSteps(to)
+	h.measureWindow(to)
+	h.measureMoney(to)
+	h.measureShards(to)
+	h.clocks.measure(to, func() bool { return h.Current() != nil })
 }
 
-func (s *Server) measureSteps(to *telemetry.Metrics) {
-	telemetry.NewSamples(func() (*metrics, bool) { return s.metrics, true }).
+func (h *Holder) measureSteps(to *telemetry.Metrics) {
+	telemetry.NewSamples(func() (*metrics, bool) { return h.metrics, true }).
 		Counter("shoal_controlplane_tasks_published_total", "Tasks that the log took from this node as leader.",
 			func(m *metrics) float64 { return float64(m.steps.Published.Load()) }).
 		Counter("shoal_controlplane_tasks_refused_total", "Publications refused because a shard's log was full.",
@@ -35,9 +35,9 @@ func (s *Server) measureSteps(to *telemetry.Metrics) {
 }
 
 // measureWindow shows the dispatcher, on the leader only.
-func (s *Server) measureWindow(to *telemetry.Metrics) {
+func (h *Holder) measureWindow(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (stats dispatch.Stats, ok bool) {
-		if l := s.leading.Load(); l != nil {
+		if l := h.Current(); l != nil {
 			return l.dispatcher.Stats(), true
 		}
 		return stats, false
@@ -68,9 +68,9 @@ type money struct {
 }
 
 // measureMoney shows what is reserved, on the leader only. Only customers with open runs have reservations.
-func (s *Server) measureMoney(to *telemetry.Metrics) {
+func (h *Holder) measureMoney(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (sum money, ok bool) {
-		l := s.leading.Load()
+		l := h.Current()
 		if l == nil {
 			return sum, false
 		}
@@ -107,25 +107,25 @@ type holders struct {
 }
 
 // measureShards shows owners and their leases, on the leader only.
-func (s *Server) measureShards(to *telemetry.Metrics) {
-	telemetry.NewSamples(func() (h holders, ok bool) {
-		l := s.leading.Load()
+func (h *Holder) measureShards(to *telemetry.Metrics) {
+	telemetry.NewSamples(func() (held holders, ok bool) {
+		l := h.Current()
 		if l == nil {
-			return h, false
+			return held, false
 		}
 		view := l.view()
-		h = holders{nodes: view.Nodes(), ages: l.tracker.Ages(), shards: map[string]int{}}
+		held = holders{nodes: view.Nodes(), ages: l.tracker.Ages(), shards: map[string]int{}}
 		for _, shard := range view.Shards() {
 			if shard.Owner == "" {
-				h.unowned++
+				held.unowned++
 			} else {
-				h.shards[shard.Owner]++
+				held.shards[shard.Owner]++
 			}
 			if shard.Next != "" {
-				h.moving++
+				held.moving++
 			}
 		}
-		return h, true
+		return held, true
 	}).
 		Gauges("shoal_controlplane_shards_owned", "Shards of each node that has any or could, on the leader.",
 			[]string{"node"}, func(h holders, emit func(float64, ...string)) {

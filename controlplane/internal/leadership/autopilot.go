@@ -1,4 +1,4 @@
-package controlplane
+package leadership
 
 import (
 	"context"
@@ -22,40 +22,40 @@ const (
 )
 
 // autopilot keeps Raft's servers, and the registered nodes, in step with the nodes that are there.
-func (l *leadership) autopilot(ctx context.Context) error {
-	n, err := l.s.node.Enter()
+func (l *Leadership) autopilot(ctx context.Context) error {
+	n, err := l.node.Enter()
 	if err != nil {
 		return err
 	}
 	members := n.Members
-	l.s.node.Leave()
+	l.node.Leave()
 	if members == nil {
 		<-ctx.Done()
 		return nil
 	}
-	planner, w := quorum.New(l.s.config.Cluster.Autopilot), witness{}
+	planner, w := quorum.New(l.config.Autopilot), Witness{}
 	for {
 		changed := members.Changed()
 		for again := true; again && ctx.Err() == nil; {
 			again, err = l.adjust(ctx, n, planner, w)
 			if err != nil && ctx.Err() == nil {
-				l.s.config.Logger.Warn("autopilot: a change of the cluster's servers failed", "error", err)
+				l.config.Logger.Warn("autopilot: a change of the cluster's servers failed", "error", err)
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
-		case <-l.s.config.Clock.After(autopilotProbes * l.s.node.Probe()):
+		case <-l.config.Clock.After(autopilotProbes * l.node.Probe()):
 		}
 	}
 }
 
 // adjust makes the next change that is due. It reports whether it made one: then there may be another.
-func (l *leadership) adjust(ctx context.Context, n *node.Raft, planner *quorum.Planner, w witness) (changed bool, err error) {
+func (l *Leadership) adjust(ctx context.Context, n *node.Raft, planner *quorum.Planner, w Witness) (changed bool, err error) {
 	l.admission.Lock()
 	defer l.admission.Unlock()
-	servers, index, err := l.s.node.Servers(ctx)
+	servers, index, err := l.node.Servers(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -68,7 +68,7 @@ func (l *leadership) adjust(ctx context.Context, n *node.Raft, planner *quorum.P
 	if !due {
 		return false, nil
 	}
-	l.s.config.Logger.Info("autopilot: "+string(change.Kind), "server", change.Name, "address", change.Address, "why", change.Why)
+	l.config.Logger.Info("autopilot: "+string(change.Kind), "server", change.Name, "address", change.Address, "why", change.Why)
 	if err := l.make(ctx, change, index); err != nil {
 		return false, fmt.Errorf("%s %q: %w", change.Kind, change.Name, err)
 	}
@@ -76,8 +76,8 @@ func (l *leadership) adjust(ctx context.Context, n *node.Raft, planner *quorum.P
 }
 
 // situation is what the planner is told.
-func (l *leadership) situation(ctx context.Context, n *node.Raft, configuration []raft.Server, w witness) quorum.Situation {
-	s := quorum.Situation{Leader: l.s.config.Node, Progress: map[string]quorum.Progress{}}
+func (l *Leadership) situation(ctx context.Context, n *node.Raft, configuration []raft.Server, w Witness) quorum.Situation {
+	s := quorum.Situation{Leader: l.node.Name(), Progress: map[string]quorum.Progress{}}
 	servers := map[string]raft.Server{}
 	for _, server := range configuration {
 		servers[string(server.ID)] = server
@@ -85,7 +85,7 @@ func (l *leadership) situation(ctx context.Context, n *node.Raft, configuration 
 	told := slices.DeleteFunc(n.Members.Members(), func(member membership.Member) bool {
 		return member.Cluster != n.Members.Self().Cluster // it waits to see which cluster it belongs to
 	})
-	members, asked, answers := w.members(ctx, l, told, servers)
+	members, asked, answers := w.Members(ctx, l, told, servers)
 	s.Members = members
 	there := map[string]bool{}
 	for _, member := range s.Members {
@@ -97,26 +97,26 @@ func (l *leadership) situation(ctx context.Context, n *node.Raft, configuration 
 		s.Servers = append(s.Servers, quorum.Server{Name: name, Address: string(server.Address), Voter: voter})
 		answer, heard := answers[name]
 		switch {
-		case name == l.s.config.Node || !voter && there[name]: // how far the others are does not matter while they gossip
+		case name == l.node.Name() || !voter && there[name]: // how far the others are does not matter while they gossip
 		case heard:
 			s.Progress[name] = l.progress(answer)
 		case asked[name] != string(server.Address):
 			ask[name] = string(server.Address)
 		}
 	}
-	for name, answer := range l.s.node.Statuses(ctx, ask) {
+	for name, answer := range l.node.Statuses(ctx, ask) {
 		s.Progress[name] = l.progress(answer)
 	}
 	s.Index = n.LastIndex()
 	for _, node := range l.view().Nodes() {
 		s.Registered = append(s.Registered, node.Name)
 	}
-	s.Now = l.s.config.Clock.Now()
+	s.Now = l.config.Clock.Now()
 	return s
 }
 
 // progress is how far a server is.
-func (l *leadership) progress(answer node.Answer) quorum.Progress {
+func (l *Leadership) progress(answer node.Answer) quorum.Progress {
 	progress := quorum.Progress{Contact: answer.Silence}
 	if answer.LastTerm == l.term { // an entry of an earlier term may be one that this leader does not have
 		progress.Index = answer.LastIndex
@@ -125,7 +125,7 @@ func (l *leadership) progress(answer node.Answer) quorum.Progress {
 }
 
 // make makes a change against the configuration at an index; if that is not the newest, Raft refuses it.
-func (l *leadership) make(ctx context.Context, c quorum.Change, at uint64) error {
+func (l *Leadership) make(ctx context.Context, c quorum.Change, at uint64) error {
 	if c.Kind == quorum.Retire {
 		node := l.view().Node(c.Name)
 		if node == nil {
@@ -138,7 +138,7 @@ func (l *leadership) make(ctx context.Context, c quorum.Change, at uint64) error
 		return l.admit(ctx, c, at)
 	}
 	id, address := raft.ServerID(c.Name), raft.ServerAddress(c.Address)
-	_, err := node.Ask(ctx, l.s.node, func(n *node.Raft) (struct{}, error) {
+	_, err := node.Ask(ctx, l.node, func(n *node.Raft) (struct{}, error) {
 		switch c.Kind {
 		case quorum.Add:
 			return struct{}{}, n.AddNonvoter(id, address, at, changePatience).Error()
@@ -157,16 +157,16 @@ func (l *leadership) make(ctx context.Context, c quorum.Change, at uint64) error
 // admit lets a node without a log take part in Raft. That it has no vote in the configuration must be beyond doubt: the
 // configuration is committed, and this node still leads. None that comes later can give the node a vote as long as it does
 // not keep up.
-func (l *leadership) admit(ctx context.Context, c quorum.Change, at uint64) error {
-	committed, err := node.Ask(ctx, l.s.node, func(n *node.Raft) (uint64, error) { return n.CommitIndex(), nil })
+func (l *Leadership) admit(ctx context.Context, c quorum.Change, at uint64) error {
+	committed, err := node.Ask(ctx, l.node, func(n *node.Raft) (uint64, error) { return n.CommitIndex(), nil })
 	if err != nil {
 		return err
 	}
 	if committed < at {
 		return errors.New("the servers before this change are not agreed upon yet")
 	}
-	if _, err := l.s.confirmHere(ctx); err != nil {
+	if err := l.config.Proposer.Confirm(ctx); err != nil {
 		return err
 	}
-	return l.s.node.AdmitAt(ctx, c.Address, c.Boot)
+	return l.node.AdmitAt(ctx, c.Address, c.Boot)
 }

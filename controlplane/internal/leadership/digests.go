@@ -1,4 +1,4 @@
-package controlplane
+package leadership
 
 import (
 	"context"
@@ -16,36 +16,36 @@ const digestsEvery = time.Minute
 
 // compareDigests compares the digests of all copies of the state every so often, and tells the nodes whose differ. A leader
 // that is one of them does not lead on: what it answers and dispatches comes from a state that the others do not have.
-func (l *leadership) compareDigests(ctx context.Context) error {
+func (l *Leadership) compareDigests(ctx context.Context) error {
 	for {
-		if err := l.stepDownIfDiverged(ctx); err != nil {
+		if err := l.StepDownIfDiverged(ctx); err != nil {
 			return err
 		}
-		if !clock.Pause(ctx, l.s.config.Clock, digestsEvery) {
+		if !clock.Pause(ctx, l.config.Clock, digestsEvery) {
 			return nil
 		}
-		if err := l.lookForDivergence(ctx); err != nil {
+		if err := l.LookForDivergence(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// stepDownIfDiverged hands leadership over when this node's copy of the state was found to differ. Without another voter
+// StepDownIfDiverged hands leadership over when this node's copy of the state was found to differ. Without another voter
 // that can take it the node leads on, and tries again.
-func (l *leadership) stepDownIfDiverged(ctx context.Context) error {
-	if l.s.node.Diverged() == nil {
+func (l *Leadership) StepDownIfDiverged(ctx context.Context) error {
+	if l.node.Diverged() == nil {
 		return nil
 	}
-	_, err := node.Ask(ctx, l.s.node, func(n *node.Raft) (struct{}, error) {
+	_, err := node.Ask(ctx, l.node, func(n *node.Raft) (struct{}, error) {
 		n.HandOver()
 		return struct{}{}, nil
 	})
 	return err
 }
 
-// lookForDivergence compares once. Nodes of another version are left out: they may write records in another way.
-func (l *leadership) lookForDivergence(ctx context.Context) error {
-	servers, _, err := l.s.node.Servers(ctx)
+// LookForDivergence compares once. Nodes of another version are left out: they may write records in another way.
+func (l *Leadership) LookForDivergence(ctx context.Context) error {
+	servers, _, err := l.node.Servers(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,28 +54,28 @@ func (l *leadership) lookForDivergence(ctx context.Context) error {
 		ask[string(server.ID)] = string(server.Address)
 		votes[string(server.ID)] = server.Suffrage == raft.Voter
 	}
-	delete(ask, l.s.config.Node)
-	told := map[string][]state.Digest{l.s.config.Node: l.s.node.Store().Digests()}
-	for name, answer := range l.s.node.Statuses(ctx, ask) {
-		if answer.Applies == l.s.config.newest {
+	delete(ask, l.node.Name())
+	told := map[string][]state.Digest{l.node.Name(): l.node.Store().Digests()}
+	for name, answer := range l.node.Statuses(ctx, ask) {
+		if answer.Applies == l.node.Newest() {
 			told[name] = answer.Digests
 		}
 	}
-	for name, stands := range divergent(told, votes, l.s.config.Node) {
-		l.s.config.Logger.Error("a node's copy of the state is not that of the other voters", "node", name, "index", stands.Index)
+	for name, stands := range divergent(told, votes, l.node.Name()) {
+		l.config.Logger.Error("a node's copy of the state is not that of the other voters", "node", name, "index", stands.Index)
 		l.tellDiverged(ctx, name, ask[name], stands)
 	}
 	return nil
 }
 
 // tellDiverged tells a node what stands. One that does not hear it now is told the next time.
-func (l *leadership) tellDiverged(ctx context.Context, name, address string, stands state.Digest) {
-	if name == l.s.config.Node {
-		l.s.node.NoteDiverged(stands)
+func (l *Leadership) tellDiverged(ctx context.Context, name, address string, stands state.Digest) {
+	if name == l.node.Name() {
+		l.node.NoteDiverged(stands)
 		return
 	}
-	if err := l.s.node.TellDiverged(ctx, address, stands); err != nil {
-		l.s.config.Logger.Warn("a node was not told that its copy of the state differs", "node", name, "error", err)
+	if err := l.node.TellDiverged(ctx, address, stands); err != nil {
+		l.config.Logger.Warn("a node was not told that its copy of the state differs", "node", name, "error", err)
 	}
 }
 

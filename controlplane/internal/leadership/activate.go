@@ -1,4 +1,4 @@
-package controlplane
+package leadership
 
 import (
 	"context"
@@ -15,35 +15,35 @@ const activateEvery = 5 * time.Second
 
 // activateVersion raises the cluster's version to this binary's, once every server of Raft and every registered node can
 // apply it. A node that is gone and registered holds it up: it may come back with the binary that it had.
-func (l *leadership) activateVersion(ctx context.Context) error {
+func (l *Leadership) activateVersion(ctx context.Context) error {
 	told := ""
 	for {
 		active := l.view().ClusterVersion()
-		if active >= l.s.config.newest {
+		if active >= l.node.Newest() {
 			<-ctx.Done() // another binary's leadership goes on from here
 			return nil
 		}
-		behind, err := l.raiseVersion(ctx, l.s.config.newest)
+		behind, err := l.raiseVersion(ctx, l.node.Newest())
 		if err != nil {
 			return err
 		}
 		if len(behind) == 0 {
-			l.s.config.Logger.Info("the cluster's version is active: older binaries cannot join any more", "version", l.s.config.newest)
+			l.config.Logger.Info("the cluster's version is active: older binaries cannot join any more", "version", l.node.Newest())
 			continue
 		}
 		if names := strings.Join(behind, ", "); names != told {
 			told = names
-			l.s.config.Logger.Info("the cluster's version waits for nodes of an older one, or that do not answer",
-				"active", active, "next", l.s.config.newest, "nodes", names)
+			l.config.Logger.Info("the cluster's version waits for nodes of an older one, or that do not answer",
+				"active", active, "next", l.node.Newest(), "nodes", names)
 		}
-		if !clock.Pause(ctx, l.s.config.Clock, activateEvery) {
+		if !clock.Pause(ctx, l.config.Clock, activateEvery) {
 			return nil
 		}
 	}
 }
 
 // raiseVersion activates a version unless some members are behind, whom it names.
-func (l *leadership) raiseVersion(ctx context.Context, version uint32) (behind []string, err error) {
+func (l *Leadership) raiseVersion(ctx context.Context, version uint32) (behind []string, err error) {
 	l.admission.Lock()
 	defer l.admission.Unlock()
 	if behind, err = l.behindVersion(ctx, version); err != nil || len(behind) > 0 {
@@ -54,8 +54,8 @@ func (l *leadership) raiseVersion(ctx context.Context, version uint32) (behind [
 }
 
 // behindVersion are the members that do not say that they can apply a version.
-func (l *leadership) behindVersion(ctx context.Context, version uint32) ([]string, error) {
-	servers, _, err := l.s.node.Servers(ctx)
+func (l *Leadership) behindVersion(ctx context.Context, version uint32) ([]string, error) {
+	servers, _, err := l.node.Servers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +66,8 @@ func (l *leadership) behindVersion(ctx context.Context, version uint32) ([]strin
 	for _, server := range servers {
 		ask[string(server.ID)] = string(server.Address)
 	}
-	delete(ask, l.s.config.Node)
-	answers := l.s.node.Statuses(ctx, ask)
+	delete(ask, l.node.Name())
+	answers := l.node.Statuses(ctx, ask)
 	var behind []string
 	for name := range ask {
 		if answers[name].Applies < version {

@@ -1,0 +1,41 @@
+package leadership
+
+import (
+	"time"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+)
+
+// endWithin is how long after its lease's end a fetcher may be at work. Those of cluster version 1 finish what they ask.
+func (l *Leadership) endWithin() time.Duration {
+	if l.view().ClusterVersion() < 2 {
+		return max(l.config.FetchDeadline, l.config.EndWithin)
+	}
+	return l.config.EndWithin
+}
+
+// Assign proposes the changes of owners that are due.
+func (l *Leadership) Assign() error {
+	l.assigning.Lock()
+	defer l.assigning.Unlock()
+	return l.reassign()
+}
+
+// reassign is Assign for who holds assigning. It returns only when the outcome is known or the leadership over, whatever
+// becomes of the call that led to it: a change that is still on its way must not be overtaken by an answer.
+func (l *Leadership) reassign() error {
+	view := l.view()
+	changes := l.tracker.Plan(view.Nodes(), view.Shards())
+	if len(changes) == 0 {
+		return nil
+	}
+	_, err := l.propose(l.ctx, command.AssignShardsPayload{Changes: changes})
+	return err
+}
+
+// held says whether somebody reads a shard's tasks.
+func (l *Leadership) held(view *state.View, shard int) bool {
+	record := view.Shard(uint16(shard))
+	return record != nil && l.tracker.Held(view.Node(record.Owner), record)
+}

@@ -1,0 +1,124 @@
+package leadership
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/dispatch"
+	"shoal.dev/shoal/controlplane/internal/leader"
+	"shoal.dev/shoal/controlplane/internal/shards"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// lead is one leadership, from its beginning until ctx ends. It fails only when this node cannot lead this cluster.
+func (h *Holder) lead(ctx context.Context) error {
+	term, began, err := h.config.Proposer.Begin(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // leadership is over, or ends
+	}
+	h.clocks.Begin() // what earlier leaders stamped is applied now
+	cluster, err := h.createCluster(ctx)
+	if err != nil || cluster == nil {
+		return err
+	}
+	if cluster.Shards != h.config.Shards {
+		return fmt.Errorf("the cluster was created with %d shards, this node is set to %d", cluster.Shards,
+			h.config.Shards)
+	}
+	if !h.addPrices(ctx) {
+		return nil
+	}
+	h.clocks.CompareAlone()
+	l := h.adopt(ctx, term, began)
+	h.config.Logger.Info("leading", "term", term)
+	h.current.Store(l)
+	h.node.LeaderChanged() // who waits for a leader to begin need wait no longer
+	defer func() {
+		h.current.CompareAndSwap(l, nil)
+		h.node.FSM().Observe(nil)
+	}()
+	l.work(ctx)
+	return nil
+}
+
+// createCluster gives the cluster its first command unless it has it. Nil: leadership is over, and the next leader finds
+// out what came of it. It fails when log or row store are another cluster's: two that work on them would take each other's
+// tasks and pages.
+func (h *Holder) createCluster(ctx context.Context) (*state.Cluster, error) {
+	view := h.node.View
+	if cluster := view().Cluster(); cluster != nil {
+		return cluster, nil
+	}
+	id, err := h.node.ClusterID()
+	if err != nil {
+		return nil, err
+	}
+	if claimed, err := h.config.Claim(ctx, id); err != nil || !claimed {
+		return nil, err
+	}
+	secret := h.config.IDs.New()
+	first := command.CreateClusterPayload{ID: id, Shards: h.config.Shards, FreeGrant: h.config.FreeGrant,
+		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: h.config.Prices,
+		Log: h.config.LogName, Rows: h.config.RowsName, Version: h.node.Newest()}
+	if _, err := h.config.Proposer.Propose(ctx, first); err != nil {
+		return nil, nil //nolint:nilerr // leadership is over, or ends
+	}
+	return view().Cluster(), nil
+}
+
+// addPrices gives the price table the rows that no version of it ever had: those of endpoints that are newer than the
+// cluster. A row that was taken away stays away. Not ok: leadership is over.
+func (h *Holder) addPrices(ctx context.Context) (ok bool) {
+	view := h.node.View()
+	current := view.CurrentPrices()
+	known := map[string]bool{}
+	for version := uint32(1); version <= current.Version; version++ {
+		if table := view.Prices(version); table != nil {
+			for _, row := range table.Rows {
+				known[row.RowKey] = true
+			}
+		}
+	}
+	rows := slices.Clone(current.Rows)
+	for _, row := range h.config.Prices {
+		if !known[row.RowKey] {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == len(current.Rows) {
+		return true
+	}
+	_, err := h.config.Proposer.Propose(ctx, command.PutPricesPayload{Rows: rows})
+	return err == nil
+}
+
+// adopt makes the leadership's memory from the replicated state, between two commands: what is applied before is in the
+// state, what is applied after is observed.
+func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
+	l := &Leadership{config: h.config, node: h.node, clocks: h.clocks, metrics: h.metrics, ctx: ctx, term: term,
+		began: began, returned: make(chan model.Marker, maxReturned), planNow: newSignal(), planLater: newSignal(),
+		publishNow: newSignal(), finishNow: newSignal(), assignNow: newSignal(), markNow: newSignal(), marksWanted: map[uint16]struct{}{}}
+	store := h.node.Store
+	view := h.node.View
+	defer h.node.Between()()
+	l.dispatcher = dispatch.New(dispatch.Config{Leader: began, Newest: store().LastDispatch(),
+		Shards: int(h.config.Shards), Window: h.config.Window, HostOf: h.config.HostOf, ShardOf: h.config.ShardOf, DomainOf: h.config.DomainOf,
+		Pace: h.config.pace, Now: h.config.Clock.Now, View: view})
+	l.tracker = shards.New(shards.Config{Lease: h.config.Lease, EndWithin: l.endWithin, Now: h.config.Clock.Now})
+	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: h.config.Store,
+		Log: h.config.Log, IDs: h.config.IDs, NowMicros: func() int64 { return h.config.Clock.Now().UnixMicro() },
+		Spare: l.spares, Point: h.config.Point, Counts: &l.metrics.steps, Tracer: h.config.Tracer}
+	for _, job := range view().OpenJobs() {
+		store().ReadRun(job.ID, func(run *state.Run) {
+			if run != nil {
+				l.dispatcher.Adopt(job, run)
+			}
+		})
+	}
+	h.node.FSM().Observe(l.observe)
+	return l
+}

@@ -1,0 +1,94 @@
+package leadership
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/fsm"
+	"shoal.dev/shoal/controlplane/internal/leader"
+	"shoal.dev/shoal/controlplane/internal/node"
+	"shoal.dev/shoal/controlplane/internal/quorum"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+// Proposer is how a leadership changes and reads the replicated state. Its commands are never sent to another leader,
+// which has its own; an error means that the outcome is not known, because the leadership is over or ctx has ended.
+type Proposer interface {
+	// Begin has a command applied in a term of this node's, and thereby everything of earlier terms. It returns the term
+	// and the command's index.
+	Begin(ctx context.Context) (term, index uint64, err error)
+	Propose(ctx context.Context, payload command.Payload) (fsm.Result, error)
+	// Settle applies receipts in their order, in as many commands as their size asks for.
+	Settle(ctx context.Context, receipts []model.Receipt) error
+	// Confirm fails unless this node still leads, as a majority says since the call.
+	Confirm(ctx context.Context) error
+	// Fresh is a view of everything that was applied anywhere before the call.
+	Fresh(ctx context.Context) (*state.View, error)
+}
+
+// Store is what a leadership needs of the row store.
+type Store interface {
+	leader.Store
+	AllLists(ctx context.Context) ([]rowstore.ListInfo, error)
+	DropList(ctx context.Context, list ids.ID) error
+	DeleteJob(ctx context.Context, job ids.ID, records bool) error
+	Expire(ctx context.Context, before time.Time) error
+}
+
+// Config is what all leaderships of a node have in common. The control plane's own configuration says what its settings
+// are, and checks them.
+type Config struct {
+	Node     *node.Node
+	Proposer Proposer
+	// Claim marks log and row store as the cluster's, as often as it takes; not claimed: ctx ended. It fails when they are
+	// another cluster's.
+	Claim func(ctx context.Context, cluster ids.ID) (claimed bool, err error)
+
+	Boot  ids.ID // this start of the process
+	Clock clock.Clock
+	IDs   ids.Source
+	Log   stream.Log
+	Store Store
+
+	// What a cluster is created with.
+	Shards            uint16
+	FreeGrant         int64
+	Prices            []model.Price
+	LogName, RowsName string
+
+	Window                int
+	HostRate, MaxHostRate float64
+	HostOf                func(url string) string
+	ShardOf               func(host string) int
+	DomainOf              func(url string) uint64
+
+	Lease, EndWithin, FetchDeadline time.Duration
+	MarkerEvery                     time.Duration
+	RestoreGrace                    time.Duration
+	Autopilot                       quorum.Config
+
+	Point   func(name string)
+	Logger  *slog.Logger
+	Metrics *telemetry.Metrics // may be nil
+	Tracer  *telemetry.Tracer  // nil: no traces
+}
+
+// pace is what a run may ask of one host.
+func (c *Config) pace(view *state.View, job *state.Job) float64 {
+	rate := c.HostRate
+	if recipe := view.Recipe(job.Scraper, job.Revision); recipe != nil && recipe.Recipe.Politeness.RequestsPerSecond > 0 {
+		rate = recipe.Recipe.Politeness.RequestsPerSecond
+	}
+	if c.MaxHostRate > 0 && (rate == 0 || rate > c.MaxHostRate) {
+		return c.MaxHostRate
+	}
+	return rate
+}

@@ -1,0 +1,143 @@
+package leadership
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/dispatch"
+	"shoal.dev/shoal/controlplane/internal/leader"
+	"shoal.dev/shoal/controlplane/internal/node"
+	"shoal.dev/shoal/controlplane/internal/shards"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// maxReturned bounds the markers that wait to be acted on. One that is dropped is replaced by the next.
+const maxReturned = 1024
+
+// Leadership is this node's time as leader: what it remembers, and the routines that work.
+type Leadership struct {
+	config     *Config
+	node       *node.Node
+	clocks     *Clocks
+	metrics    *metrics
+	ctx        context.Context // ends with it
+	term       uint64
+	began      uint64 // index of its first command: its own for ever, while a term may have several leaderships
+	steps      *leader.Leader
+	dispatcher *dispatch.Dispatcher
+	tracker    *shards.Tracker
+	returned   chan model.Marker
+	turns      turns // of heartbeats
+	// admission is held while it is seen what members can apply, until what follows from it is done: a server is added, or the
+	// version raised.
+	admission sync.Mutex
+	gone      atomic.Pointer[map[string]time.Time] // since when members have been gone, as the autopilot saw them last
+
+	planNow     signal // a command made room, brought work or money
+	planLater   signal // the leader's own steps may have made room
+	publishNow  signal
+	finishNow   signal
+	assignNow   signal
+	markNow     signal
+	assigning   sync.Mutex // one plan of assignments, or one heartbeat, at a time
+	marksMu     sync.Mutex
+	marksWanted map[uint16]struct{} // shards newly held
+}
+
+// propose applies a step's command.
+func (l *Leadership) propose(ctx context.Context, payload command.Payload) (any, error) {
+	if p, settles := payload.(command.SettlePayload); settles {
+		return nil, l.config.Proposer.Settle(ctx, p.Receipts)
+	}
+	result, err := l.config.Proposer.Propose(ctx, payload)
+	if err != nil {
+		return nil, err
+	}
+	if p, closes := payload.(command.CloseRunPayload); closes {
+		l.runClosed(p.Job)
+	}
+	return result.Value, result.Err
+}
+
+// observe sees every command that is applied, in order.
+func (l *Leadership) observe(payload command.Payload, result any) {
+	l.dispatcher.Applied(payload, result)
+	switch p := payload.(type) {
+	case command.AssignShardsPayload:
+		l.metrics.assigned(l.view(), p.Changes)
+	case command.LaunchRunPayload:
+		l.planNow.raise()
+		l.finishNow.raise() // it may have failed at once
+	case command.AdjustWalletPayload:
+		l.planNow.raise()
+	case command.SettlePayload, command.RedispatchPayload:
+		l.planNow.raise()
+		l.publishNow.raise()
+		l.finishNow.raise()
+	case command.ExtendWindowPayload:
+		l.publishNow.raise()
+		l.finishNow.raise() // a run that money does not reach any more has ended
+	case command.StopRunPayload:
+		l.finishNow.raise()
+	case command.RegisterNodePayload, command.DrainNodePayload:
+		l.assignNow.raise()
+	}
+}
+
+// TakeBack queues markers that came back.
+func (l *Leadership) TakeBack(markers []model.Marker) {
+	for _, m := range markers {
+		if m.Leader != l.began {
+			continue
+		}
+		select {
+		case l.returned <- m:
+		default:
+			return
+		}
+	}
+}
+
+// Term is Raft's, in which this leadership is.
+func (l *Leadership) Term() uint64 { return l.term }
+
+// Done is closed when the leadership is over.
+func (l *Leadership) Done() <-chan struct{} { return l.ctx.Done() }
+
+// Began is the index of its first command: its own for ever, while a term may have several leaderships.
+func (l *Leadership) Began() uint64 { return l.began }
+
+func (l *Leadership) view() *state.View { return l.node.View() }
+
+// work runs the routines until ctx ends, and waits for them.
+func (l *Leadership) work(ctx context.Context) {
+	var routines sync.WaitGroup
+	for name, routine := range map[string]func(context.Context) error{
+		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover, "finish": l.finish,
+		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans, "rows": l.expireRows, "undone": l.dropUndone,
+		"autopilot": l.autopilot, "clocks": l.compareClocks, "version": l.activateVersion, "digests": l.compareDigests,
+	} {
+		routines.Go(func() { l.keep(ctx, name, routine) })
+	}
+	routines.Wait()
+}
+
+// keep runs a routine again, after a while, whenever it fails.
+func (l *Leadership) keep(ctx context.Context, name string, routine func(context.Context) error) {
+	for {
+		err := routine(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		l.metrics.routines.WithLabelValues(name).Inc()
+		l.config.Logger.Warn("a routine of the leader failed and goes on", "routine", name, "error", err)
+		if !clock.Pause(ctx, l.config.Clock, time.Second) {
+			return
+		}
+	}
+}

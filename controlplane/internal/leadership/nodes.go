@@ -1,0 +1,80 @@
+package leadership
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/internal/node"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// lagPatience is how long the leader waits until all nodes have said how far they are.
+const lagPatience = 500 * time.Millisecond
+
+// Nodes describes the registered nodes by their heartbeats, the assignment, Raft, what the cluster's members see and what
+// they say of themselves.
+func (l *Leadership) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
+	suffrages, err := l.node.Suffrages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	view := l.view()
+	applied, _ := l.node.Store().Progress()
+	shards := view.Shards()
+	list := make([]client.NodeStatus, 0, len(view.Nodes()))
+	ask := map[string]string{}
+	for _, node := range view.Nodes() {
+		status := Describe(node)
+		status.Suffrage = suffrages[node.Name]
+		l.tracker.Describe(node, shards, &status)
+		status.GoneMillis = l.goneFor(node.Name)
+		presence := l.node.Presence(node.Name)
+		if status.State == "" {
+			status.State = presence
+		}
+		if presence != client.NodeFailed && node.Name != l.node.Name() { // who is gone would use up the others' time
+			ask[node.Name] = node.Address
+		}
+		list = append(list, status)
+	}
+	asking, cancel := context.WithTimeout(ctx, lagPatience)
+	defer cancel()
+	answers := l.node.Statuses(asking, ask)
+	answers[l.node.Name()] = node.Answer{Report: node.Report{Status: client.Status{Applied: applied}}}
+	for at := range list {
+		if answer, heard := answers[list[at].Name]; heard {
+			lag := applied - min(applied, answer.Status.Applied)
+			list[at].Lag = &lag
+		}
+	}
+	return list, nil
+}
+
+// goneFor is for how many milliseconds a node has been gone; nil: it is there.
+func (l *Leadership) goneFor(node string) *int64 {
+	gone := l.gone.Load()
+	if gone == nil {
+		return nil
+	}
+	since, ok := (*gone)[node]
+	if !ok {
+		return nil
+	}
+	millis := l.config.Clock.Now().Sub(since).Milliseconds()
+	return &millis
+}
+
+// Describe is what the record of a node says of it.
+func Describe(node *client.Node) client.NodeStatus {
+	return client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version, Capacity: node.Capacity,
+		Tiers: tiersOf(node), Boot: node.Boot, Draining: node.Draining}
+}
+
+// tiersOf are the ways in which a node's fetcher can fetch; none without one.
+func tiersOf(node *client.Node) model.TierSet {
+	if node.Capacity == 0 {
+		return 0
+	}
+	return node.Tiers | model.TiersOf(model.Plain)
+}

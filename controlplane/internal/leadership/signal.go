@@ -1,0 +1,13 @@
+package leadership
+
+// signal wakes a routine; several before it looks are one.
+type signal chan struct{}
+
+func newSignal() signal { return make(signal, 1) }
+
+func (g signal) raise() {
+	select {
+	case g <- struct{}{}:
+	default:
+	}
+}

@@ -105,7 +105,8 @@ func (p *proposer) append(ctx context.Context, id ids.ID, payload command.Payloa
 	return p.node.Append(ctx, data)
 }
 
-// Begin implements leadership.Proposer. It has a command applied, not a barrier, because other nodes wait for the index of what is committed, and a barrier is never applied.
+// Begin implements leadership.Proposer. It has a command applied, not a barrier, because other nodes wait for the index
+// of what is committed, and a barrier is never applied.
 func (p *proposer) Begin(ctx context.Context) (term, index uint64, err error) {
 	id := p.config.IDs.New()
 	err = p.retry(ctx, func() (err error) {

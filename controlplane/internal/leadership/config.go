@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -61,7 +62,7 @@ type Config struct {
 	// What a cluster is created with.
 	Shards            uint16
 	FreeGrant         int64
-	Prices            []model.Price
+	Prices            price.List
 	LogName, RowsName string
 
 	Window                int

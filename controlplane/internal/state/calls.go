@@ -2,6 +2,24 @@ package state
 
 import "shoal.dev/shoal/pkg/ids"
 
+// Claim is an idempotency record: a call under way, or its result.
+type Claim struct {
+	Customer  string `cbor:"1,keyasint"`
+	Operation string `cbor:"2,keyasint"`
+	Key       string `cbor:"3,keyasint"`
+	Request   uint64 `cbor:"4,keyasint"` // hash of the request
+	Done      bool   `cbor:"5,keyasint,omitempty"`
+	// Number is the command whose encoded result, or fault, this is.
+	Number  uint16 `cbor:"6,keyasint,omitempty"`
+	Result  []byte `cbor:"7,keyasint,omitempty"`
+	Fault   []byte `cbor:"8,keyasint,omitempty"`
+	Expires int64  `cbor:"9,keyasint"`
+	List    ids.ID `cbor:"10,keyasint,omitempty"` // the link list that the call is taking in
+	Node    string `cbor:"11,keyasint,omitempty"` // whose call it is while it is under way
+	Boot    ids.ID `cbor:"12,keyasint,omitempty"` // and since which start of that node
+	Ticket  ids.ID `cbor:"13,keyasint,omitempty"` // what the command that completes it must show
+}
+
 var claimsTable = define(1, "claims",
 	index("id", true, func(c *Claim) []any { return []any{c.Customer, c.Operation, c.Key} }),
 	index("expires", true, func(c *Claim) []any { return []any{c.Expires, c.Customer, c.Operation, c.Key} }),

@@ -1,6 +1,38 @@
 package state
 
-import "shoal.dev/shoal/pkg/model"
+import (
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Cluster is what is fixed at the cluster's creation.
+type Cluster struct {
+	ID         ids.ID `cbor:"1,keyasint"`
+	Shards     uint16 `cbor:"2,keyasint"`
+	FreeGrant  int64  `cbor:"3,keyasint"` // free requests of a new wallet
+	CreatedAt  int64  `cbor:"4,keyasint"`
+	HashSecret uint64 `cbor:"5,keyasint"` // seed of URL hashes
+	// Log and Rows name the log and the row store that all nodes work on, as they name themselves; "" when they are a
+	// process's own, or not known yet.
+	Log  string `cbor:"6,keyasint,omitempty"`
+	Rows string `cbor:"7,keyasint,omitempty"`
+	// Generation is what the newest restore began; nil: none was restored.
+	Generation *Generation `cbor:"8,keyasint,omitempty" since:"2"`
+	// Version is what all members can apply (package command); 0 is 1, too.
+	Version uint32 `cbor:"9,keyasint,omitempty" since:"2"`
+}
+
+// Generation is the time of a cluster's state from one restore to the next.
+type Generation struct {
+	ID      ids.ID `cbor:"1,keyasint"`
+	Parent  ids.ID `cbor:"2,keyasint,omitempty"` // that the backup was taken in; zero: the first
+	Cut     uint64 `cbor:"3,keyasint"`           // index of the backup's newest command
+	CutTime int64  `cbor:"4,keyasint"`           // state time of the backup
+	At      int64  `cbor:"5,keyasint"`           // state time of the restore
+	// Revisions and Prices are the greatest revision of a scraper and version of the prices that states before this one had.
+	Revisions uint32 `cbor:"6,keyasint,omitempty"`
+	Prices    uint32 `cbor:"7,keyasint,omitempty"`
+}
 
 var clusterTable = define(1, "cluster", index("id", true, func(*Cluster) []any { return []any{"cluster"} }))
 
@@ -19,6 +51,20 @@ func (v *View) ClusterVersion() uint32 {
 func (t *Tx) PutCluster(c *Cluster) {
 	clusterTable.put(t, c)
 	t.cluster = c
+}
+
+// Node is a process that has registered.
+type Node struct {
+	Name     string   `cbor:"1,keyasint"`
+	Boot     ids.ID   `cbor:"2,keyasint"` // new with each start of the process
+	Roles    []string `cbor:"3,keyasint"`
+	Address  string   `cbor:"4,keyasint,omitempty"`
+	Version  string   `cbor:"5,keyasint,omitempty"`
+	Capacity uint32   `cbor:"6,keyasint,omitempty"` // weight of a fetcher, 0: none
+	JoinedAt int64    `cbor:"7,keyasint"`
+	Draining bool     `cbor:"8,keyasint,omitempty"` // an operator's word: kept until it is taken back
+	// Tiers are the ways in which its fetcher can fetch; 0: plain alone.
+	Tiers model.TierSet `cbor:"9,keyasint,omitempty"`
 }
 
 var nodesTable = define(1, "nodes", index("id", true, func(n *Node) []any { return []any{n.Name} }))
@@ -61,6 +107,18 @@ func (t *Tx) PutNode(n *Node) { nodesTable.put(t, n) }
 
 // RemoveNode removes.
 func (t *Tx) RemoveNode(n *Node) { nodesTable.remove(t, n) }
+
+// Shard is who fetches a shard. Epoch counts up with every change of hands.
+type Shard struct {
+	Number uint16 `cbor:"1,keyasint"`
+	Owner  string `cbor:"2,keyasint,omitempty"` // node name, "": nobody
+	Epoch  uint64 `cbor:"3,keyasint"`
+	// Next is the node that takes over when Owner has released it, "": none.
+	Next string `cbor:"4,keyasint,omitempty"`
+	// Moved is the number of the newest dispatch when the last owner let go of the shard by plan: up to there what is
+	// still out was begun by nobody.
+	Moved uint64 `cbor:"5,keyasint,omitempty"`
+}
 
 var shardsTable = define(1, "shards", index("id", true, func(s *Shard) []any { return []any{s.Number} }))
 

@@ -1,6 +1,16 @@
 package state
 
-import "shoal.dev/shoal/pkg/ids"
+import (
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Customer owns everything else. Ref is the identity provider's user id, 1 to 128 bytes.
+type Customer struct {
+	Ref       string `cbor:"1,keyasint"`
+	CreatedAt int64  `cbor:"2,keyasint"`
+	Claims    int    `cbor:"3,keyasint,omitempty"` // idempotency records kept
+}
 
 var customersTable = define(1, "customers", index("id", true, func(c *Customer) []any { return []any{c.Ref} }))
 
@@ -12,6 +22,22 @@ func (v *View) Customers() []*Customer { return customersTable.all(v, "id_prefix
 
 // PutCustomer adds or replaces.
 func (t *Tx) PutCustomer(c *Customer) { customersTable.put(t, c) }
+
+// Key is an API key; only the hash of its secret is known.
+type Key struct {
+	ID         ids.ID      `cbor:"1,keyasint"`
+	Customer   string      `cbor:"2,keyasint"`
+	Prefix     string      `cbor:"3,keyasint"` // 7 characters
+	Hash       [32]byte    `cbor:"4,keyasint"` // SHA-256 of the whole key as the client sends it
+	Name       string      `cbor:"5,keyasint"`
+	Scope      model.Scope `cbor:"6,keyasint"`
+	CreatedAt  int64       `cbor:"7,keyasint"`
+	LastUsedAt int64       `cbor:"8,keyasint,omitempty"` // 0: never
+	// Trials are counted for keys of the scope LLM_READ alone (decision 7): those of the UTC day TrialDay, in days since
+	// 1970, which are under way or were charged.
+	Trials   uint32 `cbor:"9,keyasint,omitempty"`
+	TrialDay int64  `cbor:"10,keyasint,omitempty"`
+}
 
 var keysTable = define(1, "keys",
 	index("id", true, func(k *Key) []any { return []any{k.ID} }),

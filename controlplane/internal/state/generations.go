@@ -2,6 +2,15 @@ package state
 
 import "shoal.dev/shoal/pkg/ids"
 
+// Undone is a run that a restore undid: it was launched after the cut. What the row store has of it is read by nobody, and
+// goes when the restore's grace is over.
+type Undone struct {
+	Job      ids.ID `cbor:"1,keyasint"`
+	Customer string `cbor:"2,keyasint"`
+	Group    ids.ID `cbor:"3,keyasint"`
+	Scraper  ids.ID `cbor:"4,keyasint"`
+}
+
 var undoneTable = define(2, "undone",
 	index("id", true, func(u *Undone) []any { return []any{u.Job} }),
 	index("group", true, func(u *Undone) []any { return []any{u.Group, u.Job} }),
@@ -25,6 +34,12 @@ func (t *Tx) PutUndone(u *Undone) { undoneTable.put(t, u) }
 
 // RemoveUndone removes.
 func (t *Tx) RemoveUndone(u *Undone) { undoneTable.remove(t, u) }
+
+// Revoked is a key that was revoked, so that a restore does not make it valid again.
+type Revoked struct {
+	Key ids.ID `cbor:"1,keyasint"`
+	At  int64  `cbor:"2,keyasint"`
+}
 
 var revokedTable = define(2, "revoked",
 	index("id", true, func(r *Revoked) []any { return []any{r.Key} }),

@@ -1,6 +1,55 @@
 package state
 
-import "shoal.dev/shoal/pkg/ids"
+import (
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Job is a run. Its sets of units are kept beside it (Run) until it is closed.
+type Job struct {
+	ID       ids.ID           `cbor:"1,keyasint"`
+	Customer string           `cbor:"2,keyasint"`
+	Group    ids.ID           `cbor:"3,keyasint"`
+	Scraper  ids.ID           `cbor:"4,keyasint"`
+	Revision uint32           `cbor:"5,keyasint"`
+	List     ids.ID           `cbor:"6,keyasint"` // its link list in the row store
+	Links    uint32           `cbor:"7,keyasint"` // length of that list
+	State    model.JobState   `cbor:"8,keyasint"`
+	Reason   model.StopReason `cbor:"9,keyasint,omitempty"`
+	Message  string           `cbor:"10,keyasint,omitempty"`
+	Queued   int64            `cbor:"11,keyasint"`
+	Started  int64            `cbor:"12,keyasint"` // equal to Queued until the first dispatch
+	Finished int64            `cbor:"13,keyasint,omitempty"`
+	// Closed: nothing of the run is out, its ledger entry is sealed, nothing about it changes any more.
+	Closed    bool          `cbor:"14,keyasint,omitempty"`
+	Success   uint32        `cbor:"15,keyasint,omitempty"` // links whose chain was read to its end
+	Errors    uint32        `cbor:"16,keyasint,omitempty"` // links that ended with an error
+	Items     uint64        `cbor:"17,keyasint,omitempty"` // rows stored
+	Pages     uint64        `cbor:"18,keyasint,omitempty"` // units brought to an end: delivered or errored (decision 38)
+	Tiers     model.TierSet `cbor:"19,keyasint"`
+	Prices    uint32        `cbor:"20,keyasint"` // version of the price table
+	MaxCharge *int64        `cbor:"21,keyasint,omitempty"`
+	Entry     ids.ID        `cbor:"22,keyasint"` // its ledger entry
+	Index     uint64        `cbor:"23,keyasint"` // Raft index of the last change: the event id of its stream
+	Delivered uint64        `cbor:"24,keyasint,omitempty"`
+	Charged   int64         `cbor:"25,keyasint,omitempty"` // so far, 0 or more
+	MaxPages  uint32        `cbor:"26,keyasint"`           // most pages of one chain
+	// Robots off is recorded (decision 17).
+	IgnoresRobots bool `cbor:"27,keyasint,omitempty"`
+	// Charge is how its pages are charged.
+	Charge model.Charge `cbor:"28,keyasint,omitzero"`
+	// Daily are the limits that its reads count towards.
+	Daily model.DailyLimits `cbor:"29,keyasint,omitzero"`
+	// Source is the call that a trial was made by, "" of a run. A trial belongs to no group and, by Scraper, to itself, so
+	// that nothing which is read by group or scraper has it.
+	Source model.Source `cbor:"40,keyasint,omitempty"`
+	Key    ids.ID       `cbor:"41,keyasint,omitempty"` // the key whose trials of the day it is one of; zero: none
+	// Rest says that its list is what a rerun left of one that was given before.
+	Rest bool `cbor:"42,keyasint,omitempty" since:"2"`
+}
+
+// Trial says whether the run is a sample or a preview: it is no part of the history or the data.
+func (j *Job) Trial() bool { return j.Source != "" }
 
 var jobsTable = define(1, "jobs",
 	index("id", true, func(j *Job) []any { return []any{j.ID} }),

@@ -1,6 +1,16 @@
 package state
 
-import "shoal.dev/shoal/pkg/ids"
+import (
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
+)
+
+// PriceTable is a version of the prices. A job keeps the version that it was launched under.
+type PriceTable struct {
+	Version uint32     `cbor:"1,keyasint"`
+	Rows    price.List `cbor:"2,keyasint"`
+}
 
 var pricesTable = define(1, "prices", index("id", true, func(p *PriceTable) []any { return []any{p.Version} }))
 
@@ -19,6 +29,23 @@ func (v *View) CurrentPrices() *PriceTable {
 // PutPrices adds a version.
 func (t *Tx) PutPrices(p *PriceTable) { pricesTable.put(t, p) }
 
+// Wallet is a customer's money, as the accounts of the ledger say it.
+type Wallet struct {
+	Customer  string `cbor:"1,keyasint"`
+	Available int64  `cbor:"2,keyasint"`            // neither charged nor reserved
+	Reserved  int64  `cbor:"3,keyasint,omitempty"`  // held for units that are out
+	Free      int64  `cbor:"4,keyasint,omitempty"`  // free requests neither used nor reserved
+	FreeHeld  int64  `cbor:"5,keyasint,omitempty"`  // free requests held for units that are out
+	Sealed    int64  `cbor:"6,keyasint"`            // balance by the sealed entries alone: their running sum
+	Threshold int64  `cbor:"7,keyasint,omitempty"`  // low-balance threshold
+	Sequence  uint64 `cbor:"8,keyasint,omitempty"`  // entries sealed so far
+	Out       uint32 `cbor:"9,keyasint,omitempty"`  // units out over all runs of the customer
+	ToppedUp  bool   `cbor:"10,keyasint,omitempty"` // an entry has added money at some time
+}
+
+// Balance is balanceMicros: the sealed balance plus what open runs have been charged (which is negative).
+func (w *Wallet) Balance() int64 { return w.Available + w.Reserved }
+
 var walletsTable = define(1, "wallets", index("id", true, func(w *Wallet) []any { return []any{w.Customer} }))
 
 // Wallet is nil when the customer has none.
@@ -29,6 +56,49 @@ func (v *View) Wallets() []*Wallet { return walletsTable.all(v, "id_prefix") }
 
 // PutWallet adds or replaces.
 func (t *Tx) PutWallet(w *Wallet) { walletsTable.put(t, w) }
+
+// Entry types and states (specification 2.9).
+const (
+	EntryTopUp      = "TOPUP"
+	EntryCharge     = "CHARGE"
+	EntryAdjustment = "ADJUSTMENT"
+	EntryFreeGrant  = "FREE_GRANT"
+
+	EntryOpen    = "OPEN"
+	EntrySettled = "SETTLED"
+	EntryApplied = "APPLIED"
+)
+
+// Entry is a wallet transaction. It is immutable once sealed (Status other than OPEN).
+type Entry struct {
+	ID           ids.ID       `cbor:"1,keyasint"`
+	Customer     string       `cbor:"2,keyasint"`
+	Type         string       `cbor:"3,keyasint"`
+	Status       string       `cbor:"4,keyasint"`
+	Amount       int64        `cbor:"5,keyasint"`
+	FreeDelta    int64        `cbor:"6,keyasint,omitempty"`
+	BalanceAfter int64        `cbor:"7,keyasint,omitempty"` // meaningless while OPEN
+	Source       model.Source `cbor:"8,keyasint,omitempty"`
+	Job          ids.ID       `cbor:"9,keyasint,omitempty"`
+	Scraper      ids.ID       `cbor:"10,keyasint,omitempty"`
+	Group        ids.ID       `cbor:"11,keyasint,omitempty"`
+	Lines        []Line       `cbor:"12,keyasint,omitempty"`
+	Note         string       `cbor:"13,keyasint,omitempty"`
+	CreatedAt    int64        `cbor:"14,keyasint"`
+	SettledAt    int64        `cbor:"15,keyasint,omitempty"`
+	Sequence     uint64       `cbor:"16,keyasint,omitempty"` // place in the customer's seal order, from 1; 0 while OPEN
+	Created      uint64       `cbor:"17,keyasint"`           // Raft index of its creation: the order of the list
+}
+
+// Line is a total per price row within an entry. Pages counts charged quantities; FreePages those that a free request paid.
+type Line struct {
+	RowKey    string `cbor:"1,keyasint"`
+	Label     string `cbor:"2,keyasint"`
+	Pages     uint64 `cbor:"3,keyasint,omitempty"`
+	FreePages uint64 `cbor:"4,keyasint,omitempty"`
+	UnitPrice int64  `cbor:"5,keyasint"`
+	Amount    int64  `cbor:"6,keyasint,omitempty"` // 0 or below
+}
 
 var entriesTable = define(1, "entries",
 	index("id", true, func(e *Entry) []any { return []any{e.ID} }),
@@ -48,6 +118,15 @@ func (t *Tx) PutEntry(e *Entry) { entriesTable.put(t, e) }
 
 // RemoveEntry removes an entry that was never sealed and moved nothing.
 func (t *Tx) RemoveEntry(e *Entry) { entriesTable.remove(t, e) }
+
+// Books are the system's accounts of the ledger; the customers' stand in their wallets. Every movement is between two
+// accounts, so all accounts together sum to zero, for money and for free requests alike.
+type Books struct {
+	Revenue     int64 `cbor:"1,keyasint,omitempty"` // charged
+	Adjustments int64 `cbor:"2,keyasint,omitempty"` // counterpart of adjustments
+	FreeIssued  int64 `cbor:"3,keyasint,omitempty"` // counterpart of free requests granted
+	FreeUsed    int64 `cbor:"4,keyasint,omitempty"` // free requests used
+}
 
 var booksTable = define(1, "books", index("id", true, func(*Books) []any { return []any{"books"} }))
 

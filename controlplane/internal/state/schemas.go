@@ -5,6 +5,22 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
+// Schema is an extraction schema, a customer's or a global one (Customer "").
+type Schema struct {
+	ID             ids.ID   `cbor:"1,keyasint"`
+	Customer       string   `cbor:"2,keyasint,omitempty"`
+	Name           string   `cbor:"3,keyasint,omitempty"`
+	Version        int64    `cbor:"4,keyasint"`
+	Type           string   `cbor:"5,keyasint"`
+	Content        []byte   `cbor:"6,keyasint"` // a JSON Schema document
+	Description    string   `cbor:"7,keyasint,omitempty"`
+	TemplateID     string   `cbor:"8,keyasint,omitempty"`
+	TemplateName   string   `cbor:"9,keyasint,omitempty"`
+	DomainPatterns []string `cbor:"10,keyasint,omitempty"`
+	CreatedAt      int64    `cbor:"11,keyasint"`
+	UpdatedAt      int64    `cbor:"12,keyasint"`
+}
+
 var schemasTable = define(1, "schemas",
 	index("id", true, func(s *Schema) []any { return []any{s.ID} }),
 	index("customer", true, func(s *Schema) []any { return []any{s.Customer, s.CreatedAt, s.ID} }),
@@ -60,6 +76,32 @@ func (t *Tx) PutSchema(s *Schema) { schemasTable.put(t, s) }
 
 // RemoveSchema removes.
 func (t *Tx) RemoveSchema(s *Schema) { schemasTable.remove(t, s) }
+
+// Preview is a deletion that was shown and not done yet.
+type Preview struct {
+	Token     string  `cbor:"1,keyasint"`
+	Customer  string  `cbor:"2,keyasint"`
+	Operation string  `cbor:"3,keyasint"`
+	Target    ids.ID  `cbor:"4,keyasint"`
+	Query     string  `cbor:"5,keyasint,omitempty"`
+	Cascade   Cascade `cbor:"6,keyasint"`
+	CreatedAt int64   `cbor:"7,keyasint"`
+	Expires   int64   `cbor:"8,keyasint"`
+}
+
+// Cascade is what hangs on the target of a deletion.
+type Cascade struct {
+	Name   string  `cbor:"1,keyasint"` // of the target
+	Type   string  `cbor:"2,keyasint"` // of the target: SCHEMA
+	Counts []Count `cbor:"3,keyasint,omitempty"`
+	Digest uint64  `cbor:"4,keyasint"` // of which ones they are
+}
+
+// Count is how many things of a kind a deletion reaches.
+type Count struct {
+	Name string `cbor:"1,keyasint"`
+	N    int    `cbor:"2,keyasint"`
+}
 
 var previewsTable = define(1, "previews",
 	index("id", true, func(p *Preview) []any { return []any{p.Token} }),

@@ -1,6 +1,22 @@
 package state
 
-import "shoal.dev/shoal/pkg/ids"
+import (
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Group owns one data collection.
+type Group struct {
+	ID                  ids.ID `cbor:"1,keyasint"`
+	Customer            string `cbor:"2,keyasint"`
+	Name                string `cbor:"3,keyasint"`
+	DataTable           string `cbor:"4,keyasint"`
+	StartType           string `cbor:"5,keyasint"`
+	ShouldMatchProducts bool   `cbor:"6,keyasint,omitempty"`
+	CreatedAt           int64  `cbor:"7,keyasint"`
+	UpdatedAt           int64  `cbor:"8,keyasint"`
+	Scrapers            int    `cbor:"9,keyasint,omitempty"` // members
+}
 
 var groupsTable = define(1, "groups",
 	index("id", true, func(g *Group) []any { return []any{g.ID} }),
@@ -23,6 +39,21 @@ func (v *View) Groups(customer string) []*Group {
 
 // PutGroup adds or replaces.
 func (t *Tx) PutGroup(g *Group) { groupsTable.put(t, g) }
+
+// Scraper is a saved scraper. Revision counts up with every change of its recipe.
+type Scraper struct {
+	ID        ids.ID        `cbor:"1,keyasint"`
+	Customer  string        `cbor:"2,keyasint"`
+	Group     ids.ID        `cbor:"3,keyasint"`
+	Spec      model.Scraper `cbor:"4,keyasint"`
+	Revision  uint32        `cbor:"5,keyasint"`
+	CreatedAt int64         `cbor:"6,keyasint"`
+	UpdatedAt int64         `cbor:"7,keyasint"`
+	// ListRun marks the scraper of a list run; Tag is its endpoint tag, "" without one.
+	ListRun bool   `cbor:"8,keyasint,omitempty"`
+	Tag     string `cbor:"9,keyasint,omitempty"`
+	LastJob ids.ID `cbor:"10,keyasint,omitempty"` // newest run, zero: never run
+}
 
 var scrapersTable = define(1, "scrapers",
 	index("id", true, func(s *Scraper) []any { return []any{s.ID} }),
@@ -51,6 +82,14 @@ func (v *View) GroupScrapers(group ids.ID, visit func(*Scraper) bool) {
 
 // PutScraper adds or replaces.
 func (t *Tx) PutScraper(s *Scraper) { scrapersTable.put(t, s) }
+
+// Recipe is a scraper's recipe under one revision; it stays while the scraper has that revision or a run uses it. A
+// trial's recipe stands under the trial's own id, as if that were a scraper's, with the revision 1.
+type Recipe struct {
+	Scraper  ids.ID       `cbor:"1,keyasint"`
+	Revision uint32       `cbor:"2,keyasint"`
+	Recipe   model.Recipe `cbor:"3,keyasint"`
+}
 
 var recipesTable = define(1, "recipes", index("id", true, func(r *Recipe) []any { return []any{r.Scraper, r.Revision} }))
 

@@ -1,6 +1,9 @@
 // Package state owns the replicated state: one table per kind of record in a go-memdb database, and the sets of units of
 // runs that are not closed (runs.go), which are too large and change too often for copies. It reads no clock, no random
 // source and no network, and decides nothing: commands (fsm) do.
+//
+// All times in state are Unix milliseconds of state time: the leader's stamps, never a node's own clock. Money is in
+// micros. Records that a read returned must be copied before they are changed.
 package state
 
 import (

@@ -1,5 +1,6 @@
-// Command shoal is the service and its command line in one binary. This package is the grammar: which commands and flags
-// there are, and with which code one ends. What a command does is in a room of its own under internal.
+// Command shoal is the service and its command line in one binary. This package is the grammar:
+// which commands and flags there are, and with which code one ends. What a command does is in a
+// room of its own under internal.
 package main
 
 import (
@@ -91,8 +92,8 @@ SHOAL_KEY. Every flag is also an environment variable (SHOAL_DATA for --data) an
 Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 the run FAILED, 4 the run was STOPPED, 5 the server cannot be reached or
 refuses the credential, 130 interrupted.`
 
-// BeforeResolve refuses secrets among the flags that were given. It reads the config file when one is named, so that its
-// lines stand in for flags that were not.
+// BeforeResolve refuses secrets among the flags that were given. It reads the config file when one
+// is named, so that its lines stand in for flags that were not.
 func (g *grammar) BeforeResolve(ctx *kong.Context) error {
 	if err := service.CheckSecrets(ctx); err != nil {
 		return err
@@ -115,7 +116,8 @@ func (g *grammar) BeforeResolve(ctx *kong.Context) error {
 // leave is panicked with by kong's --help, which means to end the process.
 type leave int
 
-// run is the whole program but for the process around it; it returns the exit code. serve runs the roles of a process.
+// run is the whole program but for the process around it; it returns the exit code. serve runs the
+// roles of a process.
 func run(ctx context.Context, args []string, t terminal.Terminal, serve service.Runner) (code int) {
 	defer func() {
 		switch reason := recover().(type) {

@@ -1,5 +1,5 @@
-// Package retry owns how long to wait before what failed is tried again. Which failures are worth another try, and how
-// many of them, is for its callers to say.
+// Package retry owns how long to wait before what failed is tried again. Which failures are worth
+// another try, and how many of them, is for its callers to say.
 package retry
 
 import (

@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// authorityOf is the host and port that politeness counts by. A listed address was checked at intake; one that cannot be
-// read all the same has the empty host.
+// authorityOf is the host and port that politeness counts by. A listed address was checked at
+// intake; one that cannot be read all the same has the empty host.
 func authorityOf(url string) string {
 	canonical, err := egress.Canonical(url)
 	if err != nil {
@@ -32,7 +32,8 @@ func shardBy(shards int) func(string) int {
 	}
 }
 
-// readDomain names the domain that a website's reads count for, and nothing for addresses that are answered unread.
+// readDomain names the domain that a website's reads count for, and nothing for addresses that are
+// answered unread.
 func readDomain() (func(url string) uint64, error) {
 	contacts, err := extract.Compile(model.Recipe{Endpoint: model.WebsiteContacts})
 	if err != nil {

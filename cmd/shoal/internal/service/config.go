@@ -14,7 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// Config is what a process of the service is told. Most of it is the flags of `shoal serve`, which are said here alone.
+// Config is what a process of the service is told. Most of it is the flags of `shoal serve`, which
+// are said here alone.
 type Config struct {
 	Data   string   `help:"Directory of everything that is kept." default:"./data" placeholder:"DIR"`
 	Listen string   `help:"Address of the API." default:"127.0.0.1:8080" placeholder:"HOST:PORT"` // port 0 takes a free one
@@ -55,12 +56,13 @@ type Config struct {
 
 	// Metrics is where the process declares its metrics; nil: nowhere but where operators see them.
 	Metrics *telemetry.Metrics `kong:"-"`
-	// Tracer takes the process's spans instead of one that sends them to Traces; nil: that one. The caller closes it.
+	// Tracer takes the process's spans instead of one that sends them to Traces; nil: that one. The
+	// caller closes it.
 	Tracer *telemetry.Tracer `kong:"-"`
 	// Notice is called with what is warned of before calls are served. It may be nil.
 	Notice func(text string) `kong:"-"`
-	// Ready is called once, when calls are served, with the address that is listened on, "" without an API server. It may
-	// be nil.
+	// Ready is called once, when calls are served, with the address that is listened on, "" without
+	// an API server. It may be nil.
 	Ready func(listening string) `kong:"-"`
 }
 

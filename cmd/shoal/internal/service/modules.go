@@ -11,9 +11,10 @@ import (
 // module is one thing that a process can be made of: a role, or what roles stand on.
 type module struct {
 	name  string
-	needs []string                                 // modules that stand before it in the table
-	build func(n *node, ctx context.Context) error // makes it; nothing runs yet. Nil: there is nothing to make
-	part  func(n *node) lifecycle.Part             // what runs of it; nil: nothing does
+	needs []string // modules that stand before it in the table
+	// build makes it; nothing runs yet. Nil: there is nothing to make.
+	build func(n *node, ctx context.Context) error
+	part  func(n *node) lifecycle.Part // what runs of it; nil: nothing does
 }
 
 // Modules that are no role.
@@ -31,8 +32,9 @@ const (
 	readyModule   = "ready" // says that all before it have started
 )
 
-// modules are all there are, in the order in which they are built and started. They stop in the reverse, which is a page's
-// own way round the loop, so that nothing of what was fetched has to be fetched again.
+// modules are all there are, in the order in which they are built and started. They stop in the
+// reverse, which is a page's own way round the loop, so that nothing of what was fetched has to be
+// fetched again.
 func modules() []module {
 	return []module{
 		{name: opsModule, part: (*node).opsPart},
@@ -41,7 +43,8 @@ func modules() []module {
 		{name: cacheModule, build: (*node).openCache},
 		{name: egressModule, build: (*node).openEgress},
 		{name: readingModule, build: (*node).buildReader},
-		{name: webModule, needs: []string{cacheModule, egressModule, readingModule}, build: (*node).buildWeb},
+		{name: webModule, needs: []string{cacheModule, egressModule, readingModule},
+			build: (*node).buildWeb},
 		{name: ratesModule, needs: []string{cacheModule, egressModule}, build: (*node).buildRates},
 		{name: stateModule, build: (*node).buildState, part: (*node).statePart},
 		{name: identity.ControlPlane, needs: []string{logModule, rowsModule, stateModule}},
@@ -53,7 +56,8 @@ func modules() []module {
 			build: (*node).buildIngest, part: (*node).ingestPart},
 		{name: identity.Fetcher, needs: []string{logModule, readingModule, webModule, ratesModule, stateModule},
 			build: (*node).buildFetcher, part: (*node).fetcherPart},
-		{name: identity.APIServer, needs: []string{logModule, rowsModule, cacheModule, egressModule, ratesModule, stateModule},
+		{name: identity.APIServer,
+			needs: []string{logModule, rowsModule, cacheModule, egressModule, ratesModule, stateModule},
 			build: (*node).buildAPI, part: (*node).apiPart},
 		{name: readyModule, part: (*node).readyPart},
 	}
@@ -94,8 +98,8 @@ func (n *node) asked() []string {
 	return asked
 }
 
-// build makes the modules that were asked for; nothing runs yet. It returns what is to run, in order. What it made until
-// an error is closed with the node.
+// build makes the modules that were asked for; nothing runs yet. It returns what is to run, in
+// order. What it made until an error is closed with the node.
 func (n *node) build(ctx context.Context) (parts []lifecycle.Part, err error) {
 	n.about().Declare(n.metrics)
 	for _, m := range needed(n.asked()...) {

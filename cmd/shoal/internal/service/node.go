@@ -1,5 +1,5 @@
-// Package service is one process of the service: its settings from flag to role, what it works on, and its roles. It alone
-// knows which implementations there are.
+// Package service is one process of the service: its settings from flag to role, what it works on,
+// and its roles. It alone knows which implementations there are.
 package service
 
 import (
@@ -35,7 +35,8 @@ import (
 // NodeName is the node of a process that is its own cluster.
 const NodeName = "local"
 
-// Run runs the roles of one process until ctx ends, and then stops them in order; nil after a clean stop.
+// Run runs the roles of one process until ctx ends, and then stops them in order; nil after a clean
+// stop.
 func Run(ctx context.Context, config Config) error {
 	stopProfile, err := profile(os.Getenv("SHOAL_CPUPROFILE"))
 	if err != nil {
@@ -77,8 +78,8 @@ type node struct {
 	opened []func() error // what closes that which was opened, in order
 }
 
-// RunOn runs one node. on are the services that it shares with others in this process, which outlive it; nil: it opens
-// its own.
+// RunOn runs one node. on are the services that it shares with others in this process, which
+// outlive it; nil: it opens its own.
 func RunOn(ctx context.Context, config Config, on *Services) (err error) {
 	if err := os.MkdirAll(config.Data, 0o700); err != nil {
 		return fmt.Errorf("data directory: %w", err)
@@ -89,8 +90,8 @@ func RunOn(ctx context.Context, config Config, on *Services) (err error) {
 	}
 	defer unlock()
 	clock := skew.FromEnv(os.Getenv)
-	n := &node{config: config, name: NodeName, clock: clock, ids: ids.Random{Now: clock.Now}, boot: ids.Random{Now: clock.Now}.New(),
-		point: crash.FromEnv(os.Getenv), stopping: ctx.Done()}
+	n := &node{config: config, name: NodeName, clock: clock, ids: ids.Random{Now: clock.Now},
+		boot: ids.Random{Now: clock.Now}.New(), point: crash.FromEnv(os.Getenv), stopping: ctx.Done()}
 	if err := n.identify(); err != nil {
 		return err
 	}
@@ -107,7 +108,8 @@ func RunOn(ctx context.Context, config Config, on *Services) (err error) {
 	began := n.clock.Now()
 	n.logStart()
 	defer func() { n.logStop(began, err) }()
-	// Listening comes before the rest: a port that is taken is the commonest mistake, and nothing has been touched yet.
+	// Listening comes before the rest: a port that is taken is the commonest mistake, and nothing
+	// has been touched yet.
 	if err := n.listen(); err != nil {
 		return err
 	}
@@ -180,8 +182,8 @@ func (n *node) about() telemetry.Node {
 
 func (n *node) has(role string) bool { return slices.Contains(n.config.Roles, role) }
 
-// stopWithin is how long what is under way may take to end: long enough to hand over, where there is somebody to take
-// over.
+// stopWithin is how long what is under way may take to end: long enough to hand over, where there
+// is somebody to take over.
 func (c *Config) stopWithin() time.Duration {
 	stop := cmp.Or(c.StopWithin, fetcher.DefaultStopWithin)
 	if c.Cluster.alone() {

@@ -18,19 +18,21 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// Bounds of a stop: how long a process that is alone lets its fetcher finish what is under way, and then each of the
-// roles behind it what is in the log.
+// Bounds of a stop: how long a process that is alone lets its fetcher finish what is under way, and
+// then each of the roles behind it what is in the log.
 const (
 	aloneStop     = 5 * time.Second
 	drainPatience = 2 * time.Second
 )
 
 func (n *node) opsPart() lifecycle.Part {
-	return lifecycle.Part{Name: opsModule, Run: func(ctx context.Context) error { return n.operators().Serve(ctx, n.ops) }}
+	serve := func(ctx context.Context) error { return n.operators().Serve(ctx, n.ops) }
+	return lifecycle.Part{Name: opsModule, Run: serve}
 }
 
 func (n *node) openEgress(context.Context) (err error) {
-	n.egress, err = egress.New(egress.Config{Allow: n.config.EgressAllow, Origins: n.config.Origins, Metrics: n.metrics})
+	n.egress, err = egress.New(egress.Config{Allow: n.config.EgressAllow, Origins: n.config.Origins,
+		Metrics: n.metrics})
 	if err != nil {
 		return err
 	}
@@ -39,8 +41,8 @@ func (n *node) openEgress(context.Context) (err error) {
 }
 
 func (n *node) buildReader(context.Context) error {
-	n.reader = fetcher.NewReader(fetcher.ReaderConfig{Dir: filepath.Join(n.config.Data, "unreadable"), Clock: n.clock,
-		Logger: n.forRole("reading"), Metrics: n.metrics})
+	n.reader = fetcher.NewReader(fetcher.ReaderConfig{Dir: filepath.Join(n.config.Data, "unreadable"),
+		Clock: n.clock, Logger: n.forRole("reading"), Metrics: n.metrics})
 	return nil
 }
 
@@ -54,7 +56,8 @@ func (n *node) buildWeb(ctx context.Context) (err error) {
 }
 
 func (n *node) buildRates(context.Context) error {
-	n.rates = ecb.NewSource(n.egress, ecb.Config{Shared: n.services.cache, Clock: n.clock, Logger: n.forRole("rates")})
+	n.rates = ecb.NewSource(n.egress, ecb.Config{Shared: n.services.cache, Clock: n.clock,
+		Logger: n.forRole("rates")})
 	return nil
 }
 

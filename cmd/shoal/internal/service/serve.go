@@ -150,7 +150,8 @@ func isHost(text string) bool {
 	return net.ParseIP(text) != nil || hostName.MatchString(text)
 }
 
-// roles are those that are named, each once, in the order of identity.Roles; none when none is named.
+// roles are those that are named, each once, in the order of identity.Roles; none when none is
+// named.
 func (c *Command) roles() []string {
 	return slices.DeleteFunc(identity.Roles(), func(role string) bool { return !slices.Contains(c.Roles, role) })
 }
@@ -171,7 +172,8 @@ func (c *Command) Run(ctx context.Context, t *terminal.Terminal, run Runner) err
 	})
 }
 
-// config is what the flags mean together: a process alone has all roles, and serves the self-hosting customer.
+// config is what the flags mean together: a process alone has all roles, and serves the
+// self-hosting customer.
 func (c *Command) config() Config {
 	config := c.Config
 	config.Roles = c.roles()
@@ -184,11 +186,12 @@ func (c *Command) config() Config {
 	return config
 }
 
-// Runner runs the roles of one process until ctx ends, and then stops them in order; nil after a clean stop.
+// Runner runs the roles of one process until ctx ends, and then stops them in order; nil after a
+// clean stop.
 type Runner func(ctx context.Context, config Config) error
 
-// Serve runs the roles until the context ends, with the address file in place as long as calls are served. ready hears
-// the base address of the API, "" without an API server.
+// Serve runs the roles until the context ends, with the address file in place as long as calls are
+// served. ready hears the base address of the API, "" without an API server.
 func Serve(ctx context.Context, t *terminal.Terminal, run Runner, config Config, ready func(server string)) error {
 	withdraw := func() {}
 	config.Notice = func(text string) { t.Notef("shoal: %s", text) }

@@ -22,8 +22,8 @@ import (
 	"shoal.dev/shoal/pkg/stream/kafka"
 )
 
-// Services are what the roles work on. This file is the one place that knows which implementations there are: nothing
-// else asks whether a process is alone.
+// Services are what the roles work on. This file is the one place that knows which implementations
+// there are: nothing else asks whether a process is alone.
 type Services struct {
 	log   stream.Log     // nil: it is not open
 	store rowstore.Store // nil: it is not open
@@ -32,7 +32,8 @@ type Services struct {
 	state atomic.Pointer[controlclient.Client]
 }
 
-// OpenEmbedded opens services for all nodes of this process: a log in memory, rows in a directory, a cache in memory.
+// OpenEmbedded opens services for all nodes of this process: a log in memory, rows in a directory,
+// a cache in memory.
 func OpenEmbedded(dir string) (*Services, error) {
 	log, err := embeddedLog()
 	if err != nil {
@@ -62,7 +63,8 @@ func (n *node) openLog(ctx context.Context) (err error) {
 	return nil
 }
 
-// openRows opens the row store that the settings name, and one in the data directory when they name none.
+// openRows opens the row store that the settings name, and one in the data directory when they name
+// none.
 func (n *node) openRows(ctx context.Context) (err error) {
 	if n.services.store != nil {
 		return nil
@@ -102,7 +104,8 @@ func (c *ServicesConfig) openLog(ctx context.Context, n *node) (stream.Log, erro
 	if err != nil {
 		return nil, err
 	}
-	settings.Prefix, settings.Partitions, settings.Replicas = c.KafkaPrefix, int(controlplane.Defaults().Shards), c.KafkaReplicas
+	settings.Prefix, settings.Replicas = c.KafkaPrefix, c.KafkaReplicas
+	settings.Partitions = int(controlplane.Defaults().Shards)
 	settings.Node, settings.Logger, settings.Clock = n.name, n.log, n.clock
 	log, err := kafka.Open(ctx, settings)
 	if err != nil {
@@ -139,7 +142,8 @@ func (c *ServicesConfig) openCache(ctx context.Context, n *node) (cache.Cache, e
 	if err != nil {
 		return nil, err
 	}
-	settings.Prefix, settings.Processes, settings.Clock, settings.Logger = c.RedisPrefix, n.services.apiServers, n.clock, n.log
+	settings.Prefix, settings.Processes = c.RedisPrefix, n.services.apiServers
+	settings.Clock, settings.Logger = n.clock, n.log
 	redis, err := cache.Open(settings)
 	if err != nil {
 		return nil, err
@@ -214,8 +218,8 @@ func (s *Services) watchGroups() {
 	s.log.Watch(stream.Receipts, billing.Group)
 }
 
-// lag is how many records each topic holds, of those of which it is known: how far tasks were read on other machines the
-// leader alone hears, from fetchers.
+// lag is how many records each topic holds, of those of which it is known: how far tasks were read
+// on other machines the leader alone hears, from fetchers.
 func (s *Services) lag(ctx context.Context) map[string]int64 {
 	lag := map[string]int64{}
 	for _, topic := range stream.Topics() {
@@ -241,8 +245,8 @@ func (s *Services) lag(ctx context.Context) map[string]int64 {
 	return lag
 }
 
-// idle says whether everything that was published to a topic has been worked on. It is nil for a log that outlives this
-// process: others go on with it.
+// idle says whether everything that was published to a topic has been worked on. It is nil for a
+// log that outlives this process: others go on with it.
 func (s *Services) idle(topic stream.Topic) func() bool {
 	if !s.log.Embedded() {
 		return nil

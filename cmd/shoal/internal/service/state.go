@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/testkit/slowdisk"
 )
 
-// buildState makes the control plane's part in this process. Log and row store are its leader's, so only the role has
-// them opened for it; whatever is open has to be the cluster's.
+// buildState makes the control plane's part in this process. Log and row store are its leader's, so
+// only the role has them opened for it; whatever is open has to be the cluster's.
 func (n *node) buildState(ctx context.Context) error {
 	shared, err := n.services.identify(ctx)
 	if err != nil {
@@ -74,8 +74,8 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 	return settings
 }
 
-// advertised is where other nodes reach this one: where it was told to say, or the address that it listens on, or, of
-// all addresses of the machine, the first that is not its loopback's.
+// advertised is where other nodes reach this one: where it was told to say, or the address that it
+// listens on, or, of all addresses of the machine, the first that is not its loopback's.
 func (c *ClusterConfig) advertised() string {
 	if c.Advertise != "" {
 		return c.Advertise

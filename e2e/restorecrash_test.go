@@ -14,7 +14,8 @@ import (
 	"shoal.dev/shoal/testkit/skew"
 )
 
-// Where a restore is killed: while the state is replaced, and a day later, while what it undid goes from the row store.
+// Where a restore is killed: while the state is replaced, and a day later, while what it undid goes
+// from the row store.
 var (
 	replacing = []string{"raft.before_restore", "raft.before_replace", "raft.after_restore"}
 	dropping  = []string{"leader.before_drop:1", "leader.before_drop:2", "rowstore.after_commit:2",
@@ -24,9 +25,9 @@ var (
 // grace is longer than what a restore undid is kept for.
 const grace = 25 * time.Hour
 
-// TestCrashesOfARestore kills the process twice: in the middle of a restore, and of the removal of what that undid. The
-// state is the one or the other, never between. In the end money, rows and recount are the backup's, and nothing is stored
-// of undone runs.
+// TestCrashesOfARestore kills the process twice: in the middle of a restore, and of the removal of
+// what that undid. The state is the one or the other, never between. In the end money, rows and
+// recount are the backup's, and nothing is stored of undone runs.
 func TestCrashesOfARestore(t *testing.T) {
 	t.Parallel()
 	for seed := range *seeds {
@@ -34,7 +35,8 @@ func TestCrashesOfARestore(t *testing.T) {
 		t.Run(fmt.Sprintf("%s,%s/%d", first, second, seed), func(t *testing.T) {
 			t.Parallel()
 			web := newWeb(t, suite.PastWeb())
-			c := &crashCase{service: &service{single: newSingle(t, append(suite.PastArgs(), "--no-rate-limits"), web)}}
+			args := append(suite.PastArgs(), "--no-rate-limits")
+			c := &crashCase{service: &service{single: newSingle(t, args, web)}}
 			late := &late{single: c.single, clock: filepath.Join(t.TempDir(), "clock")}
 			c.Service = &suite.Service{T: t, Product: late, Web: web}
 			c.env = []string{skew.File + "=" + late.clock}

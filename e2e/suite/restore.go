@@ -12,7 +12,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// What a Past has: runs of so many pages, on hosts that are asked slowly enough for a backup in the middle of the long one.
+// What a Past has: runs of so many pages, on hosts that are asked slowly enough for a backup in the
+// middle of the long one.
 const (
 	pastHosts  = 20
 	shortPages = 40
@@ -23,10 +24,11 @@ const (
 // PastWeb is the web of a Past.
 func PastWeb() synthweb.Config {
 	pages := longPages + (1+undoneRuns)*shortPages
-	return synthweb.Config{Seed: 9, Hosts: pastHosts, PagesPerHost: pages / pastHosts, PageBytes: []int{2500},
+	return synthweb.Config{Seed: 9, Hosts: pastHosts, PagesPerHost: pages / pastHosts,
+		PageBytes:  []int{2500},
 		MaxLatency: 20 * time.Millisecond,
-		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 90}, {Class: synthweb.NotFound, Weight: 5},
-			{Class: synthweb.Empty, Weight: 5}}}
+		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 90},
+			{Class: synthweb.NotFound, Weight: 5}, {Class: synthweb.Empty, Weight: 5}}}
 }
 
 // PastArgs are those of its product. Markers soon find what was out at the backup.
@@ -34,8 +36,8 @@ func PastArgs() []string {
 	return []string{"--host-rate", "6", "--max-host-rate", "6", "--marker-every", "500ms"}
 }
 
-// Past is a product that went on after a backup: of one run that had ended by then, and one that was in the middle. Since
-// the backup, money was paid in and other runs were launched and ended.
+// Past is a product that went on after a backup: of one run that had ended by then, and one that
+// was in the middle. Since the backup, money was paid in and other runs were launched and ended.
 type Past struct {
 	*Service
 	file   string // the backup
@@ -98,11 +100,13 @@ func (p *Past) Restored() bool {
 	return paid == 1
 }
 
-// Undone counts the runs of which the product says that a restore undid them, and that something is stored of them.
+// Undone counts the runs of which the product says that a restore undid them, and that something is
+// stored of them.
 func (p *Past) Undone() int {
 	p.T.Helper()
 	var runs []struct{ Undone bool }
-	if err := p.Admin().Call(p.T.Context(), "POST", "/api/admin/billing/recount", nil, nil, &runs); err != nil {
+	err := p.Admin().Call(p.T.Context(), "POST", "/api/admin/billing/recount", nil, nil, &runs)
+	if err != nil {
 		p.T.Fatal(err)
 	}
 	undone := 0
@@ -114,8 +118,8 @@ func (p *Past) Undone() int {
 	return undone
 }
 
-// Check waits for the open run's end. Money, rows and recount are what the backup's ledger makes of them, to the page, and
-// nobody reads a row of an undone run.
+// Check waits for the open run's end. Money, rows and recount are what the backup's ledger makes of
+// them, to the page, and nobody reads a row of an undone run.
 func (p *Past) Check() {
 	t := p.T
 	t.Helper()
@@ -133,16 +137,19 @@ func (p *Past) Check() {
 		}
 	}
 	CheckWallet(t, p.Client)
-	wallet, want := Must(p.Wallet(t.Context()))(t), Plenty+ended.Entry.AmountMicros+open.Entry.AmountMicros
+	wallet := Must(p.Wallet(t.Context()))(t)
+	want := Plenty + ended.Entry.AmountMicros + open.Entry.AmountMicros
 	if wallet.BalanceMicros != want {
 		t.Errorf("the balance is %d, want %d", wallet.BalanceMicros, want)
 	}
-	if runs, differ, err := p.Admin().RecountOfProduct(t.Context()); err != nil || runs != 2 || differ > 0 {
+	runs, differ, err := p.Admin().RecountOfProduct(t.Context())
+	if err != nil || runs != 2 || differ > 0 {
 		t.Errorf("the product's own recount: %d of %d runs differ, %v", differ, runs, err)
 	}
 }
 
-// CheckStored stops the product. Its row store has the records of all runs, those of undone ones as long as they are kept.
+// CheckStored stops the product. Its row store has the records of all runs, those of undone ones as
+// long as they are kept.
 func (p *Past) CheckStored(kept bool) {
 	t := p.T
 	t.Helper()
@@ -156,7 +163,8 @@ func (p *Past) CheckStored(kept bool) {
 	Check(t, p.expected(p.ended), p.truth)
 	for _, run := range p.undone {
 		if records := Must(p.Records(t.Context(), run.JobID))(t); (len(records) > 0) != kept {
-			t.Errorf("%d records of undone run %s are stored; kept: %v", len(records), run.JobID, kept)
+			t.Errorf("%d records of undone run %s are stored, want some: %v", len(records),
+				run.JobID, kept)
 		}
 	}
 }
@@ -168,8 +176,9 @@ func (p *Past) expected(run pastRun) recount.Run {
 	return expected
 }
 
-// testRestore puts a backup from the middle of a run back, after that run has ended and others have: money, rows and
-// recount are the backup's again, and what was undone is kept for another restore.
+// testRestore puts a backup from the middle of a run back, after that run has ended and others
+// have: money, rows and recount are the backup's again, and what was undone is kept for another
+// restore.
 func testRestore(t *testing.T, on Platform) {
 	web := on.Web(t, PastWeb())
 	p := NewPast(NewService(t, on, web, PastArgs()...))

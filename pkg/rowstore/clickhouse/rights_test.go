@@ -37,14 +37,17 @@ func documented(t *testing.T) map[string]may {
 		t.Fatal(err)
 	}
 	roles := map[string]may{}
-	_, table, _ := strings.Cut(string(document), "| role | reads of Kafka | writes to Kafka | ClickHouse |\n|---|---|---|---|\n")
+	const head = "| role | reads of Kafka | writes to Kafka | ClickHouse |\n"
+	_, table, _ := strings.Cut(string(document), head)
+	_, table, _ = strings.Cut(table, "\n") // the line under the head
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 6 {
 			break
 		}
 		said := cells[4]
-		does := may{all: strings.Contains(said, "all on the database"), reads: strings.Contains(said, "reads all")}
+		does := may{all: strings.Contains(said, "all on the database"),
+			reads: strings.Contains(said, "reads all")}
 		for _, name := range codeSpan.FindAllStringSubmatch(said, -1) {
 			if strings.Contains(said, "inserts") {
 				does.inserts = append(does.inserts, name[1])
@@ -68,7 +71,8 @@ func grants(t *testing.T, db, suffix string) (statements []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for statement := range strings.SplitSeq(regexp.MustCompile(`(?m)^--.*$`).ReplaceAllString(string(file), ""), ";") {
+	bare := regexp.MustCompile(`(?m)^--.*$`).ReplaceAllString(string(file), "")
+	for statement := range strings.SplitSeq(bare, ";") {
 		what, users, granted := strings.Cut(strings.TrimSpace(statement), " TO ")
 		if !granted {
 			continue
@@ -82,7 +86,8 @@ func grants(t *testing.T, db, suffix string) (statements []string) {
 // ask has the server carry a statement out as a user, "" for the one of the address.
 func ask(t *testing.T, user, statement string) (answer string, err error) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server(t), strings.NewReader(statement))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server(t),
+		strings.NewReader(statement))
 	if err != nil {
 		return "", err
 	}
@@ -112,14 +117,14 @@ func allowed(t *testing.T, role string, err error) bool {
 	return err == nil
 }
 
-// TestRightsOfRoles: with the rights that deploy/rights/clickhouse.sql gives, each role can open the database and do its
-// own part, and nothing beside what deploy/README.md says. It needs a server whose user may make users; an engine without
-// access management is passed over.
+// TestRightsOfRoles: with the rights that deploy/rights/clickhouse.sql gives, each role can open
+// the database and do its own part, and nothing beside what deploy/README.md says. It needs a
+// server whose user may make users; an engine without access management is passed over.
 func TestRightsOfRoles(t *testing.T) {
 	db, suffix := database(t), "_"+rand.Text()
 	roles := documented(t)
 	for role := range roles {
-		_, err := ask(t, "", fmt.Sprintf("CREATE USER %s IDENTIFIED BY '%s'", role+suffix, password))
+		_, err := ask(t, "", "CREATE USER "+role+suffix+" IDENTIFIED BY '"+password+"'")
 		if err != nil && strings.Contains(err.Error(), "ACCESS_") {
 			t.Skipf("users cannot be made here: %v", err)
 		} else if err != nil {
@@ -136,7 +141,8 @@ func TestRightsOfRoles(t *testing.T) {
 			t.Errorf("claimed by %q, %v", whose, err)
 		}
 	})
-	tables := strings.Fields(query(t, "SELECT name FROM system.tables WHERE database = '"+db+"' AND engine LIKE '%MergeTree'"))
+	tables := strings.Fields(query(t, "SELECT name FROM system.tables WHERE database = '"+db+
+		"' AND engine LIKE '%MergeTree'"))
 	for role, may := range roles {
 		if !may.all {
 			r.hold(role, may, append(tables, "intake"))
@@ -157,7 +163,8 @@ type rights struct {
 // as opens the database as a role's user.
 func (r *rights) as(role string, use func(s *clickhouse.Store)) {
 	r.Helper()
-	s := open(r, clickhouse.Config{Database: r.db, Node: role, Username: role + r.suffix, Password: password})
+	s := open(r, clickhouse.Config{Database: r.db, Node: role,
+		Username: role + r.suffix, Password: password})
 	use(s)
 	if err := s.Close(); err != nil {
 		r.Errorf("%s: %v", role, err)
@@ -169,10 +176,12 @@ func (r *rights) hold(role string, may may, tables []string) {
 	r.Helper()
 	for _, table := range tables {
 		name := r.db + "." + table
+		reads := may.reads || table == "migrations"
+		adds, removes := slices.Contains(may.inserts, table), slices.Contains(may.deletes, table)
 		for statement, want := range map[string]bool{
-			"SELECT count() FROM " + name:                                 may.reads || table == "migrations",
-			"INSERT INTO " + name + " SELECT * FROM " + name + " WHERE 0": slices.Contains(may.inserts, table),
-			"ALTER TABLE " + name + " DELETE WHERE 0":                     slices.Contains(may.deletes, table),
+			"SELECT count() FROM " + name:                                 reads,
+			"INSERT INTO " + name + " SELECT * FROM " + name + " WHERE 0": adds,
+			"ALTER TABLE " + name + " DELETE WHERE 0":                     removes,
 			"ALTER TABLE " + name + " UPDATE a = 0 WHERE 0":               false,
 			"ALTER TABLE " + name + " ADD COLUMN a UInt8":                 false,
 			"TRUNCATE TABLE " + name:                                      false,

@@ -214,7 +214,7 @@ func Do[R any](ctx context.Context, c Client, payload command.Of[R], call *Call)
 		var none R
 		return none, err
 	}
-	return command.ResultOf(payload, result)
+	return command.ResultOf[command.Of[R]](result)
 }
 
 // Begin claims a call's key for an effect that a command of the type P is going to complete. replay is nil, or what that
@@ -224,8 +224,7 @@ func Begin[P command.Of[R], R any](ctx context.Context, c Client, claim ClaimCal
 	if err != nil || !call.Replayed {
 		return nil, err
 	}
-	var completes P
-	result, err := command.ResultOf(completes, answer)
+	result, err := command.ResultOf[P](answer)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,10 @@
 // Tests hold all payloads and records against the lists of version 1 (testdata/version-1).
 package command
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+)
 
 // Number names a kind of command in the log. Numbers are never reused or reordered.
 type Number uint16
@@ -58,12 +61,12 @@ type Of[R any] interface {
 // None is the result of commands that have none.
 type None struct{}
 
-// ResultOf is what a command gave, as its result's type. It fails on a value of another type: the replay of an idempotency
-// key that another command has completed.
-func ResultOf[R any](payload Of[R], value any) (R, error) {
+// ResultOf is what a command of the payload P gave, as its result's type. It fails on a value of another type: the replay of
+// an idempotency key that another command has completed.
+func ResultOf[P Of[R], R any](value any) (R, error) {
 	result, ok := value.(R)
 	if !ok {
-		return result, fmt.Errorf("command: %T answered %T", payload, value)
+		return result, fmt.Errorf("command: %v answered %T", reflect.TypeFor[P](), value)
 	}
 	return result, nil
 }

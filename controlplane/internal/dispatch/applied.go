@@ -19,19 +19,19 @@ func (d *Dispatcher) Applied(payload command.Payload, result any) {
 			r.launch, r.trace = p.Trace, p.Trace
 		}
 	case command.StopRunPayload:
-		for _, job := range result.(command.Stopped).Jobs {
+		for _, job := range resultOf[command.StopRunPayload](result).Jobs {
 			d.end(d.runs[job])
 		}
 	case command.ExtendWindowPayload:
-		d.extended(p, result.(command.Window))
+		d.extended(p, resultOf[command.ExtendWindowPayload](result))
 	case command.RedispatchPayload:
-		window := result.(command.Window)
+		window := resultOf[command.RedispatchPayload](result)
 		for _, grant := range window.Grants {
 			d.sendAgain(grant)
 		}
 		d.gone(window.Gone)
 	case command.SettlePayload:
-		d.gone(result.(command.Settled).Gone)
+		d.gone(resultOf[command.SettlePayload](result).Gone)
 	case command.AdjustWalletPayload:
 		d.feedCustomer(d.byRef[p.Customer])
 	case command.CloseRunPayload:
@@ -39,6 +39,15 @@ func (d *Dispatcher) Applied(payload command.Payload, result any) {
 			d.drop(p.Job)
 		}
 	}
+}
+
+// resultOf is the result of a command that was just applied.
+func resultOf[P command.Of[R], R any](value any) R {
+	result, err := command.ResultOf[P](value)
+	if err != nil {
+		panic(err) // the state machine gives what is declared: a programmer's slip
+	}
+	return result
 }
 
 // extended moves what was picked to where the command put it.

@@ -98,10 +98,9 @@ func (l *Leader) redispatch(ctx context.Context, again command.RedispatchPayload
 	if err != nil {
 		return err
 	}
-	if window, ok := result.(command.Window); ok {
-		l.Counts.Redispatched.Add(uint64(len(window.Grants)))
-	}
-	return nil
+	window, err := command.ResultOf[command.RedispatchPayload](result)
+	l.Counts.Redispatched.Add(uint64(len(window.Grants)))
+	return err
 }
 
 // settleStored settles lost dispatches as far as the row store has their pages. It reads many of a run at once.

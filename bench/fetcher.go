@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zeebo/xxh3"
-
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -66,7 +65,7 @@ func startFetcher(ctx context.Context, t task) (crawler, error) {
 		recipe: &client.Recipe{Scraper: benchScraper, Revision: 1, Recipe: t.recipe()}}
 	role := fetcher.New(fetcher.Config{
 		Node: "bench", Boot: ids.ID{11: 3}, Log: log, Control: control, Web: c.web, IDs: ids.Random{Now: time.Now},
-		ShardOf: shardOf, Workers: t.Concurrency, Pace: fetcher.Pace{Rate: unbounded, Connections: unbounded},
+		ShardOf: func(authority string) int { return address.Shard(authority, shards) }, Workers: t.Concurrency, Pace: fetcher.Pace{Rate: unbounded, Connections: unbounded},
 	})
 	running, stop := context.WithCancel(context.WithoutCancel(ctx)) // it ends by close, after its log's readers
 	c.stop = stop
@@ -78,8 +77,6 @@ func startFetcher(ctx context.Context, t task) (crawler, error) {
 		return nil, errors.Join(ctx.Err(), c.close())
 	}
 }
-
-func shardOf(host string) int { return int(xxh3.HashString(host) % shards) }
 
 func (c *fetcherCrawler) crawl(ctx context.Context, addresses []string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -109,13 +106,13 @@ func (c *fetcherCrawler) crawl(ctx context.Context, addresses []string) error {
 
 // feed writes the tasks, as the dispatcher would.
 func (c *fetcherCrawler) feed(ctx context.Context, addresses []string) error {
-	for _, address := range addresses {
+	for _, at := range addresses {
 		record := stream.EncodeTask(model.Task{
-			Job: benchJob, Seq: c.seq, Customer: "bench", Scraper: benchScraper, Revision: 1, URL: address,
+			Job: benchJob, Seq: c.seq, Customer: "bench", Scraper: benchScraper, Revision: 1, URL: at,
 			Tiers: model.TiersOf(model.Plain), Budget: 10, Attempt: 1, Number: uint64(c.seq) + 1,
 		})
 		c.seq++
-		if err := c.log.Publish(ctx, stream.Tasks, shardOf(model.HostOf(address)), record); err != nil {
+		if err := c.log.Publish(ctx, stream.Tasks, address.Shard(address.AuthorityOf(at), shards), record); err != nil {
 			return fmt.Errorf("write task: %w", err)
 		}
 	}

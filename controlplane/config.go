@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
@@ -18,6 +17,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/leadership"
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/quorum"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -129,7 +129,7 @@ func Defaults() Config {
 		Clock: clock.System{}, IDs: ids.Random{Now: time.Now},
 		Shards: 64, FreeGrant: 5, Prices: price.Standard(),
 		Window: 65_536, HostRate: 1, MaxHostRate: 10,
-		DomainOf: func(url string) uint64 { return max(xxh3.HashString(model.HostOf(url)), 1) },
+		DomainOf: address.Domain,
 		Lease:    10 * time.Second, EndWithin: time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
 		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
 		Snapshots:    Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -190,7 +191,7 @@ func testConfig(t testing.TB, dir string) Config {
 	config.Dir, config.Node, config.Roles, config.Capacity = dir, "one", []string{"controlplane", "fetcher"}, 1
 	config.Shards, config.Log, config.Store = testShards, newLog(t), newLists()
 	config.HostRate, config.MaxHostRate = 0, 0
-	config.HostOf, config.ShardOf = model.HostOf, func(host string) int { return len(host) % testShards }
+	config.HostOf, config.ShardOf = address.AuthorityOf, func(host string) int { return len(host) % testShards }
 	config.Logger = slog.New(slog.DiscardHandler)
 	config.Boot = config.IDs.New()
 	return config

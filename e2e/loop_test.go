@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zeebo/xxh3"
-
 	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/billing"
 	"shoal.dev/shoal/controlplane"
@@ -20,11 +18,11 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/ingest"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
-	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 	"shoal.dev/shoal/pkg/stream"
@@ -68,9 +66,9 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64, change ...func(*co
 	settings.Log, settings.Store, settings.Logger = c.log, store, logger
 	settings.HostRate, settings.MaxHostRate = clusterPace.Rate, clusterPace.Rate
 	settings.MarkerEvery = 100 * time.Millisecond
-	settings.HostOf = func(url string) string { return model.HostOf(suite.Must(egress.Canonical(url))(t)) }
+	settings.HostOf = func(url string) string { return address.AuthorityOf(suite.Must(address.Canonical(url))(t)) }
 	settings.ShardOf = func(host string) int {
-		return int(xxh3.HashString(egress.RegistrableDomain(host)) % uint64(settings.Shards))
+		return address.Shard(host, int(settings.Shards))
 	}
 	pages := suite.Must(fetcher.NewHTTPWeb(t.Context(), out, fetcher.WebConfig{}))(t)
 	c.fetcher = fetcher.Config{Node: clusterNode, Boot: settings.Boot, Log: c.log, Web: pages, IDs: source,

@@ -9,7 +9,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
-	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -105,7 +105,7 @@ func (f *Fetcher) keepPage(c *chain, p extract.Page, kept []byte) {
 
 // askFor lets the chain's next request be for another page of its unit, or says why not.
 func (f *Fetcher) askFor(c *chain, r *recipe, url string) fault.Code {
-	canonical, err := egress.Canonical(url)
+	canonical, err := address.Canonical(url)
 	if err != nil {
 		return fault.PageInvalidURL
 	}

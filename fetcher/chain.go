@@ -9,8 +9,8 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/curl"
-	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -94,7 +94,7 @@ func (f *Fetcher) newChain(view View, s *shard, task *model.Task) *chain {
 		c.seen, c.known, c.rendered = slices.Clone(from.Seen), slices.Clone(from.KnownRows), from.Rendered
 	}
 	c.item = frontier.Item{Customer: task.Customer, Job: task.Job, Value: c}
-	canonical, err := egress.Canonical(c.url)
+	canonical, err := address.Canonical(c.url)
 	if err != nil {
 		code := fault.PageInvalidURL
 		c.invalid = &code
@@ -105,7 +105,7 @@ func (f *Fetcher) newChain(view View, s *shard, task *model.Task) *chain {
 	if r := f.recipes.get(view, task.Scraper, task.Revision); r != nil {
 		asked = r.pace
 	}
-	c.item.Host, c.item.Pace = model.HostOf(canonical), f.config.paceFor(asked)
+	c.item.Host, c.item.Pace = address.AuthorityOf(canonical), f.config.paceFor(asked)
 	return c
 }
 
@@ -200,11 +200,11 @@ func (c *chain) nextURL(r *recipe, got content, secret uint64) string {
 	if r.pager == nil || c.unit.Page+1 >= r.maxPages {
 		return ""
 	}
-	start, err := egress.Canonical(c.task.URL)
+	start, err := address.Canonical(c.task.URL)
 	if err != nil {
 		return ""
 	}
-	next, err := egress.Canonical(r.pager.next(start, c.unit.Page+1, got.link, got.cursor))
+	next, err := address.Canonical(r.pager.next(start, c.unit.Page+1, got.link, got.cursor))
 	if err != nil || slices.Contains(c.visited, hashURL(next, secret)) {
 		return ""
 	}
@@ -235,7 +235,7 @@ func hashURL(address string, secret uint64) uint64 {
 
 // address is the canonical address of the unit.
 func (c *chain) address() string {
-	canonical, err := egress.Canonical(c.url)
+	canonical, err := address.Canonical(c.url)
 	if err != nil {
 		return c.url // never begun
 	}

@@ -9,8 +9,8 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/curl"
-	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -101,14 +101,14 @@ func (f *Fetcher) compose(c *chain, r *recipe) (at string, as *curl.Request, rea
 		}
 		as, at = filled, filled.URL
 	}
-	if at, err = egress.Canonical(at); err != nil {
+	if at, err = address.Canonical(at); err != nil {
 		return "", nil, false, &Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
 	}
 	return at, as, true, nil
 }
 
 func (c *chain) beginDiscovery(source tokenSource, refused fault.Code, stale map[string]string) error {
-	at, err := egress.Canonical(source.url)
+	at, err := address.Canonical(source.url)
 	if err != nil {
 		return &Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
 	}
@@ -164,7 +164,7 @@ func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe, tiers []mod
 	}
 	c.fetch.discovery = nil
 	if len(c.fetch.tries) == 0 { // what the discovery has learned of the host is the page's, too
-		c.fetch.tier = f.hosts.first(model.HostOf(c.fetch.at), tiers, f.config.Clock.Now())
+		c.fetch.tier = f.hosts.first(address.AuthorityOf(c.fetch.at), tiers, f.config.Clock.Now())
 	}
 	if d.refused != "" && d.same(c, r, values) {
 		return next, &original{d.refused}
@@ -194,7 +194,7 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe, tiers []m
 	}
 	defer leave()
 	if d.tier < 0 {
-		d.tier = f.hosts.first(model.HostOf(d.at), tiers, f.config.Clock.Now())
+		d.tier = f.hosts.first(address.AuthorityOf(d.at), tiers, f.config.Clock.Now())
 	}
 	beforeHop := func(ctx context.Context, to string, _ *curl.Request) error {
 		if d.hops++; d.hops > maxHops {
@@ -213,13 +213,13 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe, tiers []m
 		d.at, d.permit = led.to, false
 		return nil, next, nil
 	case errors.As(err, &failure) && failure.turnedAway() && d.climb(tiers):
-		next.answer.Host = model.HostOf(failure.Final)
+		next.answer.Host = address.AuthorityOf(failure.Final)
 		return nil, next, nil
 	case err != nil:
 		return nil, next, err
 	}
 	defer response.Release()
-	next.answer.Host = model.HostOf(response.Final)
+	next.answer.Host = address.AuthorityOf(response.Final)
 	var values map[string]string
 	panicked := f.reader.Run(reading.Page{URL: response.Final, ContentType: response.ContentType, Body: response.Body},
 		func() { values, err = d.source.find(ctx, response.Body) })
@@ -227,7 +227,7 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe, tiers []m
 		values, err = nil, panicked
 	}
 	if err == nil && d.futile != 0 {
-		f.hosts.note(model.HostOf(d.start), d.futile, f.config.Clock.Now())
+		f.hosts.note(address.AuthorityOf(d.start), d.futile, f.config.Clock.Now())
 	}
 	return values, next, err
 }
@@ -282,9 +282,9 @@ func (c *chain) host() string {
 		return ""
 	}
 	if d := c.fetch.discovery; d != nil {
-		return model.HostOf(d.at)
+		return address.AuthorityOf(d.at)
 	}
-	return model.HostOf(c.fetch.at)
+	return address.AuthorityOf(c.fetch.at)
 }
 
 // covered says whether there is a rule for each placeholder of a request: one without must not be sent.

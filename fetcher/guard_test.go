@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/model"
@@ -144,7 +145,7 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 	return map[string]func(ctx context.Context, i int, url string){
 		"page": func(ctx context.Context, _ int, url string) { g.fetch(ctx, url, model.Plain) },
 		"canonical page": func(ctx context.Context, _ int, url string) {
-			if canonical, err := egress.Canonical(url); err == nil {
+			if canonical, err := address.Canonical(url); err == nil {
 				g.fetch(ctx, canonical, model.Plain)
 			}
 		},
@@ -156,12 +157,12 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 			g.fetch(ctx, fmt.Sprintf("http://public.example/to/%d/%d", i, redirects[i%len(redirects)]), model.Super)
 		},
 		"link": func(ctx context.Context, _ int, url string) {
-			if next, err := egress.Resolve("http://public.example/a/b?c", url); err == nil {
+			if next, err := address.Resolve("http://public.example/a/b?c", url); err == nil {
 				g.fetch(ctx, next, model.Plain)
 			}
 		},
 		"robots": func(ctx context.Context, _ int, url string) {
-			if canonical, err := egress.Canonical(url); err == nil {
+			if canonical, err := address.Canonical(url); err == nil {
 				_, _ = g.web.Robots(ctx, canonical)
 			}
 		},
@@ -172,8 +173,8 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 			_, _ = g.web.Robots(ctx, fmt.Sprintf("http://robots-%d.example/", i))
 		},
 		"check before a launch": func(ctx context.Context, _ int, url string) {
-			if canonical, err := egress.Canonical(url); err == nil && g.client.CheckURL(url) == nil {
-				_ = g.client.CheckHost(ctx, egress.Host(canonical))
+			if canonical, err := address.Canonical(url); err == nil && g.client.CheckURL(url) == nil {
+				_ = g.client.CheckHost(ctx, address.HostOf(canonical))
 			}
 		},
 	}

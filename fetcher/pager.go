@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/curl"
-	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -60,7 +60,7 @@ func bodyParam(p *model.Pagination, source *curl.Request) (value string, inBody 
 	if p == nil || p.Param == "" || source == nil {
 		return "", false
 	}
-	if canonical, err := egress.Canonical(source.URL); err != nil || hasParam(canonical, p.Param) {
+	if canonical, err := address.Canonical(source.URL); err != nil || hasParam(canonical, p.Param) {
 		return "", false
 	}
 	return source.BodyParam(p.Param)
@@ -115,7 +115,7 @@ type urlTemplate struct{ template string }
 
 func (t urlTemplate) next(start string, page uint32, _, _ string) string {
 	number := strconv.FormatUint(uint64(page)+1, 10)
-	next, err := egress.Resolve(start, strings.ReplaceAll(t.template, model.PagePlaceholder, number))
+	next, err := address.Resolve(start, strings.ReplaceAll(t.template, model.PagePlaceholder, number))
 	if err != nil {
 		return ""
 	}
@@ -131,7 +131,7 @@ func (nextLink) next(_ string, _ uint32, link, _ string) string { return link }
 type jsonCursor struct{ param string }
 
 func (c jsonCursor) next(start string, _ uint32, _, cursor string) string {
-	if cursor == "" || len(cursor) > egress.MaxURL {
+	if cursor == "" || len(cursor) > address.Longest {
 		return ""
 	}
 	return withParam(start, c.param, url.QueryEscape(cursor))

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/curl"
-	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -59,7 +59,7 @@ func TestPagers(t *testing.T) {
 			strings.TrimSpace(strings.Repeat("http://a.test/?after%5Bid%5D=a%2Fb%26c%3D ", 3))},
 		{"no cursor", model.Pagination{Type: model.JSONCursor, Param: "c"}, "", "http://a.test/", "http://a.test/2", "", "  "},
 		{"a cursor beyond an address", model.Pagination{Type: model.JSONCursor, Param: "c"}, "", "http://a.test/", "",
-			strings.Repeat("x", egress.MaxURL+1), "  "},
+			strings.Repeat("x", address.Longest+1), "  "},
 	} {
 		var source *curl.Request
 		if c.curl != "" {

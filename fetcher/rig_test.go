@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -144,7 +145,7 @@ func (w *fakeWeb) Tiers() model.TierSet { return w.tiers }
 func (w *fakeWeb) start(url string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	host := model.HostOf(url)
+	host := address.AuthorityOf(url)
 	w.asked = append(w.asked, url)
 	w.starts[host] = append(w.starts[host], time.Now().UnixNano())
 }
@@ -209,11 +210,11 @@ func (w *fakeWeb) startsAt(host string) []int64 {
 func (w *fakeWeb) RobotsKnown(url string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.known[model.HostOf(url)]
+	return w.known[address.AuthorityOf(url)]
 }
 
 func (w *fakeWeb) Robots(_ context.Context, url string) (time.Duration, error) {
-	host := model.HostOf(url)
+	host := address.AuthorityOf(url)
 	if !w.RobotsKnown(url) {
 		w.start("http://" + host + "/robots.txt")
 		if w.onRobots != nil {

@@ -3,6 +3,7 @@ package fetcher
 import (
 	"time"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -18,7 +19,7 @@ func (f *Fetcher) trace(c *chain, p *model.Page) {
 	span.Text("job", p.Job.String())
 	span.Int("seq", int(p.Unit.Seq))
 	span.Int("page", int(p.Unit.Page))
-	span.Text("host", model.HostOf(p.URL))
+	span.Text("host", address.AuthorityOf(p.URL))
 	span.Text("outcome", p.Outcome.String())
 	span.Int("tries", len(p.Tries))
 	span.Int("status", int(p.Status))

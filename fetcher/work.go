@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
@@ -208,7 +209,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	case errors.As(err, &failure) && f.renew(c, r, failure):
 		f.tried(c, tiers[c.fetch.tier], failure.Code, failure.Status, failure.Wire)
 		c.restart()
-		return step{again: true, answer: frontier.Answer{Host: model.HostOf(failure.Final)}}
+		return step{again: true, answer: frontier.Answer{Host: address.AuthorityOf(failure.Final)}}
 	case errors.Is(err, ErrBusy):
 		wait := min(firstBusy<<c.fetch.busy, mostBusy)
 		c.fetch.busy = min(c.fetch.busy+1, 10)
@@ -291,7 +292,7 @@ func (f *Fetcher) robots(ctx context.Context, s *shard, url string) error {
 	delay, err := f.config.Web.Robots(ctx, url)
 	if delay > 0 {
 		f.mu.Lock()
-		f.frontier.Delay(model.HostOf(url), delay)
+		f.frontier.Delay(address.AuthorityOf(url), delay)
 		f.mu.Unlock()
 	}
 	if err == nil && !f.isFresh(s) {
@@ -324,7 +325,7 @@ func (f *Fetcher) mayHop(ctx context.Context, c *chain, r *recipe, to string) er
 			return err
 		}
 	}
-	host := model.HostOf(to)
+	host := address.AuthorityOf(to)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.frontier.Hop(&c.item, host, f.paceAt(host, f.config.paceFor(r.pace)), f.config.Clock.Now()) {
@@ -364,7 +365,7 @@ func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, ti
 	next := step{again: true, answer: frontier.Answer{RetryAfter: failure.RetryAfter,
 		Throttled: failure.Status == 429 || failure.Status == 503}}
 	if failure.Status != 0 {
-		next.answer.Host = model.HostOf(failure.Final)
+		next.answer.Host = address.AuthorityOf(failure.Final)
 	}
 	another := failure.Retry || failure.turnedAway()
 	wait := firstRetry << (s.failures - 1)
@@ -379,7 +380,7 @@ func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, ti
 		next.wait = 0
 	default:
 		if another {
-			f.hosts.forget(model.HostOf(c.address()))
+			f.hosts.forget(address.AuthorityOf(c.address()))
 		}
 		next.again = false
 	}
@@ -430,7 +431,7 @@ func (s *fetchState) climb(tiers []model.Tier, among model.TierSet) bool {
 
 // learn remembers, of a unit with rows, the tiers that brought nothing where another one brought its own page.
 func (f *Fetcher) learn(c *chain) {
-	host, now := model.HostOf(c.address()), f.config.Clock.Now()
+	host, now := address.AuthorityOf(c.address()), f.config.Clock.Now()
 	var futile, empty model.TierSet
 	for _, try := range c.fetch.tries {
 		if try.Tier == c.fetch.by {
@@ -475,7 +476,7 @@ func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tier
 	}
 	next := f.extraction(ctx, c, r, view, extract.Page{URL: response.Final, ContentType: response.ContentType,
 		Body: response.Body, Asked: asked, At: f.config.Clock.Now()})
-	next.answer.Host = model.HostOf(response.Final)
+	next.answer.Host = address.AuthorityOf(response.Final)
 	return next
 }
 

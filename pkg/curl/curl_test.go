@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -335,7 +336,7 @@ func TestPlaceholders(t *testing.T) {
 	if got := fmt.Sprint(r.Placeholders()); got != "[BUILD T_1]" {
 		t.Errorf("placeholders are %s", got)
 	}
-	canonical, err := egress.Canonical(r.URL)
+	canonical, err := address.Canonical(r.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +372,7 @@ func TestFillStaysOnTheHost(t *testing.T) {
 	}
 	for _, value := range []string{"@evil.test/", "/evil.test/", "\\evil.test", "..//evil.test", "#", "?x", "\t//evil.test"} {
 		filled, ok := r.Fill(map[string]string{"A": value})
-		if canonical, err := egress.Canonical(filled.URL); ok && (err != nil || !strings.HasPrefix(canonical, "https://shop.test/")) {
+		if canonical, err := address.Canonical(filled.URL); ok && (err != nil || !strings.HasPrefix(canonical, "https://shop.test/")) {
 			t.Errorf("%q leads to %s", value, canonical)
 		}
 	}

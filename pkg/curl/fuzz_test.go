@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/address"
 )
 
 // FuzzParse: whatever is read can be sent, and follows from the command alone.
@@ -24,7 +24,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := egress.Canonical(r.URL); err != nil {
+		if _, err := address.Canonical(r.URL); err != nil {
 			t.Errorf("address %q: %v", r.URL, err)
 		}
 		if err := checkHeader(r.Header); err != nil {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/egress"
 )
 
@@ -52,31 +53,31 @@ var (
 
 // address is the one address, without fragment.
 func (c *reading) address() (string, error) {
-	address := c.urls[0]
+	at := c.urls[0]
 	if !c.literal {
-		if globs.MatchString(brackets.ReplaceAllString(address, "_")) {
+		if globs.MatchString(brackets.ReplaceAllString(at, "_")) {
 			return "", invalid("the address stands for several ([1-9], {a,b}); -g takes it as it is")
 		}
-		address = brackets.ReplaceAllString(address, "$1")
+		at = brackets.ReplaceAllString(at, "$1")
 	}
-	if !strings.Contains(address, "://") {
-		address = "http://" + address
+	if !strings.Contains(at, "://") {
+		at = "http://" + at
 	}
-	address, _, _ = strings.Cut(address, "#")
+	at, _, _ = strings.Cut(at, "#")
 	if c.get && len(c.data) > 0 {
 		join := "?"
-		if strings.Contains(address, "?") {
+		if strings.Contains(at, "?") {
 			join = "&"
 		}
-		address = strings.TrimSuffix(address, join) + join + strings.Join(c.data, "&")
+		at = strings.TrimSuffix(at, join) + join + strings.Join(c.data, "&")
 	}
-	if placeholder.MatchString(origin(address)) {
+	if placeholder.MatchString(origin(at)) {
 		return "", invalid("placeholders may not stand in the host of the address")
 	}
-	if _, err := egress.Canonical(address); err != nil {
+	if _, err := address.Canonical(at); err != nil {
 		return "", invalid("the address cannot be read as an http or https address")
 	}
-	return address, nil
+	return at, nil
 }
 
 func (c *reading) verb() (string, error) {
@@ -97,7 +98,7 @@ func (c *reading) verb() (string, error) {
 
 // setHeader gathers the fields: those of -H in their order, then what other options add unless -H has it.
 func (c *reading) setHeader(r *Request) error {
-	canonical, err := egress.Canonical(r.URL)
+	canonical, err := address.Canonical(r.URL)
 	if err != nil {
 		return err
 	}

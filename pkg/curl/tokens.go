@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/egress"
 )
 
@@ -46,7 +47,7 @@ func (r *Request) Fill(values map[string]string) (*Request, bool) {
 	for i, field := range filled.Header {
 		filled.Header[i] = egress.Field{Name: field.Name, Value: fill(field.Value)}
 	}
-	canonical, err := egress.Canonical(filled.URL)
+	canonical, err := address.Canonical(filled.URL)
 	ok := !missing && err == nil && origin(canonical) == originOf(r.URL) &&
 		checkHeader(filled.Header) == nil && len(filled.Body) <= maxFilled
 	// A value may itself look like a placeholder, or complete one.
@@ -57,7 +58,7 @@ func (r *Request) Fill(values map[string]string) (*Request, bool) {
 const maxFilled = 1 << 20
 
 func originOf(url string) string {
-	canonical, err := egress.Canonical(url)
+	canonical, err := address.Canonical(url)
 	if err != nil {
 		return strings.ToLower(url)
 	}

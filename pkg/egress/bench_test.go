@@ -81,3 +81,16 @@ func BenchmarkFasthttp(b *testing.B) {
 		fasthttp.ReleaseResponse(resp)
 	}
 }
+
+func BenchmarkCheckURL(b *testing.B) {
+	c, err := New(Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	for b.Loop() {
+		if err := c.CheckURL("https://www.shop-example.co.uk/category/shoes/product-12345.html?color=blue&size=42&ref=list"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

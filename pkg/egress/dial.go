@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -27,7 +28,7 @@ func (c *Client) connectTCP(ctx context.Context, to netip.AddrPort, deadline tim
 // Tunnel is a bare connection to a host (as in a canonical address) and port, for those who speak for themselves: the
 // browser. It is checked as any other. Its errors are Do's. The caller closes it.
 func (c *Client) Tunnel(ctx context.Context, host string, port uint16, via *Proxy) (net.Conn, error) {
-	to, err := parse("http://" + net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(int(port))) + "/")
+	to, err := address.Parse("http://" + net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(int(port))) + "/")
 	if err != nil {
 		return nil, fault.Wrap(fault.PageInvalidURL, err, "%s", detailOf(err))
 	}
@@ -40,8 +41,8 @@ func (c *Client) Tunnel(ctx context.Context, host string, port uint16, via *Prox
 }
 
 // reach opens a connection to one of an address's host's addresses: each in turn, with an equal share of the time left.
-func (c *Client) reach(ctx context.Context, to address, via *Proxy, deadline time.Time) (net.Conn, error) {
-	places, err := c.reachable(ctx, to.host)
+func (c *Client) reach(ctx context.Context, to address.Address, via *Proxy, deadline time.Time) (net.Conn, error) {
+	places, err := c.reachable(ctx, to.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (c *Client) reach(ctx context.Context, to address, via *Proxy, deadline tim
 	var tcp net.Conn
 	for i, place := range places {
 		if place.Port() == 0 {
-			place = netip.AddrPortFrom(place.Addr(), to.portNumber())
+			place = netip.AddrPortFrom(place.Addr(), portNumber(to))
 		}
 		until := time.Now().Add(time.Until(deadline) / time.Duration(len(places)-i))
 		if via != nil {
@@ -68,35 +69,35 @@ func (c *Client) reach(ctx context.Context, to address, via *Proxy, deadline tim
 }
 
 // dial opens a connection for exchanges with an address's host.
-func (c *Client) dial(ctx context.Context, to address, via *Proxy, deadline time.Time) (*conn, error) {
+func (c *Client) dial(ctx context.Context, to address.Address, via *Proxy, deadline time.Time) (*conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	tcp, err := c.reach(ctx, to, via, deadline)
 	if err != nil {
 		return nil, err
 	}
-	if !to.tls {
-		return newConn(tcp, tcp, to.origin(via)), nil
+	if !to.TLS {
+		return newConn(tcp, tcp, originOf(to, via)), nil
 	}
 	config := c.tls.Clone()
-	config.ServerName = strings.TrimSuffix(strings.Trim(to.host, "[]"), ".")
+	config.ServerName = strings.TrimSuffix(strings.Trim(to.Host, "[]"), ".")
 	secure := tls.Client(tcp, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		tcp.Close()
 		return nil, handshakeError(ctx, err)
 	}
-	return newConn(secure, tcp, to.origin(via)), nil
+	return newConn(secure, tcp, originOf(to, via)), nil
 }
 
-func (a address) portNumber() uint16 {
-	if a.port == "" {
-		if a.tls {
+func portNumber(a address.Address) uint16 {
+	if a.Port == "" {
+		if a.TLS {
 			return 443
 		}
 		return 80
 	}
 	var port uint16
-	for _, digit := range []byte(a.port) {
+	for _, digit := range []byte(a.Port) {
 		port = port*10 + uint16(digit-'0')
 	}
 	return port

@@ -1,7 +1,7 @@
 // Package egress is the only way out: every outbound HTTP connection of every role goes through a Client, with one
-// resolver, one address check at dial time and one set of limits. It owns addresses (what a URL means, which hosts may
-// be reached), connections and one HTTP exchange at a time. It follows no redirect, repeats nothing and knows nothing of
-// politeness, robots.txt or pages.
+// resolver, one address check at dial time and one set of limits. It owns which addresses may be reached, connections
+// and one HTTP exchange at a time. It follows no redirect, repeats nothing and knows nothing of politeness, robots.txt
+// or pages. What an address means is pkg/address's.
 //
 // The messages are fasthttp's. Its client is not used: that one sends a request again when it sees fit, keeps a
 // goroutine per host, and has no bound over all hosts.
@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -137,7 +138,7 @@ func (c *Client) Close() {
 // Everything (a free slot, DNS, dial, TLS, header, body) happens before the deadline. Errors are *fault.Error with a
 // page code, except that a cancelled context answers with its own error. The caller releases the response.
 func (c *Client) Do(ctx context.Context, req *Request) (*Response, error) {
-	to, err := parse(req.URL)
+	to, err := address.Parse(req.URL)
 	if err != nil {
 		return nil, fault.Wrap(fault.PageInvalidURL, err, "%s", detailOf(err))
 	}
@@ -146,14 +147,14 @@ func (c *Client) Do(ctx context.Context, req *Request) (*Response, error) {
 	return resp, err
 }
 
-func (c *Client) send(ctx context.Context, to address, req *Request) (*Response, error) {
+func (c *Client) send(ctx context.Context, to address.Address, req *Request) (*Response, error) {
 	deadline := c.deadline(ctx, req)
 	if err := c.acquireSlot(ctx, deadline); err != nil {
 		return nil, err
 	}
 	defer func() { <-c.slots }()
 
-	conn := c.pool.take(to.origin(req.Proxy))
+	conn := c.pool.take(originOf(to, req.Proxy))
 	if conn == nil {
 		var err error
 		if conn, err = c.dial(ctx, to, req.Proxy, deadline); err != nil {

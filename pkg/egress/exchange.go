@@ -11,13 +11,14 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
 )
 
 // exchange sends the request and reads the whole answer. The connection goes back to the pool only when nothing is
 // left to read on it.
 func (c *Client) exchange(
-	ctx context.Context, conn *conn, to address, req *Request, deadline time.Time,
+	ctx context.Context, conn *conn, to address.Address, req *Request, deadline time.Time,
 ) (*Response, error) {
 	stop := interruptOn(ctx, conn)
 	resp := c.newResponse()
@@ -47,7 +48,7 @@ func interruptOn(ctx context.Context, conn *conn) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 }
 
-func (c *Client) roundTrip(conn *conn, to address, req *Request, deadline time.Time, resp *Response) (bool, error) {
+func (c *Client) roundTrip(conn *conn, to address.Address, req *Request, deadline time.Time, resp *Response) (bool, error) {
 	maxBody := req.MaxBody
 	if maxBody <= 0 {
 		maxBody = c.config.MaxBody
@@ -98,7 +99,7 @@ func (c *Client) reader(conn *conn) *bufio.Reader {
 }
 
 // appendRequest writes a request message. Nothing in it can end a line: the target is canonical, fields are checked.
-func appendRequest(dst []byte, to address, req *Request) ([]byte, error) {
+func appendRequest(dst []byte, to address.Address, req *Request) ([]byte, error) {
 	method := req.Method
 	if method == "" {
 		method = fasthttp.MethodGet
@@ -107,8 +108,8 @@ func appendRequest(dst []byte, to address, req *Request) ([]byte, error) {
 		return dst, fault.New(fault.PageProtocol, "The method %q cannot be sent.", method)
 	}
 	dst = append(dst, method...)
-	dst = append(append(dst, ' '), to.target...)
-	dst = append(append(dst, " HTTP/1.1\r\nHost: "...), to.authority...)
+	dst = append(append(dst, ' '), to.Target...)
+	dst = append(append(dst, " HTTP/1.1\r\nHost: "...), to.Authority...)
 	dst = append(dst, "\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n"...)
 	for _, field := range req.Header {
 		if !isFieldName(field.Name) || strings.ContainsAny(field.Value, "\r\n\x00") {

@@ -10,6 +10,7 @@ import (
 
 	"code.dny.dev/ssrf"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -97,21 +98,21 @@ func (g *guard) control(network, address string, _ syscall.RawConn) error {
 // CheckURL says without DNS whether an address can be crawled at all: http or https, no user name or password, and no
 // literal IP address (in whatever spelling) or localhost that the guard forbids. Its error has the code INVALID_URL.
 func (c *Client) CheckURL(url string) error {
-	to, err := parse(url)
+	to, err := address.Parse(url)
 	if err != nil {
 		return err
 	}
-	if to.userinfo {
+	if to.Userinfo {
 		c.metrics.credentials.Inc()
 		return fault.New(fault.InvalidURL, "The address holds a user name or password.")
 	}
-	if to.plain && !strings.HasSuffix(to.host, "localhost") {
+	if to.Named && !strings.HasSuffix(to.Host, "localhost") {
 		return nil
 	}
-	if _, mapped := c.origins.find(to.host); mapped {
+	if _, mapped := c.origins.find(to.Host); mapped {
 		return nil
 	}
-	addr, literal := literalAddr(to.host)
+	addr, literal := literalAddr(to.Host)
 	if literal && c.guard.check(addr) != nil {
 		return fault.New(fault.InvalidURL, "The address is private, reserved or otherwise forbidden.")
 	}
@@ -121,10 +122,10 @@ func (c *Client) CheckURL(url string) error {
 // CheckHost resolves a host (without port) and says whether any of its addresses may be reached. Its errors have the
 // codes dns_failed, address_forbidden and timeout.
 func (c *Client) CheckHost(ctx context.Context, host string) error {
-	if canonical, err := parse("http://" + host + "/"); err != nil || canonical.port != "" {
+	if canonical, err := address.Parse("http://" + host + "/"); err != nil || canonical.Port != "" {
 		return fault.New(fault.PageInvalidURL, "The host name is invalid.")
 	} else {
-		host = canonical.host
+		host = canonical.Host
 	}
 	_, err := c.reachable(ctx, host)
 	return err

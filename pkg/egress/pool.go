@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"shoal.dev/shoal/pkg/address"
 )
 
 // origin is what a kept-alive connection can be used for again.
@@ -14,7 +16,7 @@ type origin struct {
 	proxy     *Proxy // nil: none
 }
 
-func (a address) origin(proxy *Proxy) origin { return origin{a.tls, a.authority, proxy} }
+func originOf(a address.Address, proxy *Proxy) origin { return origin{a.TLS, a.Authority, proxy} }
 
 // conn is a connection with what the pool and the meter need to know of it.
 type conn struct {

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"strings"
 	"time"
 )
 
@@ -157,15 +156,6 @@ func (s *Scraper) Tiers() TierSet {
 		allowed &^= Rendering // a browser asks as browsers do, not as a command says
 	}
 	return allowed
-}
-
-// HostOf is the authority of a canonical http(s) address: host and, when it is not the scheme's own, port.
-func HostOf(canonical string) string {
-	_, rest, _ := strings.Cut(canonical, "://")
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		rest = rest[:end]
-	}
-	return rest
 }
 
 // Charge is how the pages of a run are charged, frozen with the run. The zero value charges each page by its tier.

@@ -23,8 +23,8 @@ const (
 	linksAtOnce = 10_000   // read of a stored list
 )
 
-// address is one of a list.
-type address struct {
+// listing is one address of a list.
+type listing struct {
 	url       string
 	canonical string // "": nobody has looked at it yet
 }
@@ -32,7 +32,7 @@ type address struct {
 // addresses is a list as it arrives.
 type addresses interface {
 	// next is the next address, io.EOF behind the last one.
-	next(ctx context.Context) (address, error)
+	next(ctx context.Context) (listing, error)
 	// place names the last one for people, as the input at fault: urls[17], or line 17.
 	place() string
 }
@@ -44,12 +44,12 @@ type listed struct {
 	read  int
 }
 
-func (l *listed) next(context.Context) (address, error) {
+func (l *listed) next(context.Context) (listing, error) {
 	if l.read == len(l.urls) {
-		return address{}, io.EOF
+		return listing{}, io.EOF
 	}
 	l.read++
-	return address{url: l.urls[l.read-1]}, nil
+	return listing{url: l.urls[l.read-1]}, nil
 }
 
 func (l *listed) place() string {
@@ -76,7 +76,7 @@ func newLines(body io.Reader, parse func([]byte) (string, error), most int) *lin
 
 func (l *lines) place() string { return fmt.Sprintf("line %d", l.line) }
 
-func (l *lines) next(context.Context) (address, error) {
+func (l *lines) next(context.Context) (listing, error) {
 	// A body that breaks off ends in the middle of a line, perhaps: Err is asked before that line is believed.
 	for l.scanner.Scan() && l.scanner.Err() == nil {
 		line := l.scanner.Bytes()
@@ -84,28 +84,28 @@ func (l *lines) next(context.Context) (address, error) {
 			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 		}
 		if l.line++; l.line > 2*l.most {
-			return address{}, fault.New(fault.ListTooLarge, "a list may have at most %d lines", 2*l.most)
+			return listing{}, fault.New(fault.ListTooLarge, "a list may have at most %d lines", 2*l.most)
 		}
 		url, err := l.parse(bytes.TrimSpace(line))
 		if err != nil {
-			return address{}, refusedAddress(l.place(), string(line), err)
+			return listing{}, refusedAddress(l.place(), string(line), err)
 		}
 		if url == "" {
 			continue
 		}
 		if l.found++; l.found > l.most {
-			return address{}, fault.New(fault.ListTooLarge, "a list may have at most %d addresses", l.most)
+			return listing{}, fault.New(fault.ListTooLarge, "a list may have at most %d addresses", l.most)
 		}
-		return address{url: url}, nil
+		return listing{url: url}, nil
 	}
 	switch err := l.scanner.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		l.line++
-		return address{}, fault.Invalid(fault.InvalidURL, l.place(), "the line is longer than %d bytes", maxLine)
+		return listing{}, fault.Invalid(fault.InvalidURL, l.place(), "the line is longer than %d bytes", maxLine)
 	case err != nil:
-		return address{}, err
+		return listing{}, err
 	}
-	return address{}, io.EOF
+	return listing{}, io.EOF
 }
 
 var errNotText = fault.New(fault.InvalidURL, "The line is not valid UTF-8.")
@@ -193,21 +193,21 @@ func (s *stored) place() string {
 	return fmt.Sprintf("link %d of job %s", s.from-uint32(len(s.links))-1, s.job.ID)
 }
 
-func (s *stored) next(ctx context.Context) (address, error) {
+func (s *stored) next(ctx context.Context) (listing, error) {
 	if len(s.links) == 0 {
 		links, err := s.store.Links(ctx, s.job.List, s.from, linksAtOnce)
 		if errors.Is(err, rowstore.ErrListUnknown) {
-			return address{}, fault.Invalid(fault.InvalidRequest, "urls", "the list of the newest run is no longer kept; send the addresses")
+			return listing{}, fault.Invalid(fault.InvalidRequest, "urls", "the list of the newest run is no longer kept; send the addresses")
 		}
 		if err != nil {
-			return address{}, fmt.Errorf("list of job %s: %w", s.job.ID, err)
+			return listing{}, fmt.Errorf("list of job %s: %w", s.job.ID, err)
 		}
 		if len(links) == 0 {
-			return address{}, io.EOF
+			return listing{}, io.EOF
 		}
 		s.links, s.from = links, links[len(links)-1].Seq+1
 	}
 	link := s.links[0]
 	s.links = s.links[1:]
-	return address{url: link.URL}, nil
+	return listing{url: link.URL}, nil
 }

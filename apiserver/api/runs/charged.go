@@ -9,7 +9,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/controlplane/client"
-	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -41,7 +41,7 @@ func readCharged(ctx context.Context, v *client.View, pages rowstore.Pages, scra
 			if r.Outcome != model.Delivered || r.Quantity == 0 || r.Unit.Page != 0 {
 				return nil
 			}
-			canonical, err := egress.Canonical(r.URL)
+			canonical, err := address.Canonical(r.URL)
 			if err != nil {
 				return err
 			}

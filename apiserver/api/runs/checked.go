@@ -52,19 +52,19 @@ func newChecked(from io.Reader) *checked {
 
 func (*checked) place() string { return "the list" }
 
-func (c *checked) next(context.Context) (address, error) {
+func (c *checked) next(context.Context) (listing, error) {
 	if _, err := c.from.Peek(1); errors.Is(err, io.EOF) {
-		return address{}, io.EOF
+		return listing{}, io.EOF
 	}
 	url, err := c.text()
 	if err != nil {
-		return address{}, err
+		return listing{}, err
 	}
 	canonical, err := c.text()
 	if canonical == "" {
 		canonical = url
 	}
-	return address{url: url, canonical: canonical}, err
+	return listing{url: url, canonical: canonical}, err
 }
 
 var errSpoiled = errors.New("what was kept of a list cannot be read")

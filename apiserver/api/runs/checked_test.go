@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"shoal.dev/shoal/apiserver/api"
-	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -17,7 +17,7 @@ import (
 type anywhere struct{ api.Guard }
 
 func (anywhere) CheckURL(url string) error {
-	_, err := egress.Canonical(url)
+	_, err := address.Canonical(url)
 	return err
 }
 
@@ -33,7 +33,7 @@ func TestCheckedAddressesComeBack(t *testing.T) {
 	whole := kept.Bytes()
 	back := newChecked(&kept)
 	for _, url := range urls {
-		canonical, err := egress.Canonical(url)
+		canonical, err := address.Canonical(url)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,11 +13,10 @@ import (
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/clock"
-	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
-	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/telemetry"
 )
@@ -150,7 +149,7 @@ func (l *launch) canonical(url string) (string, error) {
 	if err := l.Guard.CheckURL(url); err != nil {
 		return "", err
 	}
-	canonical, err := egress.Canonical(url)
+	canonical, err := address.Canonical(url)
 	if err == nil && l.website {
 		err = checkWebsite(url, canonical)
 	}
@@ -163,7 +162,7 @@ var notPublic = []string{"localhost", "local", "localdomain", "internal", "intra
 // checkWebsite is the rule for the addresses of website contacts: http:// or https://, the default port and a public domain
 // name. Others may leave out what browsers add.
 func checkWebsite(url, canonical string) error {
-	authority, host := model.HostOf(canonical), egress.Host(canonical)
+	authority, host := address.AuthorityOf(canonical), address.HostOf(canonical)
 	scheme, _, _ := strings.Cut(canonical, "://")
 	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
 	top := labels[len(labels)-1]

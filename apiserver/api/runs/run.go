@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
-	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -99,14 +99,14 @@ func runnable(from *operation.Caller, id ids.ID) (*client.Scraper, error) {
 
 // reachable is the check at launch: the address guard and DNS, never a fetch.
 func reachable(ctx context.Context, guard api.Guard, url string) error {
-	canonical, err := egress.Canonical(url)
+	canonical, err := address.Canonical(url)
 	if err == nil {
 		err = guard.CheckURL(url)
 	}
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, reachTime)
 		defer cancel()
-		err = guard.CheckHost(ctx, egress.Host(canonical))
+		err = guard.CheckHost(ctx, address.HostOf(canonical))
 	}
 	if err == nil {
 		return nil

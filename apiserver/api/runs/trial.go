@@ -12,9 +12,9 @@ import (
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/curl"
-	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -77,7 +77,7 @@ func Try(ctx context.Context, s api.Services, from *operation.Caller, operation 
 
 // checkTrial refuses what a trial could not reach before anything is made.
 func checkTrial(ctx context.Context, guard api.Guard, t Trial) error {
-	canonical, err := egress.Canonical(t.URL)
+	canonical, err := address.Canonical(t.URL)
 	if err == nil {
 		err = guard.CheckURL(t.URL)
 	}
@@ -89,7 +89,7 @@ func checkTrial(ctx context.Context, guard api.Guard, t Trial) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
-	err = guard.CheckHost(ctx, egress.Host(canonical))
+	err = guard.CheckHost(ctx, address.HostOf(canonical))
 	switch {
 	case err == nil:
 		return nil

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/curl"
-	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -219,18 +219,18 @@ func (c *checker) template(field string, source *model.SourceConfig) {
 	if start == "" {
 		start = "https://listed.example/"
 	}
-	base, err := egress.Canonical(start)
+	base, err := address.Canonical(start)
 	if err != nil {
 		return // the address is at fault
 	}
-	page, err := egress.Resolve(base, strings.ReplaceAll(template, model.PagePlaceholder, "2"))
+	page, err := address.Resolve(base, strings.ReplaceAll(template, model.PagePlaceholder, "2"))
 	if err == nil {
 		err = c.services.Guard.CheckURL(page)
 	}
 	switch {
 	case err != nil:
 		c.invalid(field, "%s", detail(err))
-	case source.Curl != "" && model.HostOf(page) != model.HostOf(base):
+	case source.Curl != "" && address.AuthorityOf(page) != address.AuthorityOf(base):
 		c.invalid(field, "the pages of a curl command are on its own host")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/reading"
@@ -228,7 +229,7 @@ const maxNoted = 100
 
 // reason is why a canonical address was not reached, nil when it was.
 func (g *gate) reason(url string) error {
-	host, port := egress.Host(url), "80"
+	host, port := address.HostOf(url), "80"
 	if strings.HasPrefix(url, "https:") {
 		port = "443"
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/reading"
 )
@@ -146,7 +146,7 @@ func (v *visit) receive(e *network.EventResponseReceived) {
 	if r.Charset != "" {
 		v.got.ContentType += "; charset=utf-8" // the browser has decoded it
 	}
-	if final, err := egress.Canonical(r.URL); err == nil {
+	if final, err := address.Canonical(r.URL); err == nil {
 		v.got.Final = final
 	}
 	v.got.Header = make(map[string]string, len(r.Headers))
@@ -189,7 +189,7 @@ func (v *visit) hop(ctx context.Context, url string) bool {
 	if first {
 		return true
 	}
-	to, err := egress.Canonical(url)
+	to, err := address.Canonical(url)
 	switch {
 	case err != nil:
 		err = fault.Wrap(fault.PageInvalidURL, err, "The page leads to an invalid address.")

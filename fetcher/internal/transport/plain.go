@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
@@ -51,14 +52,14 @@ func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, pag
 		location := response.Header("Location")
 		if !isRedirect(response.Status) || location == "" {
 			page.ContentType, page.Body = response.Header("Content-Type"), response.Body
-			page.FinalURL, err = egress.Canonical(ask.URL)
+			page.FinalURL, err = address.Canonical(ask.URL)
 			return err
 		}
 		page.Release()
 		if page.Hops == MaxHops {
 			return fault.New(fault.PageRedirects, "The page leads through more than %d redirects.", MaxHops)
 		}
-		next, err := egress.Resolve(ask.URL, location)
+		next, err := address.Resolve(ask.URL, location)
 		if err != nil {
 			return fault.Wrap(fault.PageInvalidURL, err, "The page redirects to an invalid address.")
 		}

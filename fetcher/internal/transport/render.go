@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/chromium"
-	"shoal.dev/shoal/pkg/egress"
-	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/address"
 )
 
 // ErrBusy says that the tier can take no more at the moment; nothing was asked for.
@@ -21,13 +20,13 @@ type render struct {
 }
 
 func (r *render) fetch(ctx context.Context, req *Request, deadline time.Time, page *Page) error {
-	url, err := egress.Canonical(req.URL)
+	url, err := address.Canonical(req.URL)
 	if err != nil {
 		return err
 	}
 	ask := chromium.Ask{URL: url, Deadline: deadline, MaxHops: MaxHops, More: req.Load.More, Click: req.Load.Click,
 		Max: req.Load.Max, BeforeHop: func(ctx context.Context, next string) error { return beforeHop(ctx, req, deadline, next, nil) }}
-	host := model.HostOf(url)
+	host := address.AuthorityOf(url)
 	if r.proxies != nil {
 		if page.exit = r.proxies.pick(host); page.exit == nil {
 			return errNoProxy()

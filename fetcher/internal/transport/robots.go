@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
@@ -297,7 +298,7 @@ func (r *Robots) fetch(origin string) (body string, _ *RobotsError) {
 		if !isRedirect(status) || location == "" || hop == maxRobotsHops {
 			return "", nil
 		}
-		if ask.URL, err = egress.Resolve(ask.URL, location); err != nil {
+		if ask.URL, err = address.Resolve(ask.URL, location); err != nil {
 			return "", nil //nolint:nilerr // a redirect that leads nowhere leaves no rules to obey (RFC 9309)
 		}
 	}

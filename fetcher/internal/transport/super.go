@@ -8,11 +8,11 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/model"
 )
 
 // How proxies take turns and rest.
@@ -142,7 +142,7 @@ const maxExits = 3
 
 // through makes an exchange by way of a proxy of the host's, or of another one when that fails by itself.
 func (p *proxies) through(ctx context.Context, client *egress.Client, ask *egress.Request, page *Page) (*egress.Response, error) {
-	host := model.HostOf(ask.URL)
+	host := address.AuthorityOf(ask.URL)
 	for tries := 1; ; tries++ {
 		by := p.pick(host)
 		if by == nil {

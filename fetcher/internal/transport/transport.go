@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/chromium"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/egress"
@@ -200,7 +201,7 @@ func (t *Transport) failure(page *Page, err error) error {
 	failed := &Error{Trace: page.Trace, Fault: coded, Retry: retryable(err)}
 	if page.exit != nil && (coded.Code == fault.PageBlocked || page.Status == 403 || page.Status == 429) {
 		// The site turns this proxy away; it may let another one through.
-		failed.Retry = t.proxies.turnedAway(model.HostOf(page.FinalURL), page.exit)
+		failed.Retry = t.proxies.turnedAway(address.AuthorityOf(page.FinalURL), page.exit)
 	}
 	if page.response != nil && (coded.Code == fault.PageStatus || coded.Code == fault.PageBlocked) {
 		failed.Retry = failed.Retry || coded.Code == fault.PageStatus && retryableStatus(page.Status)

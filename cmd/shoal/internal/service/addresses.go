@@ -2,11 +2,8 @@ package service
 
 import (
 	"fmt"
-	"strings"
 
-	"github.com/zeebo/xxh3"
-
-	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -14,22 +11,16 @@ import (
 // authorityOf is the host and port that politeness counts by. A listed address was checked at
 // intake; one that cannot be read all the same has the empty host.
 func authorityOf(url string) string {
-	canonical, err := egress.Canonical(url)
+	canonical, err := address.Canonical(url)
 	if err != nil {
 		return ""
 	}
-	return model.HostOf(canonical)
+	return address.AuthorityOf(canonical)
 }
 
-// shardBy is the shard of an authority: all hosts of one registrable domain are in one.
+// shardBy is the shard of an authority among so many.
 func shardBy(shards int) func(string) int {
-	return func(authority string) int {
-		host := authority
-		if at := strings.LastIndexByte(authority, ':'); at > strings.LastIndexByte(authority, ']') {
-			host = authority[:at]
-		}
-		return int(xxh3.HashString(egress.RegistrableDomain(strings.Trim(host, "[]"))) % uint64(shards))
-	}
+	return func(authority string) int { return address.Shard(authority, shards) }
 }
 
 // readDomain names the domain that a website's reads count for, and nothing for addresses that are
@@ -43,10 +34,10 @@ func readDomain() (func(url string) uint64, error) {
 		if _, unread, err := contacts.Unfetched(extract.Page{URL: url, Asked: url}); unread || err != nil {
 			return 0
 		}
-		canonical, err := egress.Canonical(url)
+		canonical, err := address.Canonical(url)
 		if err != nil {
 			return 0
 		}
-		return max(xxh3.HashString(egress.RegistrableDomain(egress.Host(canonical))), 1)
+		return address.Domain(canonical)
 	}, nil
 }

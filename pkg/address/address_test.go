@@ -1,4 +1,4 @@
-package egress
+package address
 
 import (
 	"net/netip"
@@ -12,30 +12,30 @@ import (
 
 func TestCanonical(t *testing.T) {
 	for url, want := range map[string]string{
-		"http://example.com":                                   "http://example.com/",
-		"https://example.com/a?b=1&a=2":                        "https://example.com/a?b=1&a=2",
-		"HTTP://WWW.Example.COM:80/A":                          "http://www.example.com/A",
-		"https://example.com:443/":                             "https://example.com/",
-		"https://example.com:8443/":                            "https://example.com:8443/",
-		"http://example.com:443/":                              "http://example.com:443/",
-		"http://user:secret@example.com/x":                     "http://example.com/x",
-		"http://example.com/a#fragment":                        "http://example.com/a",
-		"http://example.com#fragment":                          "http://example.com/",
-		"http://example.com?q=1":                               "http://example.com/?q=1",
-		"http://example.com/a/../b/./c":                        "http://example.com/b/c",
-		"http://example.com/a/%2e%2E/b":                        "http://example.com/b",
-		"http://example.com/a%2Fb":                             "http://example.com/a%2Fb",
-		"http://example.com//a//b":                             "http://example.com//a//b",
-		"http://example.com/ä b":                               "http://example.com/%C3%A4%20b",
-		" \thttp://example.com/a\nb ":                          "http://example.com/ab",
-		"http://bücher.example/":                               "http://xn--bcher-kva.example/",
-		"http://0x7f.1/":                                       "http://127.0.0.1/",
-		"http://2130706433/":                                   "http://127.0.0.1/",
-		"http://[::FFFF:127.0.0.1]/":                           "http://[::ffff:7f00:1]/",
-		"http:\\\\example.com\\a":                              "http://example.com/a",
-		"http://example.com/?q=it's":                           "http://example.com/?q=it%27s",
-		"https://example.com/?filter[a]=1|2&x=%zz":             "https://example.com/?filter[a]=1|2&x=%zz",
-		"http://example.com/" + strings.Repeat("a", MaxURL-19): "http://example.com/" + strings.Repeat("a", MaxURL-19),
+		"http://example.com":                                    "http://example.com/",
+		"https://example.com/a?b=1&a=2":                         "https://example.com/a?b=1&a=2",
+		"HTTP://WWW.Example.COM:80/A":                           "http://www.example.com/A",
+		"https://example.com:443/":                              "https://example.com/",
+		"https://example.com:8443/":                             "https://example.com:8443/",
+		"http://example.com:443/":                               "http://example.com:443/",
+		"http://user:secret@example.com/x":                      "http://example.com/x",
+		"http://example.com/a#fragment":                         "http://example.com/a",
+		"http://example.com#fragment":                           "http://example.com/",
+		"http://example.com?q=1":                                "http://example.com/?q=1",
+		"http://example.com/a/../b/./c":                         "http://example.com/b/c",
+		"http://example.com/a/%2e%2E/b":                         "http://example.com/b",
+		"http://example.com/a%2Fb":                              "http://example.com/a%2Fb",
+		"http://example.com//a//b":                              "http://example.com//a//b",
+		"http://example.com/ä b":                                "http://example.com/%C3%A4%20b",
+		" \thttp://example.com/a\nb ":                           "http://example.com/ab",
+		"http://bücher.example/":                                "http://xn--bcher-kva.example/",
+		"http://0x7f.1/":                                        "http://127.0.0.1/",
+		"http://2130706433/":                                    "http://127.0.0.1/",
+		"http://[::FFFF:127.0.0.1]/":                            "http://[::ffff:7f00:1]/",
+		"http:\\\\example.com\\a":                               "http://example.com/a",
+		"http://example.com/?q=it's":                            "http://example.com/?q=it%27s",
+		"https://example.com/?filter[a]=1|2&x=%zz":              "https://example.com/?filter[a]=1|2&x=%zz",
+		"http://example.com/" + strings.Repeat("a", Longest-19): "http://example.com/" + strings.Repeat("a", Longest-19),
 	} {
 		got, err := Canonical(url)
 		if err != nil || got != want {
@@ -48,7 +48,7 @@ func TestCanonicalRefuses(t *testing.T) {
 	for _, url := range []string{
 		"", "example.com", "/path", "ftp://example.com/", "javascript:alert(1)", "http://", "http:///", "http://?",
 		"http://exa mple.com/", "http://example.com:99999/", "http://[::1/", "http://%00/", "file:///etc/passwd",
-		"http://" + strings.Repeat("a", MaxURL), "http://1.2.3.4.5/", "http://256.0.0.1/",
+		"http://" + strings.Repeat("a", Longest), "http://1.2.3.4.5/", "http://256.0.0.1/",
 	} {
 		if got, err := Canonical(url); fault.CodeOf(err) != fault.InvalidURL {
 			t.Errorf("Canonical(%q) = %q, %v; want INVALID_URL", url, got, err)
@@ -89,7 +89,7 @@ func TestHostAndDomain(t *testing.T) {
 		"http://co.uk/":                     {"co.uk", "co.uk"},
 		"http://shop.example./":             {"shop.example.", "shop.example"},
 	} {
-		host := Host(url)
+		host := HostOf(url)
 		if got := [2]string{host, RegistrableDomain(host)}; got != want {
 			t.Errorf("%s: %q, want %q", url, got, want)
 		}
@@ -102,8 +102,8 @@ func checkScan(t interface {
 }, url string) {
 	slow, slowErr := parseSlowly(url)
 	if fast, ok := scan(url); ok {
-		_, notIP := netip.ParseAddr(slow.host)
-		slow.plain = notIP != nil
+		_, notIP := netip.ParseAddr(slow.Host)
+		slow.Named = notIP != nil
 		if slowErr != nil || fast != slow {
 			t.Errorf("%q: scan says %+v, the standard %+v, %v", url, fast, slow, slowErr)
 		}
@@ -111,11 +111,11 @@ func checkScan(t interface {
 	if slowErr != nil {
 		return
 	}
-	if again, err := Canonical(slow.canonical); err != nil || again != slow.canonical {
-		t.Errorf("%q: canonical %q becomes %q, %v", url, slow.canonical, again, err)
+	if again, err := Canonical(slow.Canonical); err != nil || again != slow.Canonical {
+		t.Errorf("%q: canonical %q becomes %q, %v", url, slow.Canonical, again, err)
 	}
-	if host := strings.Trim(slow.host, "[]"); Host(slow.canonical) != host {
-		t.Errorf("%q: Host is %q, want %q", url, Host(slow.canonical), host)
+	if host := strings.Trim(slow.Host, "[]"); HostOf(slow.Canonical) != host {
+		t.Errorf("%q: Host is %q, want %q", url, HostOf(slow.Canonical), host)
 	}
 }
 
@@ -150,19 +150,6 @@ var benchURL = "https://www.shop-example.co.uk/category/shoes/product-12345.html
 func BenchmarkCanonical(b *testing.B) {
 	for b.Loop() {
 		if _, err := Canonical(benchURL); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkCheckURL(b *testing.B) {
-	c, err := New(Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.Close()
-	for b.Loop() {
-		if err := c.CheckURL(benchURL); err != nil {
 			b.Fatal(err)
 		}
 	}

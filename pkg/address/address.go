@@ -1,58 +1,63 @@
-package egress
+// Package address owns what an address means: its canonical form, what a link on a page leads to,
+// its host and the domain under which that was registered, and the shard that fetches it. Whoever
+// tells addresses, hosts or domains apart does it by this package, so that all do it alike. It asks
+// no resolver and opens nothing: which addresses may be reached is pkg/egress's to say.
+package address
 
 import (
-	"errors"
 	"net/netip"
 	"strings"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
+	"github.com/zeebo/xxh3"
 	"golang.org/x/net/publicsuffix"
 
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// MaxURL is the longest address in bytes.
-const MaxURL = 8192
+// Longest is the length of the longest address in bytes.
+const Longest = 8192
 
-// address is a parsed http or https URL. Its strings are parts of the canonical URL.
-type address struct {
-	canonical string
-	tls       bool
-	host      string // lower case, IPv6 in brackets
-	port      string // empty for the scheme's own
-	authority string // host, and port where it is not the scheme's own
-	target    string // path and query
-	userinfo  bool   // the URL had a user name or password, which the canonical one has not
-	plain     bool   // the host is no IP address and has only ASCII letters, digits, dots and hyphens
+// Address is an http or https address that was read. Its strings are parts of the canonical one.
+type Address struct {
+	Canonical string
+	TLS       bool
+	Host      string // lower case, IPv6 in brackets
+	Port      string // empty for the scheme's own
+	Authority string // host, and port where it is not the scheme's own
+	Target    string // path and query
+	Userinfo  bool   // it had a user name or password, which the canonical one has not
+	// Named says that the host is no IP address and has only ASCII letters, digits, dots and hyphens.
+	Named bool
 }
 
 // Canonical is the address by which pages are told apart: as a browser reads it (WHATWG), lower-case host, no fragment,
 // user name, password or default port, query in its order. It is what Canonical itself leaves unchanged. Its error has
 // the code INVALID_URL.
 func Canonical(url string) (string, error) {
-	to, err := parse(url)
-	return to.canonical, err
+	to, err := Parse(url)
+	return to.Canonical, err
 }
 
 // Resolve is the canonical address of a link on a page at base. Its error has the code INVALID_URL.
 func Resolve(base, ref string) (string, error) {
-	if len(ref) > MaxURL {
+	if len(ref) > Longest {
 		return "", tooLong()
 	}
-	to, err := parse(ref)
-	if err == nil && to.plain {
-		return to.canonical, nil
+	to, err := Parse(ref)
+	if err == nil && to.Named {
+		return to.Canonical, nil
 	}
 	url, err := whatwg.ParseRef(base, ref)
 	if err != nil {
 		return "", fault.Wrap(fault.InvalidURL, err, "The link cannot be read.")
 	}
 	to, err = fromParsed(url)
-	return to.canonical, err
+	return to.Canonical, err
 }
 
-// Host is the host of a canonical address, without port and brackets.
-func Host(canonical string) string {
+// HostOf is the host of a canonical address, without port and brackets.
+func HostOf(canonical string) string {
 	_, rest, _ := strings.Cut(canonical, "://")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
 		rest = rest[:end]
@@ -63,6 +68,31 @@ func Host(canonical string) string {
 	}
 	host, _, _ := strings.Cut(rest, ":")
 	return host
+}
+
+// AuthorityOf is the host of a canonical address and, when it is not the scheme's own, the port: what
+// politeness counts by.
+func AuthorityOf(canonical string) string {
+	_, rest, _ := strings.Cut(canonical, "://")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest
+}
+
+// Shard is the shard of an authority, of so many, from 0: all hosts of one registrable domain are in
+// one. Nodes that disagreed would ask one site twice as fast, so this never changes.
+func Shard(authority string, shards int) int {
+	host := authority
+	if at := strings.LastIndexByte(authority, ':'); at > strings.LastIndexByte(authority, ']') {
+		host = authority[:at]
+	}
+	return int(xxh3.HashString(RegistrableDomain(strings.Trim(host, "[]"))) % uint64(shards))
+}
+
+// Domain names the registrable domain of a canonical address by a number, never 0.
+func Domain(canonical string) uint64 {
+	return max(xxh3.HashString(RegistrableDomain(HostOf(canonical))), 1)
 }
 
 // RegistrableDomain is the domain under which a host was registered: the part below a public suffix. IP addresses and
@@ -80,9 +110,10 @@ func RegistrableDomain(host string) string {
 	return domain
 }
 
-func parse(url string) (address, error) {
-	if len(url) > MaxURL {
-		return address{}, tooLong()
+// Parse reads an address as a browser does (WHATWG). Its error has the code INVALID_URL.
+func Parse(url string) (Address, error) {
+	if len(url) > Longest {
+		return Address{}, tooLong()
 	}
 	if to, ok := scan(url); ok {
 		return to, nil
@@ -91,40 +122,40 @@ func parse(url string) (address, error) {
 }
 
 func tooLong() error {
-	return fault.New(fault.InvalidURL, "The address is longer than %d bytes.", MaxURL)
+	return fault.New(fault.InvalidURL, "The address is longer than %d bytes.", Longest)
 }
 
 // parseSlowly is the whole standard; scan answers the same for what it takes.
-func parseSlowly(url string) (address, error) {
+func parseSlowly(url string) (Address, error) {
 	parsed, err := whatwg.Parse(url)
 	if err != nil {
-		return address{}, fault.Wrap(fault.InvalidURL, err, "The address cannot be read.")
+		return Address{}, fault.Wrap(fault.InvalidURL, err, "The address cannot be read.")
 	}
 	return fromParsed(parsed)
 }
 
-func fromParsed(url *whatwg.Url) (address, error) {
+func fromParsed(url *whatwg.Url) (Address, error) {
 	if scheme := url.Scheme(); scheme != "http" && scheme != "https" {
-		return address{}, fault.New(fault.InvalidURL, "The address is neither http nor https.")
+		return Address{}, fault.New(fault.InvalidURL, "The address is neither http nor https.")
 	}
-	to := address{tls: url.Scheme() == "https", host: url.Hostname(), port: url.Port(), authority: url.Host()}
-	if to.host == "" {
-		return address{}, fault.New(fault.InvalidURL, "The address names no host.")
+	to := Address{TLS: url.Scheme() == "https", Host: url.Hostname(), Port: url.Port(), Authority: url.Host()}
+	if to.Host == "" {
+		return Address{}, fault.New(fault.InvalidURL, "The address names no host.")
 	}
-	to.userinfo = url.Username() != "" || url.Password() != ""
+	to.Userinfo = url.Username() != "" || url.Password() != ""
 	url.SetUsername("")
 	url.SetPassword("")
-	to.canonical = url.Href(true)
-	if len(to.canonical) > MaxURL {
-		return address{}, tooLong()
+	to.Canonical = url.Href(true)
+	if len(to.Canonical) > Longest {
+		return Address{}, tooLong()
 	}
-	for i := range len(to.canonical) {
-		if c := to.canonical[i]; c <= ' ' || c >= 0x7f {
-			return address{}, fault.New(fault.InvalidURL, "The address cannot be read.")
+	for i := range len(to.Canonical) {
+		if c := to.Canonical[i]; c <= ' ' || c >= 0x7f {
+			return Address{}, fault.New(fault.InvalidURL, "The address cannot be read.")
 		}
 	}
-	_, rest, _ := strings.Cut(to.canonical, "://")
-	to.target = strings.TrimPrefix(rest, to.authority)
+	_, rest, _ := strings.Cut(to.Canonical, "://")
+	to.Target = strings.TrimPrefix(rest, to.Authority)
 	return to, nil
 }
 
@@ -152,43 +183,43 @@ var classes = func() (table [256]uint8) {
 
 // scan reads the common address, which is canonical already but for a fragment or a missing path. It answers false
 // for anything unusual, which the standard's own parser then decides.
-func scan(url string) (address, bool) {
-	to := address{plain: true}
+func scan(url string) (Address, bool) {
+	to := Address{Named: true}
 	start := len("http://")
 	if !strings.HasPrefix(url, "http://") {
 		if !strings.HasPrefix(url, "https://") {
 			return to, false
 		}
-		to.tls, start = true, len("https://")
+		to.TLS, start = true, len("https://")
 	}
 	end := start
 	for end < len(url) && classes[url[end]]&inHost != 0 {
 		end++
 	}
-	to.host = url[start:end]
-	if !plainHost(to.host) {
-		if addr, err := netip.ParseAddr(to.host); err != nil || !addr.Is4() {
+	to.Host = url[start:end]
+	if !plainHost(to.Host) {
+		if addr, err := netip.ParseAddr(to.Host); err != nil || !addr.Is4() {
 			return to, false
 		}
-		to.plain = false
+		to.Named = false
 	}
 	if end < len(url) && url[end] == ':' {
 		digits := end + 1
 		for end++; end < len(url) && url[end]-'0' <= 9; end++ {
 		}
-		to.port = url[digits:end]
-		if !plainPort(to.port, to.tls) {
+		to.Port = url[digits:end]
+		if !plainPort(to.Port, to.TLS) {
 			return to, false
 		}
 	}
-	to.authority = url[start:end]
+	to.Authority = url[start:end]
 	if end == len(url) {
-		to.canonical, to.target = url+"/", "/"
+		to.Canonical, to.Target = url+"/", "/"
 		return to, true
 	}
 	stop, ok := scanTarget(url, end)
 	if ok {
-		to.canonical, to.target = url[:stop], url[end:stop]
+		to.Canonical, to.Target = url[:stop], url[end:stop]
 	}
 	return to, ok
 }
@@ -258,13 +289,4 @@ func plainPort(digits string, tls bool) bool {
 		return false
 	}
 	return digits != "80" && !tls || digits != "443" && tls
-}
-
-// detailOf is the sentence for the user in a coded error.
-func detailOf(err error) string {
-	var coded *fault.Error
-	if errors.As(err, &coded) {
-		return coded.Detail
-	}
-	return ""
 }

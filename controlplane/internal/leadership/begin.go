@@ -8,9 +8,9 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/dispatch"
-	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/shards"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/controlplane/internal/steps"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -109,7 +109,7 @@ func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 		Shards: int(h.config.Shards), Window: h.config.Window, HostOf: h.config.HostOf, ShardOf: h.config.ShardOf, DomainOf: h.config.DomainOf,
 		Pace: h.config.pace, Now: h.config.Clock.Now, View: view})
 	l.tracker = shards.New(shards.Config{Lease: h.config.Lease, EndWithin: l.endWithin, Now: h.config.Clock.Now})
-	l.steps = &leader.Leader{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: h.config.Store,
+	l.steps = &steps.Steps{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: h.config.Store,
 		Log: h.config.Log, IDs: h.config.IDs, NowMicros: func() int64 { return h.config.Clock.Now().UnixMicro() },
 		Spare: l.spares, Point: h.config.Point, Counts: &l.metrics.steps, Tracer: h.config.Tracer}
 	for _, job := range view().OpenJobs() {

@@ -7,10 +7,10 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/fsm"
-	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/quorum"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/controlplane/internal/steps"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -37,7 +37,7 @@ type Proposer interface {
 
 // Store is what a leadership needs of the row store.
 type Store interface {
-	leader.Store
+	steps.Store
 	AllLists(ctx context.Context) ([]rowstore.ListInfo, error)
 	DropList(ctx context.Context, list ids.ID) error
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error

@@ -8,10 +8,10 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/dispatch"
-	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/shards"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/controlplane/internal/steps"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -28,7 +28,7 @@ type Leadership struct {
 	ctx        context.Context // ends with it
 	term       uint64
 	began      uint64 // index of its first command: its own for ever, while a term may have several leaderships
-	steps      *leader.Leader
+	steps      *steps.Steps
 	dispatcher *dispatch.Dispatcher
 	tracker    *shards.Tracker
 	returned   chan model.Marker

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"shoal.dev/shoal/controlplane/internal/command"
-	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/controlplane/internal/steps"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -17,7 +17,7 @@ import (
 type metrics struct {
 	moves            prometheus.Counter
 	routines, closed *prometheus.CounterVec
-	steps            leader.Counts
+	steps            steps.Counts
 }
 
 func newMetrics(to *telemetry.Metrics) *metrics {

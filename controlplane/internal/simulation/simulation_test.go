@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/controlplane/internal/steps"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -340,7 +340,7 @@ func TestPlannedMovesAreNoAttempts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for range 2 * leader.MaxAttempts {
+		for range 2 * steps.MaxAttempts {
 			if err := w.moveAll(); err != nil {
 				t.Fatal(err)
 			}

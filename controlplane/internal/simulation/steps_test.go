@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"shoal.dev/shoal/controlplane/internal/command"
-	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/controlplane/internal/steps"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
@@ -309,7 +309,7 @@ func (w *world) mild() error {
 }
 
 // maxAbsences of leaders in one run of the simulation are no more than tasks may be sent again for.
-const maxAbsences = leader.MaxAttempts - 2
+const maxAbsences = steps.MaxAttempts - 2
 
 // lapse is a leader that is away for longer than a lease: the fetchers drop what they hold, and end what they were asking.
 // The next leader lends them the same shards.

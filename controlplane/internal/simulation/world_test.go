@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/dispatch"
 	"shoal.dev/shoal/controlplane/internal/fsm"
-	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/controlplane/internal/steps"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/price"
@@ -101,7 +101,7 @@ type world struct {
 	leads  int        // which voter
 
 	machine *fsm.FSM
-	leader  *leader.Leader
+	leader  *steps.Steps
 	term    uint64
 	window  int
 
@@ -283,7 +283,7 @@ func (w *world) lead() error {
 		w.machine.Store().ReadRun(job.ID, func(run *state.Run) { d.Adopt(job, run) })
 	}
 	w.machine.Observe(d.Applied)
-	w.leader = &leader.Leader{Counts: &leader.Counts{}, Dispatcher: d, State: w.machine.Store, Propose: w.propose, Store: w.store, Log: taskLog{w: w},
+	w.leader = &steps.Steps{Counts: &steps.Counts{}, Dispatcher: d, State: w.machine.Store, Propose: w.propose, Store: w.store, Log: taskLog{w: w},
 		IDs: &w.ids, NowMicros: func() int64 { return w.now * 1000 }, Point: func(string) {}}
 	return nil
 }

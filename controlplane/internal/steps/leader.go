@@ -1,7 +1,7 @@
-// Package leader owns the leader's steps: read lists, extend the window, publish tasks, send markers, recover what is
+// Package steps owns the leader's steps: read lists, extend the window, publish tasks, send markers, recover what is
 // lost, give back what was never sent, close runs. Each step is a call that ends; the control plane's server runs them as
 // routines, the protocol simulation in random order. It keeps no state beside the dispatcher's.
-package leader
+package steps
 
 import (
 	"context"
@@ -42,8 +42,8 @@ type Store interface {
 	Sealed(ctx context.Context, job ids.ID) (bool, error)
 }
 
-// Leader takes the steps of one leadership. Its steps may run beside each other, each from one goroutine at a time.
-type Leader struct {
+// Steps are those of one leadership. Its steps may run beside each other, each from one goroutine at a time.
+type Steps struct {
 	Dispatcher *dispatch.Dispatcher
 	State      func() *state.Store
 	// Propose applies a command and returns its result; an error means that the outcome is unknown.
@@ -65,7 +65,7 @@ type Leader struct {
 
 // Read answers what the dispatcher wants to know of link lists. It reports whether there was anything to do. A list that
 // cannot be read holds up no other.
-func (l *Leader) Read(ctx context.Context) (bool, error) {
+func (l *Steps) Read(ctx context.Context) (bool, error) {
 	did := false
 	var failed error
 	for job, want := range l.Dispatcher.Unlocated() {
@@ -97,7 +97,7 @@ func (l *Leader) Read(ctx context.Context) (bool, error) {
 
 // endListless stops a run whose link list is gone, because it expired or the row store was put back to before it: nothing
 // more of it can be sent. Other errors end nothing.
-func (l *Leader) endListless(ctx context.Context, job ids.ID, cause error) error {
+func (l *Steps) endListless(ctx context.Context, job ids.ID, cause error) error {
 	record := l.State().View().Job(job)
 	if !errors.Is(cause, rowstore.ErrListUnknown) || record == nil || record.State.Final() {
 		return nil
@@ -118,7 +118,7 @@ func nowhere(seqs []uint32) []rowstore.Link {
 // Extend proposes what goes out next; whatever it picked it proposes until the outcome is known or ctx ends. As long as
 // little was picked it reads on: a long list whose hosts have no room would cost a command for each reading otherwise. It
 // reports whether there was anything to do.
-func (l *Leader) Extend(ctx context.Context) (bool, error) {
+func (l *Steps) Extend(ctx context.Context) (bool, error) {
 	plan, read, failed := l.gather(ctx)
 	if len(plan) == 0 {
 		return read, failed
@@ -132,7 +132,7 @@ func (l *Leader) Extend(ctx context.Context) (bool, error) {
 }
 
 // gather picks at most planMost seqs, within planReads readings.
-func (l *Leader) gather(ctx context.Context) (plan []command.WindowRun, read bool, err error) {
+func (l *Steps) gather(ctx context.Context) (plan []command.WindowRun, read bool, err error) {
 	left := planMost
 	for range planReads {
 		more := l.Dispatcher.Plan(left)
@@ -153,7 +153,7 @@ func (l *Leader) gather(ctx context.Context) (plan []command.WindowRun, read boo
 }
 
 // Publish sends unsent tasks of a shard as far as the log has room. It reports whether all were sent.
-func (l *Leader) Publish(ctx context.Context, shard int) (bool, error) {
+func (l *Steps) Publish(ctx context.Context, shard int) (bool, error) {
 	for {
 		sends := l.Dispatcher.Unsent(shard, publishMost)
 		if len(sends) == 0 {
@@ -181,7 +181,7 @@ func (l *Leader) Publish(ctx context.Context, shard int) (bool, error) {
 }
 
 // address reads the addresses that the dispatcher did not keep.
-func (l *Leader) address(ctx context.Context, sends []dispatch.Send) error {
+func (l *Steps) address(ctx context.Context, sends []dispatch.Send) error {
 	missing, jobs := map[ids.ID][]uint32{}, map[ids.ID]ids.ID{}
 	for i := range sends {
 		if sends[i].Task.URL == "" {
@@ -208,7 +208,7 @@ func (l *Leader) address(ctx context.Context, sends []dispatch.Send) error {
 }
 
 // Mark sends a marker into a shard that has published work out. It reports whether one was sent.
-func (l *Leader) Mark(shard int) (bool, error) {
+func (l *Steps) Mark(shard int) (bool, error) {
 	marker, any := l.Dispatcher.Mark(shard)
 	if !any {
 		return false, nil
@@ -228,7 +228,7 @@ func (l *Leader) Mark(shard int) (bool, error) {
 }
 
 // GiveBack returns the reservations of ended runs' dispatches that were never published.
-func (l *Leader) GiveBack(ctx context.Context) (bool, error) {
+func (l *Steps) GiveBack(ctx context.Context) (bool, error) {
 	refs := l.Dispatcher.Unwanted(planMost)
 	if len(refs) == 0 {
 		return false, nil
@@ -239,7 +239,7 @@ func (l *Leader) GiveBack(ctx context.Context) (bool, error) {
 
 // Close seals and closes the runs of which nothing is left: from then on the row store drops their late pages, and what
 // was stored without being settled is removed.
-func (l *Leader) Close(ctx context.Context) (bool, error) {
+func (l *Steps) Close(ctx context.Context) (bool, error) {
 	jobs := l.Dispatcher.Closable()
 	for _, id := range jobs {
 		job := l.State().View().Job(id)
@@ -266,7 +266,7 @@ func (l *Leader) Close(ctx context.Context) (bool, error) {
 
 // waits says whether an ended run is not to be closed yet, because that would remove what is to be spared. Nothing of it is
 // out, so that what is stored beyond its ledger stays the same.
-func (l *Leader) waits(ctx context.Context, job *state.Job) (bool, error) {
+func (l *Steps) waits(ctx context.Context, job *state.Job) (bool, error) {
 	if l.Spare == nil || !job.State.Final() || !l.Spare(job) {
 		delete(l.spared, job.ID)
 		return false, nil
@@ -292,7 +292,7 @@ func (l *Leader) waits(ctx context.Context, job *state.Job) (bool, error) {
 // settled says of each record of a run, asked in the order of units, whether its unit is settled: all up to the last page
 // of a closed seq, and what the chain says of a seq that was set aside. Nil when everything stored is settled: each seq is
 // one page and closed.
-func (l *Leader) settled(job *state.Job) func(model.Unit, bool) bool {
+func (l *Steps) settled(job *state.Job) func(model.Unit, bool) bool {
 	if !job.State.Final() && job.MaxPages == 1 {
 		return nil
 	}

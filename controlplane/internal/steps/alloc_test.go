@@ -1,6 +1,6 @@
 //go:build !race
 
-package leader_test
+package steps_test
 
 import (
 	"testing"

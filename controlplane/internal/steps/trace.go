@@ -1,4 +1,4 @@
-package leader
+package steps
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 )
 
 // traceExtend begins the spans of a plan, one for each traced run; what it returns ends them.
-func (l *Leader) traceExtend(plan []command.WindowRun) (end func(error)) {
+func (l *Steps) traceExtend(plan []command.WindowRun) (end func(error)) {
 	if l.Tracer == nil {
 		return func(error) {}
 	}
@@ -37,4 +37,4 @@ func (l *Leader) traceExtend(plan []command.WindowRun) (end func(error)) {
 	}
 }
 
-func (l *Leader) now() time.Time { return time.UnixMicro(l.NowMicros()) }
+func (l *Steps) now() time.Time { return time.UnixMicro(l.NowMicros()) }

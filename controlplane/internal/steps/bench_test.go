@@ -1,4 +1,4 @@
-package leader_test
+package steps_test
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/dispatch"
 	"shoal.dev/shoal/controlplane/internal/fsm"
-	"shoal.dev/shoal/controlplane/internal/leader"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/controlplane/internal/steps"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/price"
@@ -21,7 +21,7 @@ import (
 
 // webList is a link list over a thousand hosts, made up as it is read.
 type webList struct {
-	leader.Store
+	steps.Store
 	links uint32
 }
 
@@ -64,7 +64,7 @@ func (s *sink) TryPublish(_ stream.Topic, _ int, records ...[]byte) error {
 
 // loop is the control plane without Raft and the roles: tasks come back as receipts at once.
 type loop struct {
-	*leader.Leader
+	*steps.Steps
 	propose func(context.Context, command.Payload) (any, error)
 	machine *fsm.FSM
 	log     *sink
@@ -95,7 +95,7 @@ func newLoop(t testing.TB, links uint32) *loop {
 		Pace:    func(*state.View, *state.Job) float64 { return 0 },
 		Now:     func() time.Time { return time.UnixMilli(now) }, View: l.view})
 	l.machine.Observe(d.Applied)
-	l.Leader = &leader.Leader{Counts: &leader.Counts{}, Dispatcher: d, State: l.machine.Store, Propose: l.propose,
+	l.Steps = &steps.Steps{Counts: &steps.Counts{}, Dispatcher: d, State: l.machine.Store, Propose: l.propose,
 		Store: webList{links: links}, Log: l.log, IDs: &source, NowMicros: func() int64 { return now * 1000 },
 		Point: func(string) {}}
 	group, scraper := source.New(), source.New()

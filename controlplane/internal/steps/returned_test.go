@@ -1,4 +1,4 @@
-package leader_test
+package steps_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package leader
+package steps
 
 import "sync/atomic"
 

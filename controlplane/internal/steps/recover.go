@@ -1,4 +1,4 @@
-package leader
+package steps
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // Returned acts on markers that came back, of any shards: what is lost settles from its page records if they are there, and
 // otherwise goes out again, or, after MaxAttempts, settles as an error. All share reads and commands: a lost fetcher had many
 // shards, and the last of them does not wait for the others.
-func (l *Leader) Returned(ctx context.Context, markers ...model.Marker) error {
+func (l *Steps) Returned(ctx context.Context, markers ...model.Marker) error {
 	l.Counts.MarkersBack.Add(uint64(len(markers)))
 	for lost := range slices.Chunk(l.lost(markers), planMost) {
 		if err := l.recover(ctx, lost); err != nil {
@@ -37,7 +37,7 @@ type lostSeq struct {
 }
 
 // lost is what markers show to be lost, each dispatch once, in the order of numbers.
-func (l *Leader) lost(markers []model.Marker) []lostSeq {
+func (l *Steps) lost(markers []model.Marker) []lostSeq {
 	view := l.State().View()
 	var lost []lostSeq
 	for _, m := range markers {
@@ -54,7 +54,7 @@ func (l *Leader) lost(markers []model.Marker) []lostSeq {
 }
 
 // recover settles or sends again at most planMost dispatches.
-func (l *Leader) recover(ctx context.Context, lost []lostSeq) error {
+func (l *Steps) recover(ctx context.Context, lost []lostSeq) error {
 	if err := l.settleStored(ctx, lost); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (l *Leader) recover(ctx context.Context, lost []lostSeq) error {
 	return l.redispatch(ctx, command.RedispatchPayload{Lost: counted})
 }
 
-func (l *Leader) redispatch(ctx context.Context, again command.RedispatchPayload) error {
+func (l *Steps) redispatch(ctx context.Context, again command.RedispatchPayload) error {
 	if len(again.Lost) == 0 {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (l *Leader) redispatch(ctx context.Context, again command.RedispatchPayload
 }
 
 // settleStored settles lost dispatches as far as the row store has their pages. It reads many of a run at once.
-func (l *Leader) settleStored(ctx context.Context, lost []lostSeq) error {
+func (l *Steps) settleStored(ctx context.Context, lost []lostSeq) error {
 	lost = slices.Clone(lost)
 	slices.SortFunc(lost, func(a, b lostSeq) int {
 		return cmp.Or(bytes.Compare(a.Job[:], b.Job[:]), cmp.Compare(a.Seq, b.Seq))
@@ -159,7 +159,7 @@ func upToGaps(units []model.Unit, stored []model.Receipt) []model.Receipt {
 
 // endSealed ends the runs of which something is lost that the row store will not take: they were sealed, and then a backup
 // from before was restored. What they lack would never be stored, however often it is fetched.
-func (l *Leader) endSealed(ctx context.Context, lost []lostSeq) error {
+func (l *Steps) endSealed(ctx context.Context, lost []lostSeq) error {
 	asked := map[ids.ID]bool{}
 	for _, ref := range lost {
 		if _, _, out := l.stillOut(ref.DispatchRef); !out || asked[ref.Job] || l.ended(ref.Job) {
@@ -181,7 +181,7 @@ func (l *Leader) endSealed(ctx context.Context, lost []lostSeq) error {
 	return nil
 }
 
-func (l *Leader) settle(ctx context.Context, receipts []model.Receipt) error {
+func (l *Steps) settle(ctx context.Context, receipts []model.Receipt) error {
 	if len(receipts) == 0 {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (l *Leader) settle(ctx context.Context, receipts []model.Receipt) error {
 }
 
 // stillOut is the dispatch in the replicated sets, with its first unsettled page; false when it is not out any more.
-func (l *Leader) stillOut(ref command.DispatchRef) (out state.Out, page uint32, ok bool) {
+func (l *Steps) stillOut(ref command.DispatchRef) (out state.Out, page uint32, ok bool) {
 	l.State().ReadRun(ref.Job, func(run *state.Run) {
 		if run == nil || run.Out[ref.Seq] == nil || run.Out[ref.Seq].Number != ref.Number {
 			return
@@ -200,13 +200,13 @@ func (l *Leader) stillOut(ref command.DispatchRef) (out state.Out, page uint32, 
 	return out, out.Start, ok
 }
 
-func (l *Leader) ended(job ids.ID) bool {
+func (l *Steps) ended(job ids.ID) bool {
 	record := l.State().View().Job(job)
 	return record == nil || record.State.Final()
 }
 
 // exhausted is the page that stands for a dispatch that was lost too often.
-func (l *Leader) exhausted(ref command.DispatchRef, page uint32) (rowstore.PageWrite, bool) {
+func (l *Steps) exhausted(ref command.DispatchRef, page uint32) (rowstore.PageWrite, bool) {
 	job := l.State().View().Job(ref.Job)
 	if job == nil {
 		return rowstore.PageWrite{}, false
@@ -218,7 +218,7 @@ func (l *Leader) exhausted(ref command.DispatchRef, page uint32) (rowstore.PageW
 	}, true
 }
 
-func (l *Leader) settleExhausted(ctx context.Context, writes []rowstore.PageWrite) error {
+func (l *Steps) settleExhausted(ctx context.Context, writes []rowstore.PageWrite) error {
 	if len(writes) == 0 {
 		return nil
 	}
